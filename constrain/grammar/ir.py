@@ -1,0 +1,213 @@
+"""The intermediate representation: rules over lexemes.
+
+Every front-end ends here and the engine begins here.  A grammar is context-free over *lexemes*
+(terminals), and each lexeme is a regular language over bytes
+(:mod:`constrain.grammar.regular`).  There is no priority, no longest match and no skipping between
+lexemes other than ``ignore``: a string is in the language if *some* way to split it fits.
+
+A front-end uses :class:`GrammarBuilder`, adds productions in any order, and calls
+:meth:`GrammarBuilder.finish`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.regular import Regular
+
+Symbol = int
+"""A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
+
+# Above this many repetitions a chain of one rule per count is replaced by one of powers of two.
+_CHAIN_LIMIT = 64
+
+
+def _plain_error(reason: str, place: str) -> ConstrainError:
+    return GrammarError(f"{place}: {reason}" if place else reason)
+
+
+@dataclass(frozen=True)
+class GrammarIR:
+    """An immutable grammar.
+
+    Attributes
+    ----------
+    lexemes : tuple of Regular
+        The terminals.  A lexeme may match the empty string, or nothing at all.
+    lexeme_names, nonterminal_names : tuple of str
+        For messages; need not be unique.
+    productions : tuple of (int, tuple of Symbol)
+        Left-hand nonterminal and right-hand side; an empty right-hand side derives the empty string.
+    start : int
+        The start nonterminal.
+    ignore : tuple of int
+        Lexemes (by index) that may stand anywhere: before, between and after other lexemes,
+        any number of times.
+    warnings : tuple of str
+        What the front-end took note of without refusing it.
+    make_error : callable (reason, place) -> ConstrainError
+        How a fault found after the front-end (such as a grammar that matches nothing) is reported
+        in the front-end's own terms; ``place`` is a nonterminal's name or "".
+    """
+
+    lexemes: tuple[Regular, ...]
+    lexeme_names: tuple[str, ...]
+    nonterminal_names: tuple[str, ...]
+    productions: tuple[tuple[int, tuple[Symbol, ...]], ...]
+    start: int
+    ignore: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
+
+
+class GrammarBuilder:
+    """Collects productions and lexemes; equal lexemes are kept once."""
+
+    def __init__(self) -> None:
+        self._lexemes: dict[Regular, int] = {}
+        self._lexeme_names: list[str] = []
+        self._names: list[str] = []
+        self._productions: list[tuple[int, tuple[Symbol, ...]]] = []
+        self._derived: dict[tuple[object, ...], Symbol] = {}
+        self.warnings: list[str] = []
+
+    # -- symbols ---------------------------------------------------------------------------
+
+    def nonterminal(self, name: str = "") -> Symbol:
+        """A new nonterminal without productions (it derives nothing until :meth:`add`)."""
+        self._names.append(name)
+        return len(self._names) - 1
+
+    def lexeme(self, language: Regular, name: str = "") -> Symbol:
+        """The lexeme with this language; the same symbol for an equal language."""
+        index = self._lexemes.get(language)
+        if index is None:
+            index = len(self._lexemes)
+            self._lexemes[language] = index
+            self._lexeme_names.append(name)
+        return ~index
+
+    def add(self, left: Symbol, right: Iterable[Symbol] = ()) -> None:
+        """Add the production ``left -> right``."""
+        if left < 0:
+            raise ValueError("the left-hand side of a production must be a nonterminal")
+        self._productions.append((left, tuple(right)))
+
+    # -- shorthands; each returns a symbol, the same one when asked again -------------------------
+
+    def choice(self, alternatives: Iterable[Sequence[Symbol]], name: str = "") -> Symbol:
+        """A nonterminal with one production per alternative."""
+        right = tuple(dict.fromkeys(tuple(alternative) for alternative in alternatives))
+        if len(right) == 1 and len(right[0]) == 1:
+            return right[0][0]
+        return self._derive(("choice", right), name, right)
+
+    def sequence(self, symbols: Sequence[Symbol], name: str = "") -> Symbol:
+        """One symbol that stands for ``symbols`` in a row."""
+        return self.choice([symbols], name)
+
+    def optional(self, symbol: Symbol) -> Symbol:
+        """``symbol`` or nothing."""
+        return self.choice([(), (symbol,)])
+
+    def star(self, symbol: Symbol) -> Symbol:
+        """``symbol`` any number of times.  Left-recursive: its rows repeat, so a list costs the same at any length."""
+        key = ("star", symbol)
+        if key not in self._derived:
+            loop = self._derived[key] = self.nonterminal()
+            self.add(loop, ())
+            self.add(loop, (loop, symbol))
+        return self._derived[key]
+
+    def plus(self, symbol: Symbol) -> Symbol:
+        """``symbol`` at least once."""
+        key = ("plus", symbol)
+        if key not in self._derived:
+            loop = self._derived[key] = self.nonterminal()
+            self.add(loop, (symbol,))
+            self.add(loop, (loop, symbol))
+        return self._derived[key]
+
+    def repeat(self, symbol: Symbol, low: int, high: int | None) -> Symbol:
+        """``symbol`` from ``low`` to ``high`` times; ``high`` None for no bound.
+
+        The number of rules grows with the bounds up to a small limit, then with their logarithm.
+        """
+        if low < 0 or (high is not None and high < low):
+            raise ValueError(f"bad repetition bounds {low}..{high}")
+        if high is None:
+            if low == 0:
+                return self.star(symbol)
+            if low == 1:
+                return self.plus(symbol)
+            return self.sequence((self._exactly(symbol, low), self.star(symbol)))
+        if low == high:
+            return self._exactly(symbol, low)
+        if low == 0:
+            return self._at_most(symbol, high)
+        return self.sequence((self._exactly(symbol, low), self._at_most(symbol, high - low)))
+
+    def _exactly(self, symbol: Symbol, count: int) -> Symbol:
+        if count == 1:
+            return symbol
+        if count <= _CHAIN_LIMIT:
+            return self.sequence((symbol,) * count)
+        half = self._exactly(symbol, count // 2)
+        return self.sequence((half, half, symbol) if count % 2 else (half, half))
+
+    def _at_most(self, symbol: Symbol, count: int) -> Symbol:
+        # Unambiguous on purpose: every count has one derivation, so rows stay small.
+        if count == 0:
+            return self.choice([()])
+        if count <= _CHAIN_LIMIT:
+            tail = self.choice([(), (symbol,)])
+            for _ in range(count - 1):
+                tail = self.choice([(), (symbol, tail)])
+            return tail
+        power = 1 << (count.bit_length() - 1)
+        if count == 2 * power - 1:
+            half = self._at_most(symbol, power - 1)
+            return self.choice([(half,), (self._exactly(symbol, power), half)])
+        return self.choice(
+            [
+                (self._at_most(symbol, power - 1),),
+                (self._exactly(symbol, power), self._at_most(symbol, count - power)),
+            ]
+        )
+
+    def _derive(self, key: tuple[object, ...], name: str, right: Iterable[tuple[Symbol, ...]]) -> Symbol:
+        symbol = self._derived.get(key)
+        if symbol is None:
+            symbol = self._derived[key] = self.nonterminal(name)
+            for alternative in right:
+                self.add(symbol, alternative)
+        return symbol
+
+    # -- the result ----------------------------------------------------------------------------
+
+    def finish(
+        self,
+        start: Symbol,
+        ignore: Iterable[Symbol] = (),
+        make_error: Callable[[str, str], ConstrainError] = _plain_error,
+    ) -> GrammarIR:
+        """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
+        if start < 0:
+            start = self._start_rule(start)
+        return GrammarIR(
+            lexemes=tuple(self._lexemes),
+            lexeme_names=tuple(self._lexeme_names),
+            nonterminal_names=tuple(self._names),
+            productions=tuple(self._productions),
+            start=start,
+            ignore=tuple(~symbol for symbol in ignore),
+            warnings=tuple(self.warnings),
+            make_error=make_error,
+        )
+
+    def _start_rule(self, symbol: Symbol) -> Symbol:
+        rule = self.nonterminal("start")
+        self.add(rule, (symbol,))
+        return rule

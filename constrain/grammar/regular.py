@@ -1,0 +1,235 @@
+"""Regular languages over bytes, as expression trees: what a lexeme may be.
+
+This is the lower half of the IR.  Every front-end describes its terminals with these eight kinds
+of node and nothing else; the engine turns them into automata lazily.  All nodes are immutable and
+compare by content.  Build them with the functions below rather than with the classes: they apply
+the identities (``union(EMPTY, x) == x`` and the like) that keep trees small.
+
+What it does not do: there are no anchors, look-arounds, code points or flags here.  A front-end
+has worked those out before it gets to bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class Regular:
+    """A regular language over bytes.  One of the eight node classes below."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[Any, ...]:
+        return ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"
+
+
+class Empty(Regular):
+    """The language without any string."""
+
+    __slots__ = ()
+
+
+class Literal(Regular):
+    """Exactly these bytes; ``Literal(b"")`` is the empty string."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.data,)
+
+
+class ByteSet(Regular):
+    """One byte out of a set, given as an int whose bit ``b`` says that byte ``b`` is in it."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.bits,)
+
+    def __repr__(self) -> str:
+        return f"ByteSet({bytes(b for b in range(256) if self.bits >> b & 1)!r})"
+
+
+class Concat(Regular):
+    """One part after the other (two or more)."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Regular, ...]) -> None:
+        self.parts = parts
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.parts
+
+
+class Union(Regular):
+    """Any of the parts (two or more)."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Regular, ...]) -> None:
+        self.parts = parts
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.parts
+
+
+class Intersect(Regular):
+    """All of the parts at once (two or more)."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Regular, ...]) -> None:
+        self.parts = parts
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.parts
+
+
+class Repeat(Regular):
+    """``item`` from ``low`` to ``high`` times; ``high`` is None for no upper bound."""
+
+    __slots__ = ("high", "item", "low")
+
+    def __init__(self, item: Regular, low: int, high: int | None) -> None:
+        self.item = item
+        self.low = low
+        self.high = high
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.item, self.low, self.high)
+
+
+class Complement(Regular):
+    """Every byte string that is not in ``item``, ill-formed UTF-8 included.
+
+    A front-end that means "every *text* that is not" intersects with :data:`constrain.grammar.utf8.ANY_TEXT`.
+    """
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Regular) -> None:
+        self.item = item
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.item,)
+
+
+EMPTY: Regular = Empty()
+EPSILON: Regular = Literal(b"")
+
+
+def literal(data: bytes | str) -> Regular:
+    """Exactly these bytes (text is encoded as UTF-8)."""
+    if isinstance(data, str):
+        data = data.encode("utf-8")
+    return Literal(data) if data else EPSILON
+
+
+def byte_set(members: Iterable[int]) -> Regular:
+    """One byte out of ``members``."""
+    bits = 0
+    for member in members:
+        bits |= 1 << member
+    return ByteSet(bits) if bits else EMPTY
+
+
+def byte_range(first: int, last: int) -> Regular:
+    """One byte from ``first`` to ``last``, both included."""
+    if first > last:
+        return EMPTY
+    if first == last:
+        return Literal(bytes((first,)))
+    return ByteSet((1 << (last + 1)) - (1 << first))
+
+
+def concat(*parts: Regular) -> Regular:
+    """The parts, one after the other."""
+    flat: list[Regular] = []
+    for part in parts:
+        if isinstance(part, Empty):
+            return EMPTY
+        if isinstance(part, Concat):
+            pieces: tuple[Regular, ...] = part.parts
+        else:
+            pieces = (part,)
+        for piece in pieces:
+            if isinstance(piece, Literal):
+                if not piece.data:
+                    continue
+                if flat and isinstance(flat[-1], Literal):
+                    flat[-1] = Literal(flat[-1].data + piece.data)
+                    continue
+            flat.append(piece)
+    if not flat:
+        return EPSILON
+    return flat[0] if len(flat) == 1 else Concat(tuple(flat))
+
+
+def union(*parts: Regular) -> Regular:
+    """Any of the parts.  Nested unions are flattened, equal parts kept once."""
+    flat: dict[Regular, None] = {}
+    for part in parts:
+        if isinstance(part, Empty):
+            continue
+        if isinstance(part, Union):
+            flat.update(dict.fromkeys(part.parts))
+        else:
+            flat[part] = None
+    if not flat:
+        return EMPTY
+    return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
+
+
+def intersect(*parts: Regular) -> Regular:
+    """What lies in all of the parts (at least one must be given)."""
+    flat: dict[Regular, None] = {}
+    for part in parts:
+        if isinstance(part, Empty):
+            return EMPTY
+        if isinstance(part, Intersect):
+            flat.update(dict.fromkeys(part.parts))
+        else:
+            flat[part] = None
+    if not flat:
+        raise ValueError("intersect() needs at least one part")
+    return next(iter(flat)) if len(flat) == 1 else Intersect(tuple(flat))
+
+
+def repeat(item: Regular, low: int = 0, high: int | None = None) -> Regular:
+    """``item`` from ``low`` to ``high`` times (``high=None``: any number)."""
+    if high is not None and high < low:
+        return EMPTY
+    if high == 0 or item == EPSILON:
+        return EPSILON
+    if isinstance(item, Empty):
+        return EPSILON if low == 0 else EMPTY
+    if low == 1 and high == 1:
+        return item
+    return Repeat(item, low, high)
+
+
+def optional(item: Regular) -> Regular:
+    """``item`` or nothing."""
+    return repeat(item, 0, 1)
+
+
+def complement(item: Regular) -> Regular:
+    """Every byte string that is not in ``item``."""
+    return item.item if isinstance(item, Complement) else Complement(item)
