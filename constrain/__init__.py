@@ -1,0 +1,71 @@
+"""Constrained decoding: which tokens may come next, exactly, in microseconds.
+
+>>> import constrain
+>>> vocabulary = constrain.Vocabulary([b"yes", b"no", b"maybe", b"</s>"], eos_ids=[3])
+>>> compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_choices(["yes", "no"]))
+>>> matcher = constrain.Matcher(compiled)
+>>> matcher.accept_token(2), matcher.accept_token(0), matcher.is_accepting()
+(False, True, True)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError, TokenizerError
+from constrain.version import __version__
+
+if TYPE_CHECKING:
+    from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
+    from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.compiler import GrammarCompiler
+    from constrain.engine.matcher import Matcher
+    from constrain.engine.recognizer import Recognizer
+    from constrain.engine.vocabulary import Vocabulary
+    from constrain.grammar.grammar import Grammar
+    from constrain.tokenizers.factory import load_tokenizer
+
+# Loaded on first use, so that `constrain --help` does not wait for numba.
+_EXPORTS = {
+    "allocate_token_bitmask": "constrain.engine.bitmask",
+    "apply_token_bitmask_inplace": "constrain.engine.bitmask",
+    "CompiledGrammar": "constrain.engine.compiled",
+    "GrammarCompiler": "constrain.engine.compiler",
+    "Matcher": "constrain.engine.matcher",
+    "Recognizer": "constrain.engine.recognizer",
+    "Vocabulary": "constrain.engine.vocabulary",
+    "Grammar": "constrain.grammar.grammar",
+    "load_tokenizer": "constrain.tokenizers.factory",
+}
+
+__all__ = [
+    "CompiledGrammar",
+    "ConstrainError",
+    "Grammar",
+    "GrammarCompiler",
+    "GrammarError",
+    "LimitError",
+    "Matcher",
+    "Recognizer",
+    "SchemaError",
+    "TokenizerError",
+    "Vocabulary",
+    "__version__",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+    "load_tokenizer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _EXPORTS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'constrain' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,86 @@
+"""GrammarCompiler: compiles grammars for one vocabulary and keeps the recent ones."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from constrain.engine.compiled import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
+from constrain.engine.vocabulary import Vocabulary
+from constrain.grammar.grammar import Grammar
+
+DEFAULT_CACHE_LIMIT_BYTES = 512 << 20
+
+
+class GrammarCompiler:
+    """Compiles grammars; the same grammar again is the same :class:`CompiledGrammar`.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    cache_limit_bytes : int
+        The least recently used compiled grammars are let go when the tables of all of them together
+        take more than this (a grammar still held by a matcher lives on; one is always kept).  0
+        keeps none.
+    limit_bytes, mask_limit_bytes : int
+        Limits of each compiled grammar; see :class:`CompiledGrammar`.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.cache_limit_bytes = cache_limit_bytes
+        self.limit_bytes = limit_bytes
+        self.mask_limit_bytes = mask_limit_bytes
+        self._lock = threading.Lock()
+        self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
+
+    def compile(self, grammar: Grammar) -> CompiledGrammar:
+        """The compiled grammar, from the cache if it is there.
+
+        Raises
+        ------
+        GrammarError, SchemaError
+            If the grammar matches no text at all.
+        LimitError
+            If it needs more memory than ``limit_bytes``.
+        """
+        key = grammar.key
+        with self._lock:
+            compiled = self._cache.get(key)
+            if compiled is not None:
+                self._cache.move_to_end(key)
+                return compiled
+        compiled = CompiledGrammar(
+            grammar.ir, self.vocabulary, limit_bytes=self.limit_bytes, mask_limit_bytes=self.mask_limit_bytes
+        )
+        with self._lock:
+            if self.cache_limit_bytes > 0:
+                compiled = self._cache.setdefault(key, compiled)
+                self._cache.move_to_end(key)
+                self._evict()
+        return compiled
+
+    def _evict(self) -> None:
+        total = sum(compiled.nbytes for compiled in self._cache.values())
+        while total > self.cache_limit_bytes and len(self._cache) > 1:
+            _, oldest = self._cache.popitem(last=False)
+            total -= oldest.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the compiled grammars in the cache, in bytes."""
+        with self._lock:
+            return sum(compiled.nbytes for compiled in self._cache.values())
+
+    def clear(self) -> None:
+        """Let go of every compiled grammar."""
+        with self._lock:
+            self._cache.clear()

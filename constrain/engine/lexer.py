@@ -1,0 +1,203 @@
+"""Lexer states: which lexemes may be under way, and how far each of them is.
+
+A lexer state is an interned, sorted set of (lexeme, expression node).  State 0 is the empty set.
+It knows nothing of the parser: the same state serves every row that expects the same lexemes.
+There is no longest match.  A state says which lexemes *could* end here (its accept set); the
+recognizer then follows both roads, ending and going on.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, njit, types
+
+from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, derivative, is_live, is_nullable
+from constrain.engine.tables import (
+    ACCEPT_BUCKETS,
+    ACCEPT_HASH,
+    ACCEPT_POOL,
+    ACCEPTS,
+    CLASS_BYTE,
+    CLASSES,
+    CTX,
+    FAIL,
+    LEX,
+    LEX_BUCKETS,
+    LEX_HASH,
+    LEX_POOL,
+    LEX_TRANS,
+    SPLITS,
+    TMP,
+    bucket_room,
+    finish_hash,
+    i32,
+    mix,
+    room,
+    set_used,
+    u8,
+    used,
+)
+
+# Fields of a lexer state's record.
+LEX_OFFSET, LEX_COUNT, LEX_ACCEPT, LEX_GOES_ON = range(4)
+# Fields of a token split's record (masks.py); it is kept per lexer state.
+SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = range(5)
+NOT_SPLIT = -2
+"""In SPLIT_DENSE: the tokens of this lexer state have not been split yet."""
+
+
+@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+def intern_accept_set(ctx, base, count):
+    """The accept set with the ``count`` sorted lexemes at ``TMP[base]``; 0 is the empty one."""
+    tmp = i32(ctx, TMP)
+    code = int64(0)
+    for i in range(count):
+        code = mix(code, int64(tmp[base + i]))
+    code = finish_hash(code)
+    buckets = i32(ctx, ACCEPT_BUCKETS)
+    records = i32(ctx, ACCEPTS)
+    pool = i32(ctx, ACCEPT_POOL)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        entry = int64(buckets[i])
+        if records[2 * entry + 1] == count:
+            offset = records[2 * entry]
+            same = True
+            for j in range(count):
+                if pool[offset + j] != tmp[base + j]:
+                    same = False
+                    break
+            if same:
+                return entry
+        i = (i + 1) & mask
+    entry = used(ctx, ACCEPT_HASH)
+    if not room(ctx, ACCEPTS, 2) or not room(ctx, ACCEPT_HASH, 1) or not room(ctx, ACCEPT_POOL, count):
+        return int64(FAIL)
+    if not bucket_room(ctx, ACCEPT_BUCKETS, entry):
+        return int64(FAIL)
+    offset = used(ctx, ACCEPT_POOL)
+    for j in range(count):
+        pool[offset + j] = tmp[base + j]
+    set_used(ctx, ACCEPT_POOL, offset + count)
+    records[2 * entry] = offset
+    records[2 * entry + 1] = count
+    set_used(ctx, ACCEPTS, 2 * entry + 2)
+    i32(ctx, ACCEPT_HASH)[entry] = code
+    set_used(ctx, ACCEPT_HASH, entry + 1)
+    buckets[i] = entry
+    return entry
+
+
+@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+def intern_lexer_state(ctx, base, count):
+    """The lexer state with the ``count`` pairs (lexeme, node), sorted by lexeme, from ``TMP[base]`` to its top."""
+    tmp = i32(ctx, TMP)
+    code = int64(0)
+    for i in range(2 * count):
+        code = mix(code, int64(tmp[base + i]))
+    code = finish_hash(code)
+    buckets = i32(ctx, LEX_BUCKETS)
+    records = i32(ctx, LEX)
+    pool = i32(ctx, LEX_POOL)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        state = int64(buckets[i])
+        if records[4 * state + LEX_COUNT] == count:
+            offset = records[4 * state + LEX_OFFSET]
+            same = True
+            for j in range(2 * count):
+                if pool[offset + j] != tmp[base + j]:
+                    same = False
+                    break
+            if same:
+                return state
+        i = (i + 1) & mask
+    state = used(ctx, LEX_HASH)
+    classes = ctx[CLASSES]
+    if not room(ctx, LEX, 4) or not room(ctx, LEX_HASH, 1) or not room(ctx, LEX_POOL, 2 * count):
+        return int64(FAIL)
+    if not room(ctx, LEX_TRANS, classes) or not room(ctx, SPLITS, 5) or not bucket_room(ctx, LEX_BUCKETS, state):
+        return int64(FAIL)
+    # The accept set is staged behind the members, which are the top of the work stack.
+    if not room(ctx, TMP, count):
+        return int64(FAIL)
+    stage = used(ctx, TMP)
+    accepted = 0
+    goes_on = 0
+    for j in range(count):
+        node = int64(tmp[base + 2 * j + 1])
+        if is_nullable(ctx, node):
+            tmp[stage + accepted] = tmp[base + 2 * j]
+            accepted += 1
+        if node != EPSILON:
+            goes_on = 1
+    accept = intern_accept_set(ctx, stage, accepted)
+    if accept < 0:
+        return accept
+    offset = used(ctx, LEX_POOL)
+    for j in range(2 * count):
+        pool[offset + j] = tmp[base + j]
+    set_used(ctx, LEX_POOL, offset + 2 * count)
+    records[4 * state + LEX_OFFSET] = offset
+    records[4 * state + LEX_COUNT] = count
+    records[4 * state + LEX_ACCEPT] = accept
+    records[4 * state + LEX_GOES_ON] = goes_on
+    set_used(ctx, LEX, 4 * state + 4)
+    i32(ctx, LEX_HASH)[state] = code
+    set_used(ctx, LEX_HASH, state + 1)
+    trans = i32(ctx, LEX_TRANS)
+    for j in range(state * classes, (state + 1) * classes):
+        trans[j] = -1
+    set_used(ctx, LEX_TRANS, (state + 1) * classes)
+    i32(ctx, SPLITS)[5 * state + SPLIT_DENSE] = NOT_SPLIT
+    set_used(ctx, SPLITS, 5 * state + 5)
+    buckets[i] = state
+    return state
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def lexer_step(ctx, state, byte_class):
+    """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
+    place = state * ctx[CLASSES] + byte_class
+    known = int64(i32(ctx, LEX_TRANS)[place])
+    if known >= 0:
+        return known
+    byte = int64(u8(ctx, CLASS_BYTE)[byte_class])
+    base = used(ctx, TMP)
+    offset = int64(i32(ctx, LEX)[4 * state + LEX_OFFSET])
+    count = int64(i32(ctx, LEX)[4 * state + LEX_COUNT])
+    for i in range(count):
+        pool = i32(ctx, LEX_POOL)
+        lexeme = pool[offset + 2 * i]
+        node = derivative(ctx, int64(pool[offset + 2 * i + 1]), byte)
+        if node < 0:
+            return node
+        if node == EMPTY:
+            continue
+        live = is_live(ctx, node)
+        if live < 0:
+            return live
+        if live == 0:
+            continue
+        if not room(ctx, TMP, 2):
+            return int64(FAIL)
+        top = used(ctx, TMP)
+        tmp = i32(ctx, TMP)
+        tmp[top] = lexeme
+        tmp[top + 1] = node
+        set_used(ctx, TMP, top + 2)
+    successor = intern_lexer_state(ctx, base, (used(ctx, TMP) - base) // 2)
+    set_used(ctx, TMP, base)
+    if successor >= 0:
+        i32(ctx, LEX_TRANS)[place] = successor
+    return successor
+
+
+@njit(types.void(CTX), cache=True, nogil=True)
+def clear_splits(ctx):
+    """Forget every token split."""
+    splits = i32(ctx, SPLITS)
+    for state in range(used(ctx, LEX_HASH)):
+        splits[5 * state + SPLIT_DENSE] = NOT_SPLIT

@@ -1,0 +1,533 @@
+"""Expression nodes: hash-consed regular expressions over bytes, and their derivatives.
+
+A node is four int32 in the NODES table: ``kind | flags << 8, a, b, c``.  Nodes are interned, so
+equal expressions (up to associativity, commutativity and idempotence of ``|`` and ``&``) are the
+same integer; that makes the set of derivatives of an expression finite (Brzozowski, 1964,
+theorem 5.2) and a node a ready-made automaton state.
+
+What a derivative buys over a compiled automaton: bounded repetition is a counter in a node and not
+a thousand copies of a state, intersection and complement cost nothing to build, and only what a
+given input reaches is ever made.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, njit, types, uint8
+
+from constrain.engine.tables import (
+    BYTES,
+    CLASS_BYTE,
+    CLASSES,
+    CTX,
+    FAIL,
+    LIMIT,
+    LIVE_STACK,
+    MEMO_KEYS,
+    MEMO_VALUES,
+    NODE_BUCKETS,
+    NODE_HASH,
+    NODE_LIVE,
+    NODES,
+    POOL,
+    SETS,
+    TMP,
+    bucket_room,
+    finish_hash,
+    i32,
+    i64,
+    map_get,
+    map_put,
+    mix,
+    room,
+    set_used,
+    u8,
+    used,
+)
+
+EMPTY, EPSILON, ALL, LITERAL, SET, CONCAT, UNION, INTERSECT, NOT, REPEAT = range(10)
+"""Kinds of node.  Node 0 is the empty language, node 1 the empty string, node 2 every string."""
+
+NULLABLE_FLAG = 1 << 8
+# An expression with an intersection or a complement inside may denote nothing although it is not
+# node 0, so whether it is alive has to be searched for.
+COMPLEX_FLAG = 2 << 8
+
+_UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
+_LIVENESS_LIMIT = 200_000
+
+RESULT0 = int64(CTX)
+RESULT1 = int64(CTX, int64)
+RESULT2 = int64(CTX, int64, int64)
+RESULT3 = int64(CTX, int64, int64, int64)
+
+
+@njit(int64(CTX, int64), cache=True, nogil=True)
+def is_nullable(ctx, node):
+    """Whether a node's language holds the empty string (1 or 0)."""
+    return int64(i32(ctx, NODES)[4 * node] >> 8) & 1
+
+
+@njit(int64(CTX, int64, int64, int64, int64, int64), cache=True, nogil=True)
+def _insert(ctx, head, a, b, c, code):
+    """Append a node that is known to be new; returns its id or FAIL."""
+    node = used(ctx, NODE_HASH)
+    if not room(ctx, NODES, 4) or not room(ctx, NODE_LIVE, 1) or not room(ctx, NODE_HASH, 1):
+        return int64(FAIL)
+    if not bucket_room(ctx, NODE_BUCKETS, node):
+        return int64(FAIL)
+    buckets = i32(ctx, NODE_BUCKETS)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        i = (i + 1) & mask
+    buckets[i] = node
+    nodes = i32(ctx, NODES)
+    nodes[4 * node] = head
+    nodes[4 * node + 1] = a
+    nodes[4 * node + 2] = b
+    nodes[4 * node + 3] = c
+    u8(ctx, NODE_LIVE)[node] = _UNKNOWN
+    i32(ctx, NODE_HASH)[node] = code
+    set_used(ctx, NODES, 4 * node + 4)
+    set_used(ctx, NODE_LIVE, node + 1)
+    set_used(ctx, NODE_HASH, node + 1)
+    return node
+
+
+@njit(int64(CTX, int64, int64, int64, int64), cache=True, nogil=True)
+def intern_node(ctx, head, a, b, c):
+    """The node with these fields (not for UNION and INTERSECT, whose children lie in a pool)."""
+    code = finish_hash(mix(mix(mix(mix(0, head), a), b), c))
+    buckets = i32(ctx, NODE_BUCKETS)
+    nodes = i32(ctx, NODES)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        n = 4 * buckets[i]
+        if nodes[n] == head and nodes[n + 1] == a and nodes[n + 2] == b and nodes[n + 3] == c:
+            return int64(buckets[i])
+        i = (i + 1) & mask
+    return _insert(ctx, head, a, b, c, code)
+
+
+@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+def make_set_operation(ctx, kind, base):
+    """Union or intersection of the nodes on the work stack from ``base`` up, which are taken off it."""
+    tmp = i32(ctx, TMP)
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    top = used(ctx, TMP)
+    neutral, absorbing = (EMPTY, ALL) if kind == UNION else (ALL, EMPTY)
+    # Children that are themselves of this kind give way to their own children.
+    for i in range(base, top):
+        child = tmp[i]
+        if nodes[4 * child] & 255 == kind:
+            tmp[i] = neutral
+            length = nodes[4 * child + 2]
+            if not room(ctx, TMP, length):
+                return int64(FAIL)
+            end = used(ctx, TMP)
+            offset = nodes[4 * child + 1]
+            for j in range(length):
+                tmp[end + j] = pool[offset + j]
+            set_used(ctx, TMP, end + length)
+    count = used(ctx, TMP) - base
+    gap = 1
+    while gap < count // 2:
+        gap = gap * 9 // 4 + 1
+    while gap > 0:
+        for i in range(base + gap, base + count):
+            key = tmp[i]
+            j = i
+            while j >= base + gap and tmp[j - gap] > key:
+                tmp[j] = tmp[j - gap]
+                j -= gap
+            tmp[j] = key
+        gap = gap * 4 // 9
+    n = 0
+    nullable = 0 if kind == UNION else 1
+    flags = 0
+    for i in range(base, base + count):
+        child = tmp[i]
+        if child == absorbing:
+            set_used(ctx, TMP, base)
+            return int64(absorbing)
+        if child == neutral or (n > 0 and tmp[base + n - 1] == child):
+            continue
+        tmp[base + n] = child
+        n += 1
+        flags |= nodes[4 * child] & COMPLEX_FLAG
+        child_nullable = (nodes[4 * child] >> 8) & 1
+        if kind == UNION:
+            nullable |= child_nullable
+        else:
+            nullable &= child_nullable
+    set_used(ctx, TMP, base)
+    if n == 0:
+        return int64(neutral)
+    if n == 1:
+        return int64(tmp[base])
+    if kind == INTERSECT:
+        flags = COMPLEX_FLAG
+    head = kind | flags | (nullable * NULLABLE_FLAG)
+    code = mix(0, head)
+    for i in range(n):
+        code = mix(code, tmp[base + i])
+    code = finish_hash(code)
+    buckets = i32(ctx, NODE_BUCKETS)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        node = 4 * buckets[i]
+        if nodes[node] == head and nodes[node + 2] == n:
+            offset = nodes[node + 1]
+            same = True
+            for j in range(n):
+                if pool[offset + j] != tmp[base + j]:
+                    same = False
+                    break
+            if same:
+                return int64(buckets[i])
+        i = (i + 1) & mask
+    if not room(ctx, POOL, n):
+        return int64(FAIL)
+    offset = used(ctx, POOL)
+    for j in range(n):
+        pool[offset + j] = tmp[base + j]
+    node = _insert(ctx, head, offset, n, 0, code)
+    if node >= 0:
+        set_used(ctx, POOL, offset + n)
+    return int64(node)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def make_union(ctx, left, right):
+    """``left | right``."""
+    if left == EMPTY or left == right:
+        return right
+    if right == EMPTY:
+        return left
+    if not room(ctx, TMP, 2):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    tmp = i32(ctx, TMP)
+    tmp[base] = left
+    tmp[base + 1] = right
+    set_used(ctx, TMP, base + 2)
+    return make_set_operation(ctx, UNION, base)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def make_concat(ctx, left, right):
+    """``left`` then ``right``, kept right-associative so that equal sequences are the same node."""
+    if left == EMPTY or right == EMPTY:
+        return int64(EMPTY)
+    if left == EPSILON:
+        return right
+    if right == EPSILON:
+        return left
+    base = used(ctx, TMP)
+    nodes = i32(ctx, NODES)
+    while nodes[4 * left] & 255 == CONCAT:
+        if not room(ctx, TMP, 1):
+            return int64(FAIL)
+        i32(ctx, TMP)[used(ctx, TMP)] = nodes[4 * left + 1]
+        set_used(ctx, TMP, used(ctx, TMP) + 1)
+        left = int64(nodes[4 * left + 2])
+    while True:
+        nodes = i32(ctx, NODES)
+        flags = (nodes[4 * left] | nodes[4 * right]) & COMPLEX_FLAG
+        nullable = nodes[4 * left] & nodes[4 * right] & NULLABLE_FLAG
+        right = intern_node(ctx, CONCAT | flags | nullable, left, right, 0)
+        if right < 0 or used(ctx, TMP) == base:
+            return right
+        left = int64(i32(ctx, TMP)[used(ctx, TMP) - 1])
+        set_used(ctx, TMP, used(ctx, TMP) - 1)
+
+
+@njit(RESULT1, cache=True, nogil=True)
+def make_not(ctx, node):
+    """The complement of ``node``."""
+    if node == EMPTY:
+        return int64(ALL)
+    if node == ALL:
+        return int64(EMPTY)
+    nodes = i32(ctx, NODES)
+    if nodes[4 * node] & 255 == NOT:
+        return int64(nodes[4 * node + 1])
+    nullable = NULLABLE_FLAG - (nodes[4 * node] & NULLABLE_FLAG)
+    return intern_node(ctx, NOT | COMPLEX_FLAG | nullable, node, 0, 0)
+
+
+@njit(RESULT3, cache=True, nogil=True)
+def make_repeat(ctx, node, low, high):
+    """``node`` from ``low`` to ``high`` times; ``high`` -1 for no bound."""
+    if high == 0 or node == EPSILON:
+        return int64(EPSILON)
+    if node == EMPTY:
+        return int64(EPSILON) if low == 0 else int64(EMPTY)
+    head = i32(ctx, NODES)[4 * node]
+    if head & NULLABLE_FLAG:
+        low = 0
+    if low == 1 and high == 1:
+        return node
+    if node == ALL:
+        return int64(ALL)
+    nullable = NULLABLE_FLAG if low == 0 else 0
+    return intern_node(ctx, REPEAT | (head & COMPLEX_FLAG) | nullable, node, low, high)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def make_literal(ctx, offset, length):
+    """The bytes ``BYTES[offset:offset + length]``."""
+    if length == 0:
+        return int64(EPSILON)
+    return intern_node(ctx, LITERAL, offset, length, 0)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _known_derivative(ctx, node, byte):
+    """The derivative of a leaf, or of any node if it was computed before; else -1."""
+    nodes = i32(ctx, NODES)
+    kind = nodes[4 * node] & 255
+    if kind == LITERAL:
+        offset = int64(nodes[4 * node + 1])
+        if u8(ctx, BYTES)[offset] != byte:
+            return int64(EMPTY)
+        length = int64(nodes[4 * node + 2])
+        if length == 1:
+            return int64(EPSILON)
+        return intern_node(ctx, LITERAL, offset + 1, length - 1, 0)
+    if kind == SET:
+        word = i64(ctx, SETS)[4 * int64(nodes[4 * node + 1]) + (byte >> 6)]
+        return (word >> (byte & 63)) & 1  # EPSILON is 1 and EMPTY is 0
+    if kind <= EPSILON:
+        return int64(EMPTY)
+    if kind == ALL:
+        return int64(ALL)
+    return map_get(ctx, MEMO_KEYS, MEMO_VALUES, (node << 8 | byte) + 1)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def derivative(ctx, node, byte):
+    """What may follow ``byte`` in ``node``: { w : byte w in L(node) }; a node id, or FAIL.
+
+    Post-order over the parts of the expression with the work stack, memoised per (node, byte), so
+    that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
+    """
+    result = _known_derivative(ctx, node, byte)
+    if result != -1:
+        return result
+    bottom = used(ctx, TMP)
+    if not room(ctx, TMP, 1):
+        return int64(FAIL)
+    i32(ctx, TMP)[bottom] = node
+    set_used(ctx, TMP, bottom + 1)
+    while used(ctx, TMP) > bottom:
+        top = used(ctx, TMP)
+        node = int64(i32(ctx, TMP)[top - 1])
+        nodes = i32(ctx, NODES)
+        kind = nodes[4 * node] & 255
+        a, b, c = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2]), int64(nodes[4 * node + 3])
+        missing = int64(-1)
+        if kind == UNION or kind == INTERSECT:
+            dead = False
+            for i in range(b):
+                child = int64(i32(ctx, POOL)[a + i])
+                part = _known_derivative(ctx, child, byte)
+                if part == FAIL:
+                    return part
+                if part == -1:
+                    missing = child
+                    break
+                if part == EMPTY and kind == INTERSECT:
+                    dead = True
+                    break
+                if not room(ctx, TMP, 1):
+                    return int64(FAIL)
+                i32(ctx, TMP)[used(ctx, TMP)] = part
+                set_used(ctx, TMP, used(ctx, TMP) + 1)
+            if dead or missing != -1:
+                set_used(ctx, TMP, top)
+                result = int64(EMPTY)
+            else:
+                result = make_set_operation(ctx, kind, top)
+        else:
+            part = _known_derivative(ctx, a, byte)
+            if part == FAIL:
+                return part
+            if part == -1:
+                missing = a
+            elif kind == NOT:
+                result = make_not(ctx, part)
+            elif kind == REPEAT:
+                if part == EMPTY:
+                    result = int64(EMPTY)
+                else:
+                    rest = make_repeat(ctx, a, max(b - 1, 0), c - 1 if c > 0 else c)
+                    if rest < 0:
+                        return rest
+                    result = make_concat(ctx, part, rest)
+            else:
+                result = make_concat(ctx, part, b)
+                if result >= 0 and is_nullable(ctx, a):
+                    part = _known_derivative(ctx, b, byte)
+                    if part == FAIL:
+                        return part
+                    if part == -1:
+                        missing = b
+                    else:
+                        result = make_union(ctx, result, part)
+        if missing != -1:
+            if not room(ctx, TMP, 1):
+                return int64(FAIL)
+            i32(ctx, TMP)[top] = missing
+            set_used(ctx, TMP, top + 1)
+            continue
+        if result < 0:
+            return result
+        if map_put(ctx, MEMO_KEYS, MEMO_VALUES, (node << 8 | byte) + 1, result) < 0:
+            return int64(FAIL)
+        set_used(ctx, TMP, top - 1)
+    return result
+
+
+@njit(RESULT1, cache=True, nogil=True)
+def is_live(ctx, node):
+    """1 if the node's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
+    if node == EMPTY:
+        return int64(0)
+    head = i32(ctx, NODES)[4 * node]
+    if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
+        return int64(1)
+    known = u8(ctx, NODE_LIVE)[node]
+    if known == _ALIVE or known == _DEAD:
+        return int64(known == _ALIVE)
+    # Depth first for a nullable derivative.  The visited nodes are kept on the work stack; the
+    # path, as (node, next class), on the liveness stack.
+    bottom = used(ctx, TMP)
+    path = used(ctx, LIVE_STACK)
+    classes = ctx[CLASSES]
+    if not room(ctx, TMP, 1) or not room(ctx, LIVE_STACK, 2):
+        return int64(FAIL)
+    i32(ctx, TMP)[bottom] = node
+    set_used(ctx, TMP, bottom + 1)
+    i32(ctx, LIVE_STACK)[path] = node
+    i32(ctx, LIVE_STACK)[path + 1] = 0
+    set_used(ctx, LIVE_STACK, path + 2)
+    u8(ctx, NODE_LIVE)[node] = _VISITED
+    status = int64(0)
+    while used(ctx, LIVE_STACK) > path and status == 0:
+        top = used(ctx, LIVE_STACK)
+        stack = i32(ctx, LIVE_STACK)
+        here = int64(stack[top - 2])
+        next_class = int64(stack[top - 1])
+        if next_class == classes:
+            set_used(ctx, LIVE_STACK, top - 2)
+            continue
+        stack[top - 1] = next_class + 1
+        successor = derivative(ctx, here, int64(u8(ctx, CLASS_BYTE)[next_class]))
+        if successor < 0:
+            status = successor
+            break
+        if successor == EMPTY:
+            continue
+        head = i32(ctx, NODES)[4 * successor]
+        known = u8(ctx, NODE_LIVE)[successor]
+        if head & NULLABLE_FLAG or head & COMPLEX_FLAG == 0 or known == _ALIVE:
+            status = int64(1)
+        elif known == _UNKNOWN:
+            if not room(ctx, TMP, 1) or not room(ctx, LIVE_STACK, 2):
+                status = int64(FAIL)
+            elif used(ctx, TMP) - bottom > _LIVENESS_LIMIT:
+                status = int64(LIMIT)
+            else:
+                i32(ctx, TMP)[used(ctx, TMP)] = successor
+                set_used(ctx, TMP, used(ctx, TMP) + 1)
+                i32(ctx, LIVE_STACK)[top] = successor
+                i32(ctx, LIVE_STACK)[top + 1] = 0
+                set_used(ctx, LIVE_STACK, top + 2)
+                u8(ctx, NODE_LIVE)[successor] = _VISITED
+    # Only an exhausted search proves that what it visited is dead.
+    live = u8(ctx, NODE_LIVE)
+    verdict = uint8(_DEAD) if status == 0 else uint8(_UNKNOWN)
+    tmp = i32(ctx, TMP)
+    for i in range(bottom, used(ctx, TMP)):
+        if live[tmp[i]] == _VISITED:
+            live[tmp[i]] = verdict
+    if status == 1:
+        stack = i32(ctx, LIVE_STACK)
+        for i in range(path, used(ctx, LIVE_STACK), 2):
+            live[stack[i]] = _ALIVE
+    set_used(ctx, TMP, bottom)
+    set_used(ctx, LIVE_STACK, path)
+    return status
+
+
+# Operations of the postfix program that program.py writes for the lexemes.
+(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_LOAD) = range(10)
+
+
+@njit(int64(CTX, types.int32[::1], types.int32[::1]), cache=True, nogil=True)
+def build_nodes(ctx, program, registers):
+    """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
+
+    ``program`` is int32: an operation and its operands (LITERAL offset length; SET index; CONCAT,
+    UNION, INTERSECT count; REPEAT low high; STORE and LOAD register).
+    """
+    set_used(ctx, TMP, 0)
+    if used(ctx, NODE_HASH) == 0:
+        for kind in range(3):
+            flags = NULLABLE_FLAG if kind > EMPTY else 0
+            if intern_node(ctx, kind | flags, 0, 0, 0) < 0:
+                return int64(FAIL)
+    pc = 0
+    while pc < len(program):
+        if not room(ctx, TMP, 1):
+            return int64(FAIL)
+        op = program[pc]
+        top = used(ctx, TMP)
+        if op == OP_STORE:
+            registers[program[pc + 1]] = i32(ctx, TMP)[top - 1]
+            set_used(ctx, TMP, top - 1)
+            pc += 2
+            continue
+        if op == OP_EMPTY:
+            node = int64(EMPTY)
+            pc += 1
+        elif op == OP_LITERAL:
+            node = make_literal(ctx, int64(program[pc + 1]), int64(program[pc + 2]))
+            pc += 3
+        elif op == OP_SET:
+            node = intern_node(ctx, SET, int64(program[pc + 1]), 0, 0)
+            pc += 2
+        elif op == OP_LOAD:
+            node = int64(registers[program[pc + 1]])
+            pc += 2
+        elif op == OP_NOT:
+            node = make_not(ctx, int64(i32(ctx, TMP)[top - 1]))
+            top -= 1
+            pc += 1
+        elif op == OP_REPEAT:
+            node = make_repeat(ctx, int64(i32(ctx, TMP)[top - 1]), int64(program[pc + 1]), int64(program[pc + 2]))
+            top -= 1
+            pc += 3
+        elif op == OP_CONCAT:
+            count = int64(program[pc + 1])
+            node = int64(i32(ctx, TMP)[top - 1])
+            for i in range(top - 2, top - count - 1, -1):
+                node = make_concat(ctx, int64(i32(ctx, TMP)[i]), node)
+                if node < 0:
+                    return node
+            top -= count
+            pc += 2
+        else:
+            top -= int64(program[pc + 1])
+            node = make_set_operation(ctx, UNION if op == OP_UNION else INTERSECT, top)
+            pc += 2
+        if node < 0:
+            return node
+        i32(ctx, TMP)[top] = node
+        set_used(ctx, TMP, top + 1)
+    return int64(0)

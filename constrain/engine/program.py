@@ -1,0 +1,376 @@
+"""From the IR to the engine's tables: lexemes as expression nodes, rules as dotted symbols.
+
+This is the only place in the engine that reads the IR.  What can never be part of a sentence is
+removed here: lexemes that match nothing, and productions that contain such a lexeme or a
+nonterminal that derives nothing.  So whatever the recognizer reaches can be completed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int32, int64, njit, types, uint8
+
+from constrain.engine.nodes import (
+    COMPLEX_FLAG,
+    EPSILON,
+    OP_CONCAT,
+    OP_EMPTY,
+    OP_INTERSECT,
+    OP_LITERAL,
+    OP_LOAD,
+    OP_NOT,
+    OP_REPEAT,
+    OP_SET,
+    OP_STORE,
+    OP_UNION,
+    derivative,
+    is_live,
+    is_nullable,
+)
+from constrain.engine.rows import END
+from constrain.engine.tables import (
+    BYTES,
+    CLASS_BYTE,
+    CLASS_OF,
+    CLASS_SIZE,
+    CLASSES,
+    CTX,
+    DOT_LEFT,
+    LEXEMES,
+    LIVE_STACK,
+    NODES,
+    NULLABLE,
+    NULLABLE_REST,
+    PREDICTED,
+    RULE_STARTS,
+    RULES,
+    SETS,
+    START_NT,
+    SYMBOLS,
+    TMP,
+    i32,
+    i64,
+    set_used,
+    u8,
+    used,
+)
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+I32 = int32[::1]
+
+_N_ARY = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
+
+
+class LexemeProgram:
+    """The lexemes of a grammar as a postfix program for :func:`constrain.engine.nodes.build_nodes`.
+
+    Attributes
+    ----------
+    code : int32[n]
+    literals : uint8[n]
+        The bytes that LITERAL operations point into.
+    sets : int64[4 * n]
+        Byte sets, 256 bits each.
+    registers : int
+        How many registers the program uses; lexeme ``i`` ends in register ``i``.
+    """
+
+    def __init__(self, lexemes: tuple[Regular, ...]) -> None:
+        self._code: list[int] = []
+        self._bytes = bytearray()
+        self._sets: dict[int, int] = {}
+        self._shared: dict[int, int] = {}
+        self.registers = len(lexemes)
+        for index, lexeme in enumerate(lexemes):
+            self._write(lexeme)
+            self._code += (OP_STORE, index)
+        self.code = np.array(self._code, np.int32)
+        self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
+        words = [bits >> shift & 0xFFFFFFFFFFFFFFFF for bits in self._sets for shift in (0, 64, 128, 192)]
+        self.sets = np.array(words, np.uint64).view(np.int64)
+
+    def _write(self, root: Regular) -> None:
+        # Depth first with a stack of our own: an expression may be nested deeper than Python recurses.
+        code, shared = self._code, self._shared
+        stack: list[tuple[Regular, bool]] = [(root, False)]
+        while stack:
+            node, children_done = stack.pop()
+            kind = type(node)
+            if isinstance(node, Literal):
+                code += (OP_LITERAL, len(self._bytes), len(node.data))
+                self._bytes += node.data
+            elif isinstance(node, ByteSet):
+                code += (OP_SET, self._sets.setdefault(node.bits, len(self._sets)))
+            elif isinstance(node, Empty):
+                code.append(OP_EMPTY)
+            elif not children_done:
+                register = shared.get(id(node))
+                if register is not None:
+                    code += (OP_LOAD, register)
+                    continue
+                stack.append((node, True))
+                if isinstance(node, (Concat, Union, Intersect)):
+                    stack += [(part, False) for part in reversed(node.parts)]
+                else:
+                    assert isinstance(node, (Repeat, Complement))
+                    stack.append((node.item, False))
+            else:
+                if isinstance(node, (Concat, Union, Intersect)):
+                    code += (_N_ARY[kind], len(node.parts))  # type: ignore[index]
+                elif isinstance(node, Repeat):
+                    code += (OP_REPEAT, node.low, -1 if node.high is None else node.high)
+                else:
+                    code.append(OP_NOT)
+                # The same object often stands in many lexemes (any character, a JSON string).
+                shared[id(node)] = self.registers
+                code += (OP_STORE, self.registers, OP_LOAD, self.registers)
+                self.registers += 1
+
+
+@njit(types.void(CTX), cache=True, nogil=True)
+def make_byte_classes(ctx):  # type: ignore[no-untyped-def]
+    """Partition the 256 bytes so that no literal and no set tells two bytes of a class apart."""
+    class_of = u8(ctx, CLASS_OF)
+    sets = i64(ctx, SETS)
+    single = np.zeros(256, np.uint8)
+    data = u8(ctx, BYTES)
+    for i in range(used(ctx, BYTES)):
+        single[data[i]] = 1
+    group = np.zeros(256, np.int32)
+    for byte in range(256):
+        if single[byte]:
+            group[byte] = byte + 1
+    renumber = np.empty(1024, np.int32)
+    for k in range(used(ctx, SETS) // 4):
+        # Split every group into what is inside the set and what is outside.
+        renumber[:] = -1
+        count = 0
+        for byte in range(256):
+            inside = (sets[4 * k + (byte >> 6)] >> (byte & 63)) & 1
+            key = 2 * group[byte] + inside
+            if renumber[key] < 0:
+                renumber[key] = count
+                count += 1
+            group[byte] = renumber[key]
+    renumber[:] = -1
+    count = 0
+    size = i32(ctx, CLASS_SIZE)
+    for byte in range(256):
+        if renumber[group[byte]] < 0:
+            renumber[group[byte]] = count
+            size[count] = 0
+            u8(ctx, CLASS_BYTE)[count] = byte
+            count += 1
+        class_of[byte] = renumber[group[byte]]
+        size[class_of[byte]] += 1
+    ctx[CLASSES] = count
+
+
+@njit(int64(CTX, I32, int64), cache=True, nogil=True)
+def describe_lexemes(ctx, registers, count):  # type: ignore[no-untyped-def]
+    """Fill the LEXEMES table (node, matches the empty string, matches anything else); 0, FAIL or LIMIT."""
+    set_used(ctx, TMP, 0)
+    set_used(ctx, LIVE_STACK, 0)
+    lexemes = i32(ctx, LEXEMES)
+    for lexeme in range(count):
+        node = int64(registers[lexeme])
+        nullable = is_nullable(ctx, node)
+        consumes = int64(node != EPSILON)
+        if not nullable:
+            consumes = is_live(ctx, node)
+            if consumes < 0:
+                return consumes
+        elif i32(ctx, NODES)[4 * node] & COMPLEX_FLAG:
+            consumes = int64(0)
+            for k in range(ctx[CLASSES]):
+                after = derivative(ctx, node, int64(u8(ctx, CLASS_BYTE)[k]))
+                if after < 0:
+                    return after
+                consumes = is_live(ctx, after)
+                if consumes != 0:
+                    break
+            if consumes < 0:
+                return consumes
+        lexemes[3 * lexeme] = node
+        lexemes[3 * lexeme + 1] = nullable
+        lexemes[3 * lexeme + 2] = consumes
+    return int64(0)
+
+
+@njit(types.void(I32, I32, I32, uint8[::1], uint8[::1]), cache=True, nogil=True)
+def _least_fixpoint(left, offsets, symbols, lexeme_has, has):  # type: ignore[no-untyped-def]
+    """Mark the nonterminals with a production all of whose symbols have the property.
+
+    Parameters
+    ----------
+    left : int32[P]
+        Left-hand side of each production.
+    offsets, symbols : int32[P + 1], int32[n]
+        Right-hand sides.
+    lexeme_has : uint8[L]
+        Which lexemes have the property.
+    has : uint8[N]
+        Output, zeroed: which nonterminals have it.  Linear time: a production is looked at once
+        per symbol (Dowling and Gallier, 1984).
+    """
+    n_productions = len(left)
+    missing = np.zeros(n_productions, np.int32)
+    heads = np.zeros(len(has) + 1, np.int32)
+    for p in range(n_productions):
+        for i in range(offsets[p], offsets[p + 1]):
+            if symbols[i] >= 0:
+                heads[symbols[i] + 1] += 1
+                missing[p] += 1
+            elif not lexeme_has[~symbols[i]]:
+                missing[p] = -1 << 30
+    for k in range(len(has)):
+        heads[k + 1] += heads[k]
+    where = np.empty(max(1, heads[len(has)]), np.int32)
+    fill = heads.copy()
+    for p in range(n_productions):
+        for i in range(offsets[p], offsets[p + 1]):
+            if symbols[i] >= 0:
+                where[fill[symbols[i]]] = p
+                fill[symbols[i]] += 1
+    queue = np.empty(max(1, len(has)), np.int32)
+    n = 0
+    for p in range(n_productions):
+        if missing[p] == 0 and not has[left[p]]:
+            has[left[p]] = 1
+            queue[n] = left[p]
+            n += 1
+    while n > 0:
+        n -= 1
+        symbol = queue[n]
+        for k in range(heads[symbol], heads[symbol + 1]):
+            p = where[k]
+            missing[p] -= 1
+            if missing[p] == 0 and not has[left[p]]:
+                has[left[p]] = 1
+                queue[n] = left[p]
+                n += 1
+
+
+@njit(int64(CTX, I32, I32, I32, uint8[::1], int64), cache=True, nogil=True)
+def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: ignore[no-untyped-def]
+    """Write the productive productions to the rule tables, which are large enough; returns 1 if start is productive.
+
+    Dot 0 begins the added production of the start rule, whose nonterminal is ``len(productive)``.
+    """
+    lexemes = i32(ctx, LEXEMES)
+    n_lexemes = used(ctx, LEXEMES) // 3
+    n_rules = len(productive)
+    has = np.zeros(n_lexemes, np.uint8)
+    for i in range(n_lexemes):
+        has[i] = lexemes[3 * i + 1] or lexemes[3 * i + 2]
+    _least_fixpoint(left, offsets, symbols, has, productive)
+    if not productive[start]:
+        return int64(0)
+    nullable = u8(ctx, NULLABLE)
+    for i in range(n_rules + 1):
+        nullable[i] = 0
+    for i in range(n_lexemes):
+        has[i] = lexemes[3 * i + 1]
+    _least_fixpoint(left, offsets, symbols, has, nullable[:n_rules])
+    nullable[n_rules] = nullable[start]
+    ctx[START_NT] = n_rules
+
+    out = i32(ctx, SYMBOLS)
+    dot_left = i32(ctx, DOT_LEFT)
+    out[0], out[1] = start, END
+    dot_left[0] = dot_left[1] = n_rules
+    rules = i32(ctx, RULES)
+    starts = i32(ctx, RULE_STARTS)
+    marks = i32(ctx, PREDICTED)
+    for rule in range(n_rules + 2):
+        rules[rule] = 0
+    for rule in range(n_rules + 1):
+        marks[rule] = 0
+    keep = np.zeros(len(left), np.uint8)
+    for p in range(len(left)):
+        usable = True
+        for i in range(offsets[p], offsets[p + 1]):
+            symbol = symbols[i]
+            if symbol >= 0:
+                usable = usable and productive[symbol] != 0
+            else:
+                usable = usable and (lexemes[3 * ~symbol + 1] or lexemes[3 * ~symbol + 2])
+        if usable:
+            keep[p] = 1
+            rules[left[p] + 1] += 1
+    for rule in range(n_rules + 1):
+        rules[rule + 1] += rules[rule]
+    fill = rules[: n_rules + 1].copy()
+    n = 2
+    for p in range(len(left)):
+        if keep[p]:
+            starts[fill[left[p]]] = n
+            fill[left[p]] += 1
+            for i in range(offsets[p], offsets[p + 1]):
+                out[n] = symbols[i]
+                dot_left[n] = left[p]
+                n += 1
+            out[n] = END
+            dot_left[n] = left[p]
+            n += 1
+    rest = u8(ctx, NULLABLE_REST)
+    for dot in range(n - 1, -1, -1):
+        symbol = out[dot]
+        if symbol == END:
+            rest[dot] = 1
+        elif symbol >= 0:
+            rest[dot] = rest[dot + 1] and nullable[symbol]
+        else:
+            rest[dot] = rest[dot + 1] and lexemes[3 * ~symbol + 1]
+    return int64(1)
+
+
+def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:
+    """The productions as flat arrays: left-hand sides, offsets, symbols."""
+    productions = ir.productions
+    left = np.fromiter((p[0] for p in productions), np.int32, len(productions))
+    offsets = np.zeros(len(productions) + 1, np.int32)
+    np.cumsum(np.fromiter((len(p[1]) for p in productions), np.int32, len(productions)), out=offsets[1:])
+    symbols = np.fromiter((s for p in productions for s in p[1]), np.int32, int(offsets[-1]))
+    return left, offsets, symbols
+
+
+def explain_empty(ir: GrammarIR, productive: np.ndarray[Any, np.dtype[np.uint8]], usable: list[bool]) -> tuple[str, str]:
+    """Why the start rule derives nothing: (reason, name of the innermost named rule at fault)."""
+    rules: dict[int, list[tuple[int, ...]]] = {}
+    for left, right in ir.productions:
+        rules.setdefault(left, []).append(right)
+    symbol, place = ir.start, ""
+    reason = "nothing can match"
+    seen = set()
+    while symbol >= 0 and symbol not in seen:
+        seen.add(symbol)
+        place = ir.nonterminal_names[symbol] or place
+        alternatives = rules.get(symbol, [])
+        if not alternatives:
+            return "it has no production", place
+        # With one alternative the fault lies in its first unusable symbol; with several, in all of them.
+        blocked = next(s for s in alternatives[0] if (not productive[s] if s >= 0 else not usable[~s]))
+        if len(alternatives) > 1 and blocked >= 0:
+            return "none of its alternatives can match", place
+        symbol = blocked
+    if symbol < 0:
+        name = ir.lexeme_names[~symbol]
+        reason = f"{name} matches no text" if name else "a part of it matches no text"
+    elif symbol in seen:
+        reason = "it can only repeat itself for ever"
+    return reason, place
+
+
+__all__ = [
+    "LexemeProgram",
+    "describe_lexemes",
+    "explain_empty",
+    "flatten_rules",
+    "make_byte_classes",
+    "rule_arrays",
+]

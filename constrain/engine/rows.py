@@ -1,0 +1,545 @@
+"""Earley rows, interned: what the parser expects next, as one integer.
+
+An item is a dot (a place in a production) and an origin (the row where the production began).  A
+row is the set of its *kernel* items: those reached by scanning a lexeme or completing a rule, with
+something left to come.  A row is interned by that content, and origins are row ids, so two places
+in the input with the same unfinished rules around them are the same row.
+
+What follows from a kernel by prediction depends on its dots alone, not on the origins, so that part
+is worked out once per set of dots, the row's *core* (the LR(0) half of Aycock and Horspool,
+"Practical Earley Parsing", 2002; nullable nonterminals are stepped over as they do).
+
+Completing rule A in row r yields the same items every time, so it is remembered per (r, A).  For a
+right-recursive rule the remembered set is the one item at the end of the chain, which is what Leo's
+transitive items are for (Leo, 1991): a right-recursive list costs constant work per element.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, njit, types
+
+from constrain.engine.lexer import intern_lexer_state
+from constrain.engine.nodes import RESULT0, RESULT2
+from constrain.engine.tables import (
+    ACCEPT_POOL,
+    ACCEPTS,
+    CORE_BUCKETS,
+    CORE_DOTS,
+    CORE_GROUPS,
+    CORE_HASH,
+    CORE_SCANS,
+    CORE_WAITS,
+    CORES,
+    CTX,
+    DONE_ITEMS,
+    DONE_MEMO,
+    DONE_STAMP,
+    DOT_LEFT,
+    EPOCH,
+    FAIL,
+    IGNORE,
+    KERNEL,
+    LEXEMES,
+    N_IGNORE,
+    NULLABLE,
+    NULLABLE_REST,
+    PREDICTED,
+    ROW_BUCKETS,
+    ROW_HASH,
+    ROW_ITEMS,
+    ROWS,
+    RULE_STARTS,
+    RULES,
+    SCAN_KEYS,
+    SCAN_VALUES,
+    START_NT,
+    SYMBOLS,
+    TMP,
+    WORK,
+    bucket_room,
+    finish_hash,
+    i32,
+    i64,
+    map_get,
+    map_put,
+    mix,
+    room,
+    set_used,
+    sort_keys,
+    u8,
+    used,
+)
+
+END = 1 << 30
+"""In SYMBOLS: the end of a production.  Other values: a nonterminal (>= 0) or ``~lexeme`` (< 0)."""
+
+# Fields of a lexeme's record: its expression; whether it matches the empty string; whether it
+# matches anything else.
+LEXEME_NODE, LEXEME_NULLABLE, LEXEME_CONSUMES = range(3)
+# Fields of a core's record.
+(CORE_OFFSET, CORE_COUNT, CORE_INIT, CORE_SCAN, CORE_SCAN_COUNT, CORE_GROUP, CORE_GROUP_COUNT) = range(7)
+# Fields of a row's record.
+ROW_CORE, ROW_OFFSET, ROW_COUNT, ROW_ACCEPTS, ROW_DONE = range(5)
+
+SELF = -1
+"""In CORE_SCANS and CORE_WAITS: the item was predicted in the row itself.  Other values: the position of its dot."""
+
+# A completion whose result is larger than this is worked out anew each time, so that memory stays
+# linear where the number of items is not.
+_MEMO_LIMIT = 64
+
+
+@njit(types.boolean(CTX, int64), cache=True, nogil=True)
+def _is_skippable(ctx, symbol):
+    """Whether a symbol (not END) derives the empty string."""
+    if symbol < 0:
+        return i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_NULLABLE] != 0
+    return u8(ctx, NULLABLE)[symbol] != 0
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _emit(ctx, dot, source):
+    """Note item (dot, source), and those behind nullable symbols, in KERNEL as (symbol, item) keys; predict."""
+    while True:
+        symbol = int64(i32(ctx, SYMBOLS)[dot])
+        if symbol == END:
+            return int64(0)
+        if symbol >= 0:
+            marks = i32(ctx, PREDICTED)
+            if marks[symbol] != ctx[EPOCH]:
+                if not room(ctx, WORK, 1):
+                    return int64(FAIL)
+                marks[symbol] = ctx[EPOCH]
+                i32(ctx, WORK)[used(ctx, WORK)] = symbol
+                set_used(ctx, WORK, used(ctx, WORK) + 1)
+        if symbol >= 0 or i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES]:
+            if not room(ctx, KERNEL, 1) or not room(ctx, TMP, 2):
+                return int64(FAIL)
+            n = used(ctx, KERNEL)
+            tmp = i32(ctx, TMP)
+            item = used(ctx, TMP)
+            tmp[item] = dot + 1
+            tmp[item + 1] = source
+            set_used(ctx, TMP, item + 2)
+            i64(ctx, KERNEL)[n] = (symbol + END) << 32 | item
+            set_used(ctx, KERNEL, n + 1)
+        if not _is_skippable(ctx, symbol):
+            return int64(0)
+        dot += 1
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _make_core(ctx, base, count):
+    """The core with the ``count`` sorted dots at ``TMP[base]``; its closure is worked out here, once."""
+    tmp = i32(ctx, TMP)
+    code = int64(0)
+    for i in range(count):
+        code = mix(code, int64(tmp[base + i]))
+    code = finish_hash(code)
+    buckets = i32(ctx, CORE_BUCKETS)
+    records = i32(ctx, CORES)
+    dots = i32(ctx, CORE_DOTS)
+    mask = len(buckets) - 1
+    bucket = code & mask
+    while buckets[bucket] >= 0:
+        core = int64(buckets[bucket])
+        if records[7 * core + CORE_COUNT] == count:
+            offset = records[7 * core + CORE_OFFSET]
+            same = True
+            for i in range(count):
+                if dots[offset + i] != tmp[base + i]:
+                    same = False
+                    break
+            if same:
+                return core
+        bucket = (bucket + 1) & mask
+    core = used(ctx, CORE_HASH)
+    if not room(ctx, CORES, 7) or not room(ctx, CORE_HASH, 1) or not room(ctx, CORE_DOTS, count):
+        return int64(FAIL)
+    if not bucket_room(ctx, CORE_BUCKETS, core):
+        return int64(FAIL)
+
+    ctx[EPOCH] += 1
+    set_used(ctx, KERNEL, 0)
+    set_used(ctx, WORK, 0)
+    for i in range(count):
+        if _emit(ctx, int64(tmp[base + i]), i) < 0:
+            return int64(FAIL)
+    while used(ctx, WORK) > 0:
+        rule = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])
+        set_used(ctx, WORK, used(ctx, WORK) - 1)
+        for i in range(i32(ctx, RULES)[rule], i32(ctx, RULES)[rule + 1]):
+            if _emit(ctx, int64(i32(ctx, RULE_STARTS)[i]), SELF) < 0:
+                return int64(FAIL)
+
+    total = used(ctx, KERNEL)
+    keys = i64(ctx, KERNEL)
+    sort_keys(keys, total)
+    if not room(ctx, CORE_SCANS, 3 * total) or not room(ctx, CORE_WAITS, 2 * total):
+        return int64(FAIL)
+    if not room(ctx, CORE_GROUPS, 3 * total):
+        return int64(FAIL)
+    if not room(ctx, TMP, 2 * total + 2 * ctx[N_IGNORE]):
+        return int64(FAIL)
+    tmp = i32(ctx, TMP)
+    scans = i32(ctx, CORE_SCANS)
+    groups = i32(ctx, CORE_GROUPS)
+    waits = i32(ctx, CORE_WAITS)
+    first_scan = used(ctx, CORE_SCANS) // 3
+    first_group = used(ctx, CORE_GROUPS) // 3
+    scan, group, wait = first_scan, first_group, used(ctx, CORE_WAITS) // 2
+    last = int64(-1)
+    for i in range(total):
+        symbol = (keys[i] >> 32) - END
+        item = keys[i] & 0x7FFFFFFF
+        if symbol < 0:
+            # Lexemes are sorted by ~lexeme, that is downwards; store them upwards.
+            scans[3 * scan] = ~symbol
+            scans[3 * scan + 1] = tmp[item]
+            scans[3 * scan + 2] = tmp[item + 1]
+            scan += 1
+        else:
+            if symbol != last:
+                groups[3 * group] = symbol
+                groups[3 * group + 1] = wait
+                groups[3 * group + 2] = 0
+                group += 1
+                last = symbol
+            waits[2 * wait] = tmp[item]
+            waits[2 * wait + 1] = tmp[item + 1]
+            groups[3 * group - 1] += 1
+            wait += 1
+    # The initial lexer state: the lexemes that are expected, and the ignored ones.
+    start = used(ctx, TMP)
+    lexemes = i32(ctx, LEXEMES)
+    ignored = i32(ctx, IGNORE)
+    n = 0
+    i = scan - 1
+    j = 0
+    while i >= first_scan or j < ctx[N_IGNORE]:
+        if j == ctx[N_IGNORE] or (i >= first_scan and scans[3 * i] <= ignored[j]):
+            lexeme = int64(scans[3 * i])
+            i -= 1
+        else:
+            lexeme = int64(ignored[j])
+            j += 1
+        if n == 0 or tmp[start + 2 * n - 2] != lexeme:
+            tmp[start + 2 * n] = lexeme
+            tmp[start + 2 * n + 1] = lexemes[3 * lexeme + LEXEME_NODE]
+            n += 1
+    set_used(ctx, TMP, start + 2 * n)
+    init = intern_lexer_state(ctx, start, n)
+    if init < 0:
+        return init
+    offset = used(ctx, CORE_DOTS)
+    for i in range(count):
+        dots[offset + i] = tmp[base + i]
+    set_used(ctx, CORE_DOTS, offset + count)
+    set_used(ctx, CORE_SCANS, 3 * scan)
+    set_used(ctx, CORE_GROUPS, 3 * group)
+    set_used(ctx, CORE_WAITS, 2 * wait)
+    records[7 * core + CORE_OFFSET] = offset
+    records[7 * core + CORE_COUNT] = count
+    records[7 * core + CORE_INIT] = init
+    records[7 * core + CORE_SCAN] = first_scan
+    records[7 * core + CORE_SCAN_COUNT] = scan - first_scan
+    records[7 * core + CORE_GROUP] = first_group
+    records[7 * core + CORE_GROUP_COUNT] = group - first_group
+    set_used(ctx, CORES, 7 * core + 7)
+    i32(ctx, CORE_HASH)[core] = code
+    set_used(ctx, CORE_HASH, core + 1)
+    buckets[bucket] = core
+    return core
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def make_row(ctx, items, accepts):
+    """The row with the kernel items in KERNEL[:items], as keys ``dot << 32 | origin``, in any order.
+
+    ``accepts`` is 1 if the whole input so far is a sentence.  Returns the row's id or FAIL.
+    """
+    keys = i64(ctx, KERNEL)
+    sort_keys(keys, items)
+    n = int64(0)
+    for i in range(items):
+        if n == 0 or keys[n - 1] != keys[i]:
+            keys[n] = keys[i]
+            n += 1
+    code = accepts
+    for i in range(n):
+        code = mix(code, keys[i])
+    code = finish_hash(code)
+    buckets = i32(ctx, ROW_BUCKETS)
+    records = i32(ctx, ROWS)
+    pool = i32(ctx, ROW_ITEMS)
+    mask = len(buckets) - 1
+    bucket = code & mask
+    while buckets[bucket] >= 0:
+        row = int64(buckets[bucket])
+        if records[5 * row + ROW_COUNT] == n and records[5 * row + ROW_ACCEPTS] == accepts:
+            offset = records[5 * row + ROW_OFFSET]
+            same = True
+            for i in range(n):
+                if pool[2 * (offset + i)] != keys[i] >> 32 or pool[2 * (offset + i) + 1] != keys[i] & 0x7FFFFFFF:
+                    same = False
+                    break
+            if same:
+                return row
+        bucket = (bucket + 1) & mask
+    row = used(ctx, ROW_HASH)
+    if not room(ctx, ROWS, 5) or not room(ctx, ROW_HASH, 1) or not room(ctx, ROW_ITEMS, 2 * n):
+        return int64(FAIL)
+    if not bucket_room(ctx, ROW_BUCKETS, row) or not room(ctx, TMP, n):
+        return int64(FAIL)
+    # The items go to their final place first: making the core reuses KERNEL.
+    offset = used(ctx, ROW_ITEMS) // 2
+    base = used(ctx, TMP)
+    tmp = i32(ctx, TMP)
+    dots = int64(0)
+    for i in range(n):
+        dot = keys[i] >> 32
+        pool[2 * (offset + i)] = dot
+        pool[2 * (offset + i) + 1] = keys[i] & 0x7FFFFFFF
+        if dots == 0 or tmp[base + dots - 1] != dot:
+            tmp[base + dots] = dot
+            dots += 1
+    set_used(ctx, TMP, base + dots)
+    core = _make_core(ctx, base, dots)
+    set_used(ctx, TMP, base)
+    if core < 0:
+        return core
+    groups = int64(i32(ctx, CORES)[7 * core + CORE_GROUP_COUNT])
+    if not room(ctx, DONE_STAMP, groups) or not room(ctx, DONE_MEMO, groups):
+        return int64(FAIL)
+    done = used(ctx, DONE_MEMO)
+    for i in range(done, done + groups):
+        i32(ctx, DONE_MEMO)[i] = -1
+        i32(ctx, DONE_STAMP)[i] = 0
+    set_used(ctx, DONE_MEMO, done + groups)
+    set_used(ctx, DONE_STAMP, done + groups)
+    set_used(ctx, ROW_ITEMS, 2 * (offset + n))
+    records[5 * row + ROW_CORE] = core
+    records[5 * row + ROW_OFFSET] = offset
+    records[5 * row + ROW_COUNT] = n
+    records[5 * row + ROW_ACCEPTS] = accepts
+    records[5 * row + ROW_DONE] = done
+    set_used(ctx, ROWS, 5 * row + 5)
+    i32(ctx, ROW_HASH)[row] = code
+    set_used(ctx, ROW_HASH, row + 1)
+    buckets[bucket] = row
+    return row
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _complete(ctx, rule, origin):
+    """Ask for rule ``rule``, begun in row ``origin``, to be completed: put it on WORK once per epoch.
+
+    Returns 1 if it is the start rule (the input is a sentence), else 0, or FAIL.
+    """
+    if rule == ctx[START_NT]:
+        return int64(1)
+    core = int64(i32(ctx, ROWS)[5 * origin + ROW_CORE])
+    groups = i32(ctx, CORE_GROUPS)
+    first = int64(i32(ctx, CORES)[7 * core + CORE_GROUP])
+    low = first
+    high = first + int64(i32(ctx, CORES)[7 * core + CORE_GROUP_COUNT])
+    while high - low > 1:
+        middle = (low + high) // 2
+        if groups[3 * middle] <= rule:
+            low = middle
+        else:
+            high = middle
+    slot = int64(i32(ctx, ROWS)[5 * origin + ROW_DONE]) + low - first
+    stamps = i32(ctx, DONE_STAMP)
+    if stamps[slot] == ctx[EPOCH]:
+        return int64(0)
+    if not room(ctx, WORK, 3):
+        return int64(FAIL)
+    stamps[slot] = ctx[EPOCH]
+    work = i32(ctx, WORK)
+    top = used(ctx, WORK)
+    work[top] = origin
+    work[top + 1] = low
+    work[top + 2] = slot
+    set_used(ctx, WORK, top + 3)
+    return int64(0)
+
+
+@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+def _advance(ctx, dot, source, row):
+    """Add the items with this dot that (row, source) stands for; complete those that are or may be at their end."""
+    symbol = int64(i32(ctx, SYMBOLS)[dot])
+    ends = u8(ctx, NULLABLE_REST)[dot] != 0
+    rule = int64(i32(ctx, DOT_LEFT)[dot])
+    begin, stop = int64(0), int64(1)
+    old = int64(0)
+    if source != SELF:
+        core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+        begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+        stop = begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
+        old = int64(i32(ctx, CORE_DOTS)[i32(ctx, CORES)[7 * core + CORE_OFFSET] + source])
+        if stop - begin == i32(ctx, CORES)[7 * core + CORE_COUNT]:
+            begin += source
+            stop = begin + 1
+        else:
+            pool = i32(ctx, ROW_ITEMS)
+            while pool[2 * begin] != old:
+                begin += 1
+    accepts = int64(0)
+    for i in range(begin, stop):
+        origin = row
+        if source != SELF:
+            pool = i32(ctx, ROW_ITEMS)
+            if pool[2 * i] != old:
+                break
+            origin = int64(pool[2 * i + 1])
+        if symbol != END:
+            n = used(ctx, KERNEL)
+            if not room(ctx, KERNEL, 1):
+                return int64(FAIL)
+            i64(ctx, KERNEL)[n] = dot << 32 | origin
+            set_used(ctx, KERNEL, n + 1)
+        if ends:
+            status = _complete(ctx, rule, origin)
+            if status < 0:
+                return status
+            accepts |= status
+    return accepts
+
+
+@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+def _advance_and_complete(ctx, dot, source, row):
+    """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL."""
+    set_used(ctx, WORK, 0)
+    ctx[EPOCH] += 1
+    accepts = _advance(ctx, dot, source, row)
+    if accepts < 0:
+        return accepts
+    # A memo is kept for a single first completion: the usual case, and the one that chains.
+    top_slot = int64(-1)
+    if used(ctx, WORK) == 3:
+        top_slot = int64(i32(ctx, WORK)[2])
+    own_items = used(ctx, KERNEL)
+    own_accepts = accepts
+    steps = 0
+    while used(ctx, WORK) > 0:
+        top = used(ctx, WORK) - 3
+        work = i32(ctx, WORK)
+        origin, group, slot = int64(work[top]), int64(work[top + 1]), int64(work[top + 2])
+        set_used(ctx, WORK, top)
+        memo = int64(i32(ctx, DONE_MEMO)[slot])
+        if memo >= 0:
+            items = i32(ctx, DONE_ITEMS)
+            count = int64(items[memo])
+            if not room(ctx, KERNEL, count):
+                return int64(FAIL)
+            n = used(ctx, KERNEL)
+            keys = i64(ctx, KERNEL)
+            for i in range(count):
+                keys[n + i] = int64(items[memo + 2 + 2 * i]) << 32 | int64(items[memo + 3 + 2 * i])
+            set_used(ctx, KERNEL, n + count)
+            accepts |= int64(items[memo + 1])
+            continue
+        steps += 1
+        waits = int64(i32(ctx, CORE_GROUPS)[3 * group + 1])
+        for i in range(waits, waits + int64(i32(ctx, CORE_GROUPS)[3 * group + 2])):
+            entry = i32(ctx, CORE_WAITS)
+            status = _advance(ctx, int64(entry[2 * i]), int64(entry[2 * i + 1]), origin)
+            if status < 0:
+                return status
+            accepts |= status
+    if steps > 1 and top_slot >= 0 and own_accepts == 0:
+        keys = i64(ctx, KERNEL)
+        count = used(ctx, KERNEL) - own_items
+        if count <= _MEMO_LIMIT:
+            if not room(ctx, DONE_ITEMS, 2 + 2 * count):
+                return int64(FAIL)
+            memo = used(ctx, DONE_ITEMS)
+            items = i32(ctx, DONE_ITEMS)
+            items[memo] = count
+            items[memo + 1] = accepts
+            for i in range(count):
+                items[memo + 2 + 2 * i] = keys[own_items + i] >> 32
+                items[memo + 3 + 2 * i] = keys[own_items + i] & 0x7FFFFFFF
+            set_used(ctx, DONE_ITEMS, memo + 2 + 2 * count)
+            i32(ctx, DONE_MEMO)[top_slot] = memo
+    return accepts
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _scan_into_kernel(ctx, row, accept_set):
+    """Add to KERNEL what the row becomes after any one of the lexemes; returns the accept bit or FAIL."""
+    core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    first = int64(i32(ctx, CORES)[7 * core + CORE_SCAN])
+    count = int64(i32(ctx, CORES)[7 * core + CORE_SCAN_COUNT])
+    offset = int64(i32(ctx, ACCEPTS)[2 * accept_set])
+    accepts = int64(0)
+    for k in range(offset, offset + int64(i32(ctx, ACCEPTS)[2 * accept_set + 1])):
+        lexeme = int64(i32(ctx, ACCEPT_POOL)[k])
+        ignored = i32(ctx, IGNORE)
+        for i in range(ctx[N_IGNORE]):
+            if ignored[i] == lexeme:
+                # An ignored lexeme leaves the row as it is.
+                begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+                items = int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
+                if not room(ctx, KERNEL, items):
+                    return int64(FAIL)
+                n = used(ctx, KERNEL)
+                keys = i64(ctx, KERNEL)
+                pool = i32(ctx, ROW_ITEMS)
+                for j in range(items):
+                    keys[n + j] = int64(pool[2 * (begin + j)]) << 32 | int64(pool[2 * (begin + j) + 1])
+                set_used(ctx, KERNEL, n + items)
+                accepts |= int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
+        # Scans are sorted by falling lexeme number.
+        low, high = first, first + count
+        scans = i32(ctx, CORE_SCANS)
+        while low < high:
+            middle = (low + high) // 2
+            if scans[3 * middle] > lexeme:
+                low = middle + 1
+            else:
+                high = middle
+        while low < first + count and i32(ctx, CORE_SCANS)[3 * low] == lexeme:
+            scans = i32(ctx, CORE_SCANS)
+            status = _advance_and_complete(ctx, int64(scans[3 * low + 1]), int64(scans[3 * low + 2]), row)
+            if status < 0:
+                return status
+            accepts |= status
+            low += 1
+    return accepts
+
+
+@njit(int64(CTX, types.int64[::1], int64), cache=True, nogil=True)
+def scan(ctx, pairs, count):
+    """The row after a lexeme: ``pairs[:count]`` are (row, accept set) as ``row << 32 | accept_set``.
+
+    One pair is the usual case, and remembered.  Several arise where lexemes that began at different
+    places end at the same byte; their items then form one row, as in Earley's algorithm.
+    """
+    if count == 1:
+        known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0])
+        if known >= 0:
+            return known
+    set_used(ctx, KERNEL, 0)
+    accepts = int64(0)
+    for i in range(count):
+        status = _scan_into_kernel(ctx, pairs[i] >> 32, pairs[i] & 0x7FFFFFFF)
+        if status < 0:
+            return status
+        accepts |= status
+    row = make_row(ctx, used(ctx, KERNEL), accepts)
+    if row >= 0 and count == 1 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0], row) < 0:
+        return int64(FAIL)
+    return row
+
+
+@njit(RESULT0, cache=True, nogil=True)
+def make_start_row(ctx):
+    """Row 0: the start rule, nothing read.  The start rule's only production begins at dot 0."""
+    set_used(ctx, KERNEL, 0)
+    if not room(ctx, KERNEL, 1):
+        return int64(FAIL)
+    i64(ctx, KERNEL)[0] = 0
+    return make_row(ctx, int64(1), int64(u8(ctx, NULLABLE)[ctx[START_NT]]))

@@ -1,0 +1,281 @@
+"""Recognizer states: all ways to read the input so far, as one integer.
+
+A state is an interned, sorted set of threads, and whether the input so far is a sentence.  A thread
+is a pair (row, lexer state): the row in which the lexemes under way began, and how far they are.
+State 0 has no thread and does not accept: there the input is no prefix of any sentence.
+
+A step over a byte moves each thread's lexer state.  Where lexemes can end, the rows that follow are
+merged into one, and a thread begins there; the old thread stays if its lexemes can also go on.
+Each step is computed once per (state, byte class).
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, njit, types
+
+from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON, intern_lexer_state, lexer_step
+from constrain.engine.nodes import RESULT0, RESULT2
+from constrain.engine.rows import CORE_INIT, ROW_ACCEPTS, ROW_CORE, make_start_row, scan
+from constrain.engine.tables import (
+    CLASS_OF,
+    CLASS_SIZE,
+    CLASSES,
+    CORES,
+    CTX,
+    FAIL,
+    KERNEL,
+    LEX,
+    LEX_HASH,
+    LIVE_STACK,
+    ROWS,
+    STATE_BUCKETS,
+    STATE_HASH,
+    STATE_MASKS,
+    STATE_TRANS,
+    STATE_WORK,
+    STATES,
+    THREADS,
+    TMP,
+    TOKEN_BYTES,
+    TOKEN_START,
+    WORK,
+    bucket_room,
+    finish_hash,
+    i32,
+    i64,
+    mix,
+    room,
+    set_used,
+    sort_keys,
+    u8,
+    used,
+)
+
+STATE_OFFSET, STATE_COUNT, STATE_ACCEPTS = range(3)
+# Fields of a state's mask record (masks.py).
+MASK_DENSE, MASK_LIST, MASK_COUNT = range(3)
+NO_MASK = -2
+"""In MASK_DENSE: the mask of this state has not been computed yet."""
+
+
+@njit(types.void(CTX), cache=True, nogil=True)
+def reset_work(ctx):
+    """Empty the work stacks; whatever an interrupted kernel left there is void."""
+    set_used(ctx, TMP, 0)
+    set_used(ctx, WORK, 0)
+    set_used(ctx, KERNEL, 0)
+    set_used(ctx, LIVE_STACK, 0)
+    set_used(ctx, STATE_WORK, 0)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _intern_state(ctx, count, accepts):
+    """The state with the threads STATE_WORK[:count], as keys ``row << 32 | lexer state`` in any order."""
+    keys = i64(ctx, STATE_WORK)
+    sort_keys(keys, count)
+    n = int64(0)
+    code = accepts
+    for i in range(count):
+        if n == 0 or keys[n - 1] != keys[i]:
+            keys[n] = keys[i]
+            code = mix(code, keys[n])
+            n += 1
+    code = finish_hash(code)
+    buckets = i32(ctx, STATE_BUCKETS)
+    records = i32(ctx, STATES)
+    threads = i32(ctx, THREADS)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        state = int64(buckets[i])
+        if records[3 * state + STATE_COUNT] == n and records[3 * state + STATE_ACCEPTS] == accepts:
+            offset = records[3 * state + STATE_OFFSET]
+            same = True
+            for j in range(n):
+                if (
+                    threads[2 * (offset + j)] != keys[j] >> 32
+                    or threads[2 * (offset + j) + 1] != keys[j] & 0x7FFFFFFF
+                ):
+                    same = False
+                    break
+            if same:
+                return state
+        i = (i + 1) & mask
+    state = used(ctx, STATE_HASH)
+    classes = ctx[CLASSES]
+    if not room(ctx, STATES, 3) or not room(ctx, STATE_HASH, 1) or not room(ctx, THREADS, 2 * n):
+        return int64(FAIL)
+    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, 3):
+        return int64(FAIL)
+    if not bucket_room(ctx, STATE_BUCKETS, state):
+        return int64(FAIL)
+    offset = used(ctx, THREADS) // 2
+    for j in range(n):
+        threads[2 * (offset + j)] = keys[j] >> 32
+        threads[2 * (offset + j) + 1] = keys[j] & 0x7FFFFFFF
+    set_used(ctx, THREADS, 2 * (offset + n))
+    records[3 * state + STATE_OFFSET] = offset
+    records[3 * state + STATE_COUNT] = n
+    records[3 * state + STATE_ACCEPTS] = accepts
+    set_used(ctx, STATES, 3 * state + 3)
+    i32(ctx, STATE_HASH)[state] = code
+    set_used(ctx, STATE_HASH, state + 1)
+    trans = i32(ctx, STATE_TRANS)
+    for j in range(state * classes, (state + 1) * classes):
+        trans[j] = -1
+    set_used(ctx, STATE_TRANS, (state + 1) * classes)
+    i32(ctx, STATE_MASKS)[3 * state + MASK_DENSE] = NO_MASK
+    set_used(ctx, STATE_MASKS, 3 * state + 3)
+    buckets[i] = state
+    return state
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def state_of_row(ctx, row, lexer_state):
+    """The state with the one thread (row, lexer state); with none if the lexer state is dead (0)."""
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | lexer_state
+    return _intern_state(ctx, int64(1 if lexer_state else 0), int64(0))
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def step(ctx, state, byte_class):
+    """The state after one byte of the class.  FAIL or LIMIT if < 0."""
+    place = state * ctx[CLASSES] + byte_class
+    known = int64(i32(ctx, STATE_TRANS)[place])
+    if known >= 0:
+        return known
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    # Threads that go on are kept at the front of the work list, ends of lexemes behind them.
+    if not room(ctx, STATE_WORK, 2 * count + 1):
+        return int64(FAIL)
+    kept = int64(0)
+    ended = int64(0)
+    for i in range(offset, offset + count):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        lexer_state = lexer_step(ctx, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class)
+        if lexer_state < 0:
+            return lexer_state
+        if lexer_state == 0:
+            continue
+        lex = i32(ctx, LEX)
+        work = i64(ctx, STATE_WORK)
+        if lex[4 * lexer_state + LEX_GOES_ON]:
+            work[kept] = row << 32 | lexer_state
+            kept += 1
+        if lex[4 * lexer_state + LEX_ACCEPT]:
+            work[count + 1 + ended] = row << 32 | int64(lex[4 * lexer_state + LEX_ACCEPT])
+            ended += 1
+    accepts = int64(0)
+    if ended:
+        row = scan(ctx, i64(ctx, STATE_WORK)[count + 1 :], ended)
+        if row < 0:
+            return row
+        accepts = int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
+        start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+        if start:
+            i64(ctx, STATE_WORK)[kept] = row << 32 | start
+            kept += 1
+    successor = _intern_state(ctx, kept, accepts)
+    if successor >= 0:
+        i32(ctx, STATE_TRANS)[place] = successor
+    return successor
+
+
+@njit(RESULT0, cache=True, nogil=True)
+def make_start_state(ctx):
+    """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
+    reset_work(ctx)
+    if used(ctx, LEX_HASH) == 0 and intern_lexer_state(ctx, int64(0), int64(0)) < 0:
+        return int64(FAIL)
+    if used(ctx, STATE_HASH) == 0 and _intern_state(ctx, int64(0), int64(0)) < 0:
+        return int64(FAIL)
+    row = make_start_row(ctx)
+    if row < 0:
+        return row
+    start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | start
+    return _intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def push_byte(ctx, state, byte):
+    """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
+    reset_work(ctx)
+    return step(ctx, state, int64(u8(ctx, CLASS_OF)[byte]))
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def push_token(ctx, state, token):
+    """The state after the bytes of a token; 0 if it is not allowed."""
+    reset_work(ctx)
+    starts = i64(ctx, TOKEN_START)
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    for i in range(starts[token], starts[token + 1]):
+        byte_class = int64(class_of[data[i]])
+        known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
+        state = known if known >= 0 else step(ctx, state, byte_class)
+        if state <= 0:
+            return state
+    return state
+
+
+@njit(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)), cache=True, nogil=True)
+def push_bytes(ctx, state, data):
+    """The state after all of ``data`` (uint8[n]); 0 if that is no prefix of a sentence."""
+    reset_work(ctx)
+    class_of = u8(ctx, CLASS_OF)
+    for byte in data:
+        state = step(ctx, state, int64(class_of[byte]))
+        if state <= 0:
+            return state
+    return state
+
+
+@njit(int64(CTX, int64), cache=True, nogil=True)
+def accepts(ctx, state):
+    """Whether the input so far is a sentence (1 or 0)."""
+    return int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS])
+
+
+@njit(int64(CTX, int64, types.uint8[::1]), cache=True, nogil=True)
+def forced(ctx, state, out):
+    """Write the bytes that every continuation begins with to ``out``; returns how many, or FAIL or LIMIT.
+
+    Stops at a state that accepts, at one with a choice, and when ``out`` is full.
+    """
+    reset_work(ctx)
+    class_of = u8(ctx, CLASS_OF)
+    size = i32(ctx, CLASS_SIZE)
+    for n in range(len(out)):
+        if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+            return n
+        only = int64(-1)
+        successor = int64(0)
+        choice = False
+        for byte in range(256):
+            byte_class = int64(class_of[byte])
+            target = step(ctx, state, byte_class)
+            if target < 0:
+                return target
+            if target == 0:
+                continue
+            if only >= 0 or size[byte_class] > 1:
+                choice = True
+                break
+            only = byte
+            successor = target
+        if choice or only < 0:
+            return n
+        out[n] = only
+        state = successor
+    return len(out)
+
+

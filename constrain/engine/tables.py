@@ -1,0 +1,375 @@
+"""The memory of a compiled grammar: flat growable tables, reached through one array.
+
+A kernel needs some forty arrays.  Handing forty arrays to a jitted function costs more than the
+work it does, so a kernel gets one: ``ctx``, an int64 array that holds, for each table, the address
+of its data, its capacity and how much of it is in use.  Inside a kernel ``i32(ctx, SLOT)`` is a
+view of that table and costs two loads.
+
+Who owns what: a :class:`Tables` object owns the arrays and is the only one that replaces them.  A
+kernel that runs out of room calls :func:`room`, which notes the table in ``ctx``, and returns
+``FAIL``; the caller (Python) then calls :meth:`Tables.grow` and runs the kernel again from the
+start.  Kernels therefore only ever *add* finished entries, so that running one twice is harmless.
+
+Locking: everything here is guarded by the lock of the compiled grammar
+(:class:`constrain.engine.compiled.CompiledGrammar`); no kernel runs on a ``ctx`` without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray, int32, int64, njit, types, uint8
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from constrain.errors import LimitError
+
+FAIL = -2
+"""A kernel's return value when a table has to grow first; ``ctx[0]`` and ``ctx[1]`` say which and how far."""
+
+LIMIT = -3
+"""A kernel's return value when a search was given up because it is larger than its limit."""
+
+HEADER = 16
+# Scalars that kernels share, by position in the header.
+NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, N_EMPTY, N_EOS, N_DUPLICATES, START_STATE = range(11)
+
+_NAMES: list[str] = []
+_SPECS: list[tuple[Any, int, int]] = []
+
+
+def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
+    """Register a table; ``hashes`` is the slot of the hash codes that a bucket table indexes."""
+    _NAMES.append(name)
+    _SPECS.append((dtype, capacity, hashes))
+    return len(_NAMES) - 1
+
+
+# Expressions (nodes.py).
+NODES = _slot("nodes", np.int32, 4 * 512)
+NODE_LIVE = _slot("node liveness", np.uint8, 512)
+NODE_HASH = _slot("node hashes", np.int32, 512)
+NODE_BUCKETS = _slot("node buckets", np.int32, 1024, NODE_HASH)
+POOL = _slot("node children", np.int32, 512)
+BYTES = _slot("literal bytes", np.uint8, 512)
+SETS = _slot("byte sets", np.int64, 4 * 32)
+MEMO_KEYS = _slot("derivative keys", np.int64, 1024)
+MEMO_VALUES = _slot("derivative values", np.int32, 1024)
+TMP = _slot("work stack", np.int32, 1024)
+LIVE_STACK = _slot("liveness stack", np.int32, 64)
+CLASS_OF = _slot("byte classes", np.uint8, 256)
+CLASS_BYTE = _slot("class representatives", np.uint8, 256)
+CLASS_SIZE = _slot("class sizes", np.int32, 256)
+
+# Lexer states (lexer.py).
+LEXEMES = _slot("lexemes", np.int32, 64)
+LEX = _slot("lexer states", np.int32, 4 * 128)
+LEX_POOL = _slot("lexer state members", np.int32, 512)
+LEX_HASH = _slot("lexer state hashes", np.int32, 128)
+LEX_BUCKETS = _slot("lexer state buckets", np.int32, 256, LEX_HASH)
+LEX_TRANS = _slot("lexer transitions", np.int32, 64 * 64)
+ACCEPTS = _slot("accept sets", np.int32, 2 * 32)
+ACCEPT_POOL = _slot("accept set members", np.int32, 64)
+ACCEPT_HASH = _slot("accept set hashes", np.int32, 32)
+ACCEPT_BUCKETS = _slot("accept set buckets", np.int32, 64, ACCEPT_HASH)
+
+# The grammar, flattened (program.py).
+SYMBOLS = _slot("symbols", np.int32, 64)
+DOT_LEFT = _slot("left-hand sides", np.int32, 64)
+NULLABLE_REST = _slot("nullable remainders", np.uint8, 64)
+RULES = _slot("rules", np.int32, 64)
+RULE_STARTS = _slot("rule starts", np.int32, 64)
+NULLABLE = _slot("nullable nonterminals", np.uint8, 64)
+IGNORE = _slot("ignored lexemes", np.int32, 4)
+
+# Earley rows (rows.py).
+CORES = _slot("cores", np.int32, 8 * 64)
+CORE_DOTS = _slot("core dots", np.int32, 256)
+CORE_HASH = _slot("core hashes", np.int32, 64)
+CORE_BUCKETS = _slot("core buckets", np.int32, 128, CORE_HASH)
+CORE_SCANS = _slot("core scans", np.int32, 3 * 256)
+CORE_GROUPS = _slot("core groups", np.int32, 3 * 256)
+CORE_WAITS = _slot("core waits", np.int32, 2 * 256)
+PREDICTED = _slot("prediction marks", np.int32, 64)
+ROWS = _slot("rows", np.int32, 5 * 128)
+ROW_ITEMS = _slot("row items", np.int32, 2 * 256)
+ROW_HASH = _slot("row hashes", np.int32, 128)
+ROW_BUCKETS = _slot("row buckets", np.int32, 256, ROW_HASH)
+DONE_STAMP = _slot("completion marks", np.int32, 256)
+DONE_MEMO = _slot("completion memo", np.int32, 256)
+DONE_ITEMS = _slot("completion items", np.int32, 256)
+SCAN_KEYS = _slot("scan keys", np.int64, 256)
+SCAN_VALUES = _slot("scan values", np.int32, 256)
+KERNEL = _slot("kernel items", np.int64, 256)
+WORK = _slot("completion work list", np.int32, 256)
+
+# Recognizer states (states.py).
+STATES = _slot("states", np.int32, 4 * 128)
+THREADS = _slot("threads", np.int32, 2 * 256)
+STATE_HASH = _slot("state hashes", np.int32, 128)
+STATE_BUCKETS = _slot("state buckets", np.int32, 256, STATE_HASH)
+STATE_TRANS = _slot("state transitions", np.int32, 128 * 64)
+STATE_WORK = _slot("thread work list", np.int64, 64)
+
+# Masks (masks.py).
+SPLITS = _slot("token splits", np.int32, 5 * 64)
+CROSSINGS = _slot("crossings", np.int32, 2 * 256)
+STATE_MASKS = _slot("state masks", np.int32, 3 * 128)
+TOKEN_LISTS = _slot("token lists", np.int32, 4096)
+DENSE = _slot("dense masks", np.int32, 0)
+SCRATCH = _slot("scratch mask", np.int32, 0)
+STACK = _slot("walk stack", np.int32, 0)
+
+# The vocabulary (vocabulary.py); shared by every grammar, never written by a kernel.
+TRIE_NODE = _slot("trie bytes and depths", np.int32, 0)
+TRIE_SIZE = _slot("trie subtree sizes", np.int32, 0)
+TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
+TOKEN_START = _slot("token offsets", np.int64, 0)
+TOKEN_BYTES = _slot("token bytes", np.uint8, 0)
+TOKEN_KIND = _slot("token kinds", np.uint8, 0)
+DUPLICATES = _slot("duplicate tokens", np.int32, 0)
+EMPTY_TOKENS = _slot("empty tokens", np.int32, 0)
+EOS_TOKENS = _slot("end tokens", np.int32, 0)
+
+N_SLOTS = len(_NAMES)
+_MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
+_MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
+
+CTX = int64[::1]
+
+
+@intrinsic
+def _as_pointer(_typing: Any, address: Any) -> Any:
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), codegen
+
+
+@njit(int32[::1](CTX, int64), cache=True, nogil=True)
+def i32(ctx, slot):  # type: ignore[no-untyped-def]
+    """View of an int32 table."""
+    return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.int32)
+
+
+@njit(int64[::1](CTX, int64), cache=True, nogil=True)
+def i64(ctx, slot):  # type: ignore[no-untyped-def]
+    """View of an int64 table."""
+    return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.int64)
+
+
+@njit(uint8[::1](CTX, int64), cache=True, nogil=True)
+def u8(ctx, slot):  # type: ignore[no-untyped-def]
+    """View of a uint8 table."""
+    return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.uint8)
+
+
+@njit(int64(CTX, int64), cache=True, nogil=True)
+def used(ctx, slot):  # type: ignore[no-untyped-def]
+    """How many elements of a table are in use."""
+    return ctx[HEADER + 3 * slot + 2]
+
+
+@njit(types.void(CTX, int64, int64), cache=True, nogil=True)
+def set_used(ctx, slot, n):  # type: ignore[no-untyped-def]
+    """Set how many elements of a table are in use."""
+    ctx[HEADER + 3 * slot + 2] = n
+
+
+@njit(types.boolean(CTX, int64, int64), cache=True, nogil=True)
+def room(ctx, slot, n):  # type: ignore[no-untyped-def]
+    """Whether ``n`` more elements fit into a table; if not, note that it has to grow."""
+    wanted = ctx[HEADER + 3 * slot + 2] + n
+    if wanted <= ctx[HEADER + 3 * slot + 1]:
+        return True
+    ctx[NEED_SLOT] = slot
+    ctx[NEED_SIZE] = wanted
+    return False
+
+
+@njit(types.boolean(CTX, int64, int64), cache=True, nogil=True)
+def bucket_room(ctx, slot, count):  # type: ignore[no-untyped-def]
+    """Whether a bucket table of ``count`` entries stays at most half full with one more."""
+    if 2 * (count + 1) <= ctx[HEADER + 3 * slot + 1]:
+        return True
+    ctx[NEED_SLOT] = slot
+    ctx[NEED_SIZE] = 4 * (count + 1)
+    return False
+
+
+@njit(int64(int64, int64), cache=True, nogil=True)
+def mix(code, value):  # type: ignore[no-untyped-def]
+    """One step of a multiplicative hash (Fibonacci hashing; Knuth, TAOCP 3, section 6.4)."""
+    code = (code ^ value) * -7046029254386353131
+    return code ^ ((code >> 29) & 0x7FFFFFFFF)
+
+
+@njit(int64(int64), cache=True, nogil=True)
+def finish_hash(code):  # type: ignore[no-untyped-def]
+    """A hash code as a non-negative 31-bit number."""
+    return (code ^ (code >> 32)) & 0x7FFFFFFF
+
+
+@njit(types.void(int32[::1], int64, int32[::1]), cache=True, nogil=True)
+def _rehash(hashes, count, buckets):  # type: ignore[no-untyped-def]
+    buckets[:] = -1
+    mask = len(buckets) - 1
+    for entry in range(count):
+        i = hashes[entry] & mask
+        while buckets[i] >= 0:
+            i = (i + 1) & mask
+        buckets[i] = entry
+
+
+@njit(types.void(int64[::1], int32[::1], int64[::1], int32[::1]), cache=True, nogil=True)
+def _rehash_map(keys, values, new_keys, new_values):  # type: ignore[no-untyped-def]
+    new_keys[:] = 0
+    mask = len(new_keys) - 1
+    for i in range(len(keys)):
+        if keys[i] != 0:
+            j = finish_hash(mix(0, keys[i])) & mask
+            while new_keys[j] != 0:
+                j = (j + 1) & mask
+            new_keys[j] = keys[i]
+            new_values[j] = values[i]
+
+
+@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+def map_get(ctx, keys_slot, values_slot, key):  # type: ignore[no-untyped-def]
+    """The value stored under ``key`` (> 0) in a map, or -1."""
+    keys = i64(ctx, keys_slot)
+    mask = len(keys) - 1
+    i = finish_hash(mix(0, key)) & mask
+    while keys[i] != 0:
+        if keys[i] == key:
+            return int64(i32(ctx, values_slot)[i])
+        i = (i + 1) & mask
+    return int64(-1)
+
+
+@njit(int64(CTX, int64, int64, int64, int64), cache=True, nogil=True)
+def map_put(ctx, keys_slot, values_slot, key, value):  # type: ignore[no-untyped-def]
+    """Store ``value`` under ``key``; returns 0 or ``FAIL``."""
+    count = used(ctx, keys_slot)
+    if not bucket_room(ctx, keys_slot, count):
+        return int64(FAIL)
+    keys = i64(ctx, keys_slot)
+    mask = len(keys) - 1
+    i = finish_hash(mix(0, key)) & mask
+    while keys[i] != 0 and keys[i] != key:
+        i = (i + 1) & mask
+    if keys[i] == 0:
+        set_used(ctx, keys_slot, count + 1)
+        keys[i] = key
+    i32(ctx, values_slot)[i] = value
+    return int64(0)
+
+
+@njit(types.void(int64[::1], int64), cache=True, nogil=True)
+def sort_keys(keys, count):  # type: ignore[no-untyped-def]
+    """Sort the first ``count`` keys in place (Shell sort with the gaps of Ciura, 2001, continued by 2.25)."""
+    gap = 1
+    while gap < count // 2:
+        gap = gap * 9 // 4 + 1
+    while gap > 0:
+        for i in range(gap, count):
+            key = keys[i]
+            j = i
+            while j >= gap and keys[j - gap] > key:
+                keys[j] = keys[j - gap]
+                j -= gap
+            keys[j] = key
+        gap = gap * 4 // 9
+
+
+def _round_up(size: int) -> int:
+    return 1 << max(4, (size - 1).bit_length())
+
+
+class Tables:
+    """The tables of one compiled grammar.
+
+    Parameters
+    ----------
+    limit_bytes : int
+        :class:`LimitError` is raised instead of growing past this many bytes.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.nbytes = 0
+        self.ctx = np.zeros(HEADER + 3 * N_SLOTS, np.int64)
+        self._arrays: list[np.ndarray[Any, Any]] = []
+        for slot, (dtype, capacity, hashes) in enumerate(_SPECS):
+            self._arrays.append(np.empty(0, np.uint8))
+            if hashes >= 0:
+                array = np.full(capacity, -1, dtype)
+            elif slot in _MAPS:
+                array = np.zeros(capacity, dtype)
+            else:
+                array = np.empty(capacity, dtype)
+            self._install(slot, array)
+
+    def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:
+        self.nbytes += array.nbytes - self._arrays[slot].nbytes
+        self._arrays[slot] = array
+        place = HEADER + 3 * slot
+        self.ctx[place] = array.ctypes.data
+        self.ctx[place + 1] = array.shape[0]
+
+    def share(self, slot: int, array: np.ndarray[Any, Any]) -> None:
+        """Let a table be an array that others own and nobody writes; it does not count as this grammar's memory."""
+        self._arrays[slot] = array
+        place = HEADER + 3 * slot
+        self.ctx[place] = array.ctypes.data
+        self.ctx[place + 1] = self.ctx[place + 2] = array.shape[0]
+
+    def put(self, slot: int, values: np.ndarray[Any, Any]) -> None:
+        """Fill a table with ``values``."""
+        dtype = _SPECS[slot][0]
+        capacity = max(len(values), _SPECS[slot][1])
+        array = np.empty(capacity, dtype)
+        array[: len(values)] = values
+        self._install(slot, array)
+        self.ctx[HEADER + 3 * slot + 2] = len(values)
+
+    def get(self, slot: int) -> np.ndarray[Any, Any]:
+        """The part of a table that is in use (a view)."""
+        return self._arrays[slot][: self.ctx[HEADER + 3 * slot + 2]]
+
+    def array(self, slot: int) -> np.ndarray[Any, Any]:
+        """A whole table."""
+        return self._arrays[slot]
+
+    def allocate(self, slot: int, capacity: int) -> None:
+        """Give a table a new, uninitialised array of ``capacity`` elements with nothing in use."""
+        self._install(slot, np.empty(capacity, _SPECS[slot][0]))
+        self.ctx[HEADER + 3 * slot + 2] = 0
+
+    def grow(self) -> None:
+        """Enlarge the table that the last kernel found too small."""
+        slot, wanted = int(self.ctx[NEED_SLOT]), int(self.ctx[NEED_SIZE])
+        if slot in _MAP_VALUES:
+            slot = _MAP_VALUES[slot]
+        old = self._arrays[slot]
+        dtype, _, hashes = _SPECS[slot]
+        hashed = hashes >= 0 or slot in _MAPS
+        size = _round_up(max(wanted, 2 * old.shape[0])) if hashed else max(wanted, old.shape[0] * 2, 16)
+        extra = size * np.dtype(dtype).itemsize
+        if self.nbytes + extra > self.limit_bytes:
+            raise LimitError(
+                f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "
+                "is full); raise limit_bytes or simplify the grammar"
+            )
+        new = np.empty(size, dtype)
+        if hashes >= 0:
+            _rehash(self._arrays[hashes], self.ctx[HEADER + 3 * hashes + 2], new)
+        elif slot in _MAPS:
+            values_slot = _MAPS[slot]
+            values = np.empty(size, np.int32)
+            _rehash_map(old, self._arrays[values_slot], new, values)
+            self._install(values_slot, values)
+        else:
+            new[: old.shape[0]] = old
+        self._install(slot, new)

@@ -1,0 +1,116 @@
+"""Vocabulary: what the tokens of a model are, in bytes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.engine.trie import TokenTrie
+from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain.tokenizers.base import Tokenizer
+
+NORMAL, SPECIAL, END = 0, 1, 2
+"""Kinds of token: allowed by its bytes; never allowed; allowed when the text may end."""
+
+
+class Vocabulary:
+    """The tokens of a model, immutable and shared by every grammar that is compiled for it.
+
+    Parameters
+    ----------
+    tokens : sequence of bytes
+        The bytes of token ``i`` at position ``i``.  Several tokens may have the same bytes; a
+        token may be invalid UTF-8 on its own.  An empty token that is not special is allowed
+        wherever the text may still go on or end, since it adds nothing.
+    eos_ids : iterable of int
+        Tokens that end the text.  They are allowed exactly when the text is complete, whatever
+        their bytes are.
+    special_ids : iterable of int
+        Tokens that are never allowed, whatever their bytes are.  (An id may be in both; it is then
+        an end token.)
+
+    Raises
+    ------
+    ConstrainError
+        If there is no token, an entry is not bytes, or an id is out of range.
+
+    Attributes
+    ----------
+    size : int
+        Number of tokens, which is the number of bits in a mask.
+    tokens : tuple of bytes
+    eos_ids, special_ids : tuple of int
+        Sorted.
+    """
+
+    def __init__(
+        self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
+    ) -> None:
+        self.tokens = tuple(tokens)
+        self.size = len(self.tokens)
+        if self.size == 0:
+            raise ConstrainError("a vocabulary needs at least one token")
+        for index, token in enumerate(self.tokens):
+            if not isinstance(token, bytes):
+                raise ConstrainError(f"token {index} is {type(token).__name__}, not bytes")
+        self.eos_ids = self._check_ids(eos_ids, "eos_ids")
+        self.special_ids = self._check_ids(special_ids, "special_ids")
+
+        kinds = np.zeros(self.size, np.uint8)
+        kinds[list(self.special_ids)] = SPECIAL
+        kinds[list(self.eos_ids)] = END
+        self.kinds = kinds
+        self.data = np.frombuffer(b"".join(self.tokens) or b"\0", np.uint8).copy()
+        self.starts = np.zeros(self.size + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])
+        members = np.flatnonzero(kinds == NORMAL).tolist()
+        self.trie = TokenTrie(self.data, self.starts, list(self.tokens), members)
+        self.empty_ids = np.array([i for i in members if not self.tokens[i]], np.int32)
+
+    def _check_ids(self, ids: Iterable[int], name: str) -> tuple[int, ...]:
+        checked = set()
+        for value in ids:
+            try:
+                index = operator.index(value)
+            except TypeError:
+                raise ConstrainError(f"{name}: {value!r} is not an integer") from None
+            if not 0 <= index < self.size:
+                raise ConstrainError(f"{name}: {index} is out of range, the vocabulary has {self.size} tokens")
+            checked.add(index)
+        return tuple(sorted(checked))
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Tokenizer | Any, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+        """The vocabulary of a tokenizer from :func:`constrain.load_tokenizer`.
+
+        Ids without bytes (special and unused ones) become special tokens.
+
+        Parameters
+        ----------
+        tokenizer
+            Anything with ``tokens_as_bytes() -> list[bytes | None]`` and ``eos_ids``.
+        eos_ids : iterable of int, optional
+            Overrides the tokenizer's own.
+        """
+        tokens = tokenizer.tokens_as_bytes()
+        special = [index for index, token in enumerate(tokens) if token is None]
+        return cls(
+            [token or b"" for token in tokens],
+            eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
+            special_ids=special,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables, in bytes (without the ``tokens`` themselves)."""
+        trie = self.trie
+        arrays = (self.kinds, self.data, self.starts, self.empty_ids, trie.node, trie.size, trie.token, trie.duplicates)
+        return sum(array.nbytes for array in arrays)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(size={self.size}, eos_ids={list(self.eos_ids)})"
