@@ -29,7 +29,9 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Bitmask:
         If ``batch_size`` or ``vocab_size`` is less than 1.
     """
     if batch_size < 1 or vocab_size < 1:
-        raise ConstrainError(f"a bitmask needs a batch and a vocabulary of at least 1, not {batch_size} and {vocab_size}")
+        raise ConstrainError(
+            f"a bitmask needs a batch and a vocabulary of at least 1, not {batch_size} and {vocab_size}"
+        )
     return np.full((batch_size, words_for(vocab_size)), -1, np.int32)
 
 
@@ -42,8 +44,6 @@ def check_bitmask(mask: Any, index: int, words: int) -> Bitmask:
         mask = numpy_view()
     if mask.dtype != np.int32:
         raise ConstrainError(f"the mask must have dtype int32, not {mask.dtype}")
-    if mask.ndim == 1:
-        mask = mask.reshape(1, -1)
     if mask.ndim != 2 or mask.shape[1] != words:
         raise ConstrainError(
             f"the mask must have shape [batch, {words}] for this vocabulary, not {list(mask.shape)}: "

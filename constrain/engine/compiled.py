@@ -16,10 +16,10 @@ from constrain.engine.tables import (
     CROSSINGS,
     DENSE,
     DOT_LEFT,
-    DUPLICATES,
     EMPTY_TOKENS,
     EOS_TOKENS,
     FAIL,
+    FOUND,
     IGNORE,
     LEXEMES,
     LIMIT,
@@ -32,6 +32,7 @@ from constrain.engine.tables import (
     ROW_HASH,
     RULE_STARTS,
     RULES,
+    SAME_BYTES,
     SCRATCH,
     SETS,
     STACK,
@@ -142,7 +143,7 @@ class CompiledGrammar:
             (TRIE_NODE, trie.node),
             (TRIE_SIZE, trie.size),
             (TRIE_TOKEN, trie.token),
-            (DUPLICATES, trie.duplicates),
+            (SAME_BYTES, trie.same),
             (TOKEN_START, vocabulary.starts),
             (TOKEN_BYTES, vocabulary.data),
             (TOKEN_KIND, vocabulary.kinds),
@@ -153,6 +154,12 @@ class CompiledGrammar:
         self._ctx[N_WORDS] = self._words
         tables.allocate(SCRATCH, self._words)
         tables.allocate(STACK, trie.depth + 2)
+        tables.allocate(FOUND, vocabulary.size + 1)
+        self._allocate_masks()
+
+    def _allocate_masks(self) -> None:
+        for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 4 * self._words), (CROSSINGS, 2048)):
+            self._tables.allocate(slot, words)
 
     # -- running kernels ---------------------------------------------------------------------
 
@@ -190,8 +197,7 @@ class CompiledGrammar:
     def _forget_masks(self) -> None:
         with self._lock:
             masks.forget_masks(self._ctx)
-            for slot in (DENSE, TOKEN_LISTS, CROSSINGS):
-                self._tables.allocate(slot, 0)
+            self._allocate_masks()
 
     def forced_bytes(self, state: int) -> bytes:
         """The bytes that every continuation of ``state`` begins with."""

@@ -15,7 +15,7 @@ of the first part, plus a walk below each crossing with the row that follows the
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, njit, types
+from numba import int32, int64, njit, types, uint64
 
 from constrain.engine.lexer import (
     LEX_ACCEPT,
@@ -29,7 +29,7 @@ from constrain.engine.lexer import (
     clear_splits,
     lexer_step,
 )
-from constrain.engine.nodes import RESULT1
+from constrain.engine.nodes import RESULT0, RESULT1
 from constrain.engine.rows import CORE_INIT, ROW_CORE, scan
 from constrain.engine.states import (
     MASK_COUNT,
@@ -50,14 +50,17 @@ from constrain.engine.tables import (
     CROSSINGS,
     CTX,
     DENSE,
-    DUPLICATES,
     EMPTY_TOKENS,
     EOS_TOKENS,
     FAIL,
+    FOUND,
     LEX,
     LEX_TRANS,
+    LIST_END,
+    LIST_LIMIT,
     N_WORDS,
     ROWS,
+    SAME_BYTES,
     SCRATCH,
     SPLITS,
     STACK,
@@ -79,24 +82,35 @@ from constrain.engine.tables import (
     used,
 )
 
+_SHIFT, _BYTE, _WORD = uint64(8), uint64(255), uint64(5)
 
-@njit(RESULT1, cache=True, nogil=True)
-def _add_duplicates(ctx, first):
-    """Extend the list TOKEN_LISTS[first:] and the scratch mask by the tokens that have the same bytes as one in it."""
-    pairs = i32(ctx, DUPLICATES)
+
+@njit(types.void(CTX, int64), cache=True, nogil=True)
+def _allow(ctx, token):
+    """Set a token, and those with the same bytes, in the scratch mask; append the new ones to the list."""
     scratch = i32(ctx, SCRATCH)
-    if not room(ctx, TOKEN_LISTS, len(pairs) // 2):
-        return int64(FAIL)
-    lists = i32(ctx, TOKEN_LISTS)
-    n = used(ctx, TOKEN_LISTS)
-    for i in range(0, len(pairs), 2):
-        original, duplicate = int64(pairs[i]), int64(pairs[i + 1])
-        if (scratch[original >> 5] >> (original & 31)) & 1 and not (scratch[duplicate >> 5] >> (duplicate & 31)) & 1:
-            scratch[duplicate >> 5] |= 1 << (duplicate & 31)
-            lists[n] = duplicate
-            n += 1
-    set_used(ctx, TOKEN_LISTS, n)
-    return n - first
+    same = i32(ctx, SAME_BYTES)
+    while token >= 0:
+        if not (scratch[token >> 5] >> (token & 31)) & 1:
+            scratch[token >> 5] |= 1 << (token & 31)
+            n = ctx[LIST_END]
+            if n < ctx[LIST_LIMIT]:
+                i32(ctx, TOKEN_LISTS)[n] = token
+            ctx[LIST_END] = n + 1
+        token = int64(same[token]) if len(same) else int64(-1)
+
+
+@njit(RESULT0, cache=True, nogil=True)
+def _keep_dense(ctx):
+    """Copy the scratch mask to the pool of dense masks, which has room; returns where it is."""
+    words = ctx[N_WORDS]
+    scratch = i32(ctx, SCRATCH)
+    pool = i32(ctx, DENSE)
+    dense = used(ctx, DENSE)
+    for i in range(words):
+        pool[dense + i] = scratch[i]
+    set_used(ctx, DENSE, dense + words)
+    return dense
 
 
 @njit(RESULT1, cache=True, nogil=True)
@@ -111,69 +125,78 @@ def _split(ctx, lexer_state):
     stack = i32(ctx, STACK)
     class_of = u8(ctx, CLASS_OF)
     scratch = i32(ctx, SCRATCH)
-    classes = ctx[CLASSES]
-    n_nodes = len(nodes)
-    # Room for every token there is, so that the walk need not ask.
-    if not room(ctx, TOKEN_LISTS, 32 * words):
+    classes = uint64(ctx[CLASSES])
+    n_nodes = uint64(len(nodes))
+    # Asked for before the walk: to find out afterwards would mean walking twice.
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)
-    for i in range(words):
-        scratch[i] = 0
-    lists = i32(ctx, TOKEN_LISTS)
-    first = used(ctx, TOKEN_LISTS)
-    n = first
+    found = i32(ctx, FOUND)
+    n = uint64(0)
     first_crossing = used(ctx, CROSSINGS) // 2
     crossing = first_crossing
+    trans = i32(ctx, LEX_TRANS)
+    records = i32(ctx, LEX)
+    crossings = i32(ctx, CROSSINGS)
+    crossing_room = len(crossings) // 2
     stack[0] = lexer_state
-    p = 0
+    # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
+    p = uint64(0)
     while p < n_nodes:
-        node = int64(nodes[p])
-        depth = node >> 8
-        here = int64(stack[depth])
-        byte_class = int64(class_of[node & 255])
-        there = int64(i32(ctx, LEX_TRANS)[here * classes + byte_class])
-        if there < 0:
-            there = lexer_step(ctx, here, byte_class)
+        node = uint64(nodes[p])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
+        if there <= 0:
             if there < 0:
-                return there
-        if there == 0:
-            p += sizes[p]
-            continue
-        token = int64(tokens[p])
-        if token >= 0:
-            scratch[token >> 5] |= 1 << (token & 31)
-            lists[n] = token
-            n += 1
-        if sizes[p] > 1:
-            record = 4 * there
-            accept = i32(ctx, LEX)[record + LEX_ACCEPT]
-            if accept:
-                if not room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1)):
-                    return int64(FAIL)
-                crossings = i32(ctx, CROSSINGS)
-                crossings[2 * crossing] = p
-                crossings[2 * crossing + 1] = accept
-                crossing += 1
-            if i32(ctx, LEX)[record + LEX_GOES_ON] == 0:
-                p += sizes[p]
+                there = lexer_step(ctx, int64(here), int64(byte_class))
+                if there < 0:
+                    return there
+            if there == 0:
+                p += uint64(sizes[p])
                 continue
-        stack[depth + 1] = there
-        p += 1
-    set_used(ctx, TOKEN_LISTS, n)
-    count = _add_duplicates(ctx, first)
-    if count < 0:
-        set_used(ctx, TOKEN_LISTS, first)
-        return count
+        token = tokens[p]
+        # Without a branch: whether a node ends a token is a coin toss to the processor.
+        found[n] = token
+        n += uint64(token >= 0)
+        stack[depth + uint64(1)] = there
+        record = uint64(4 * there)
+        accept = records[record + uint64(LEX_ACCEPT)]
+        if accept != 0 and sizes[p] > 1:
+            if crossing == crossing_room:
+                room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1))
+                return int64(FAIL)
+            crossings[2 * crossing] = p
+            crossings[2 * crossing + 1] = accept
+            crossing += 1
+            if records[record + uint64(LEX_GOES_ON)] == 0:
+                p += uint64(sizes[p])
+                continue
+        p += uint64(1)
+    same = i32(ctx, SAME_BYTES)
+    if len(same):
+        for i in range(int64(n)):
+            token = same[found[i]]
+            while token >= 0:
+                found[n] = token
+                n += uint64(1)
+                token = same[token]
     dense = int64(-1)
+    first = used(ctx, TOKEN_LISTS)
+    count = int64(n)
     if count > words // 8:
-        set_used(ctx, TOKEN_LISTS, first)
-        if not room(ctx, DENSE, words):
-            return int64(FAIL)
-        dense = used(ctx, DENSE)
-        copy = i32(ctx, DENSE)
         for i in range(words):
-            copy[dense + i] = scratch[i]
-        set_used(ctx, DENSE, dense + words)
+            scratch[i] = 0
+        for i in range(n):
+            token = found[i]
+            scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
+        dense = _keep_dense(ctx)
         count = int64(0)
+    else:
+        lists = i32(ctx, TOKEN_LISTS)
+        for i in range(count):
+            lists[first + i] = found[i]
+        set_used(ctx, TOKEN_LISTS, first + count)
     set_used(ctx, CROSSINGS, 2 * crossing)
     split = i32(ctx, SPLITS)
     split[5 * lexer_state + SPLIT_DENSE] = dense
@@ -186,43 +209,34 @@ def _split(ctx, lexer_state):
 
 @njit(int64(CTX, int64, int64), cache=True, nogil=True)
 def _walk(ctx, root, state):
-    """Note the tokens strictly below trie node ``root`` that are allowed in ``state``; returns 0, FAIL or LIMIT.
-
-    They are set in the scratch mask, and those that were not set before are appended to TOKEN_LISTS.
-    """
+    """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL or LIMIT."""
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
     tokens = i32(ctx, TRIE_TOKEN)
     stack = i32(ctx, STACK)
     class_of = u8(ctx, CLASS_OF)
-    scratch = i32(ctx, SCRATCH)
-    lists = i32(ctx, TOKEN_LISTS)
-    classes = ctx[CLASSES]
-    n = used(ctx, TOKEN_LISTS)
-    stack[(int64(nodes[root]) >> 8) + 1] = state
-    p = root + 1
-    end = root + int64(sizes[root])
+    trans = i32(ctx, STATE_TRANS)
+    classes = uint64(ctx[CLASSES])
+    stack[(nodes[root] >> 8) + 1] = state
+    p = uint64(root + 1)
+    end = uint64(root + sizes[root])
     while p < end:
-        node = int64(nodes[p])
-        depth = node >> 8
-        here = int64(stack[depth])
-        byte_class = int64(class_of[node & 255])
-        there = int64(i32(ctx, STATE_TRANS)[here * classes + byte_class])
+        node = uint64(nodes[p])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
         if there < 0:
-            there = step(ctx, here, byte_class)
+            there = step(ctx, int64(here), int64(byte_class))
             if there < 0:
                 return there
         if there == 0:
-            p += int64(sizes[p])
+            p += uint64(sizes[p])
             continue
-        token = int64(tokens[p])
-        if token >= 0 and not (scratch[token >> 5] >> (token & 31)) & 1:
-            scratch[token >> 5] |= 1 << (token & 31)
-            lists[n] = token
-            n += 1
-        stack[depth + 1] = there
-        p += 1
-    set_used(ctx, TOKEN_LISTS, n)
+        if tokens[p] >= 0:
+            _allow(ctx, int64(tokens[p]))
+        stack[depth + uint64(1)] = there
+        p += uint64(1)
     return int64(0)
 
 
@@ -243,8 +257,13 @@ def compute_mask(ctx, state):
         if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] >= 0:
             n_dense += 1
             dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
-    if not room(ctx, TOKEN_LISTS, 32 * words) or not room(ctx, STATE_WORK, 1):
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
         return int64(FAIL)
+    # A list that grows too long is worth more as a dense mask: its tokens are then counted
+    # (LIST_END goes on) but no longer written.
+    first = used(ctx, TOKEN_LISTS)
+    ctx[LIST_END] = first
+    ctx[LIST_LIMIT] = first + words // 4
     # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
     scratch = i32(ctx, SCRATCH)
     pool = i32(ctx, DENSE)
@@ -259,20 +278,13 @@ def compute_mask(ctx, state):
             if part >= 0:
                 for j in range(words):
                     scratch[j] |= pool[part + j]
-    first = used(ctx, TOKEN_LISTS)
     for i in range(offset, offset + count):
         lists = i32(ctx, TOKEN_LISTS)
         split = i32(ctx, SPLITS)
         record = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
-        n = used(ctx, TOKEN_LISTS)
         begin = int64(split[record + SPLIT_LIST])
         for j in range(begin, begin + int64(split[record + SPLIT_COUNT])):
-            token = int64(lists[j])
-            if not (scratch[token >> 5] >> (token & 31)) & 1:
-                scratch[token >> 5] |= 1 << (token & 31)
-                lists[n] = token
-                n += 1
-        set_used(ctx, TOKEN_LISTS, n)
+            _allow(ctx, int64(lists[j]))
         row = int64(i32(ctx, THREADS)[2 * i])
         begin = int64(split[record + SPLIT_CROSSINGS])
         last_accept = int64(-1)
@@ -295,22 +307,12 @@ def compute_mask(ctx, state):
             if below:
                 status = _walk(ctx, int64(i32(ctx, CROSSINGS)[2 * j]), below)
                 if status < 0:
-                    set_used(ctx, TOKEN_LISTS, first)
                     return status
-    listed = _add_duplicates(ctx, first)
-    if listed < 0:
-        set_used(ctx, TOKEN_LISTS, first)
-        return listed
-    if n_dense > 1 or listed > words // 4:
-        set_used(ctx, TOKEN_LISTS, first)
-        if not room(ctx, DENSE, words):
-            return int64(FAIL)
-        dense = used(ctx, DENSE)
-        pool = i32(ctx, DENSE)
-        for i in range(words):
-            pool[dense + i] = scratch[i]
-        set_used(ctx, DENSE, dense + words)
+    listed = ctx[LIST_END] - first
+    if n_dense > 1 or ctx[LIST_END] > ctx[LIST_LIMIT]:
+        dense = _keep_dense(ctx)
         listed = int64(0)
+    set_used(ctx, TOKEN_LISTS, first + listed)
     masks = i32(ctx, STATE_MASKS)
     masks[3 * state + MASK_DENSE] = dense
     masks[3 * state + MASK_LIST] = first

@@ -33,7 +33,7 @@ LIMIT = -3
 
 HEADER = 16
 # Scalars that kernels share, by position in the header.
-NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, N_EMPTY, N_EOS, N_DUPLICATES, START_STATE = range(11)
+NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT = range(9)
 
 _NAMES: list[str] = []
 _SPECS: list[tuple[Any, int, int]] = []
@@ -47,15 +47,15 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 
 
 # Expressions (nodes.py).
-NODES = _slot("nodes", np.int32, 4 * 512)
-NODE_LIVE = _slot("node liveness", np.uint8, 512)
-NODE_HASH = _slot("node hashes", np.int32, 512)
-NODE_BUCKETS = _slot("node buckets", np.int32, 1024, NODE_HASH)
+NODES = _slot("nodes", np.int32, 4 * 2048)
+NODE_LIVE = _slot("node liveness", np.uint8, 2048)
+NODE_HASH = _slot("node hashes", np.int32, 2048)
+NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
 POOL = _slot("node children", np.int32, 512)
 BYTES = _slot("literal bytes", np.uint8, 512)
 SETS = _slot("byte sets", np.int64, 4 * 32)
-MEMO_KEYS = _slot("derivative keys", np.int64, 1024)
-MEMO_VALUES = _slot("derivative values", np.int32, 1024)
+MEMO_KEYS = _slot("derivative keys", np.int64, 4096)
+MEMO_VALUES = _slot("derivative values", np.int32, 4096)
 TMP = _slot("work stack", np.int32, 1024)
 LIVE_STACK = _slot("liveness stack", np.int32, 64)
 CLASS_OF = _slot("byte classes", np.uint8, 256)
@@ -68,7 +68,7 @@ LEX = _slot("lexer states", np.int32, 4 * 128)
 LEX_POOL = _slot("lexer state members", np.int32, 512)
 LEX_HASH = _slot("lexer state hashes", np.int32, 128)
 LEX_BUCKETS = _slot("lexer state buckets", np.int32, 256, LEX_HASH)
-LEX_TRANS = _slot("lexer transitions", np.int32, 64 * 64)
+LEX_TRANS = _slot("lexer transitions", np.int32, 128 * 64)
 ACCEPTS = _slot("accept sets", np.int32, 2 * 32)
 ACCEPT_POOL = _slot("accept set members", np.int32, 64)
 ACCEPT_HASH = _slot("accept set hashes", np.int32, 32)
@@ -120,6 +120,7 @@ TOKEN_LISTS = _slot("token lists", np.int32, 4096)
 DENSE = _slot("dense masks", np.int32, 0)
 SCRATCH = _slot("scratch mask", np.int32, 0)
 STACK = _slot("walk stack", np.int32, 0)
+FOUND = _slot("tokens found by a walk", np.int32, 0)
 
 # The vocabulary (vocabulary.py); shared by every grammar, never written by a kernel.
 TRIE_NODE = _slot("trie bytes and depths", np.int32, 0)
@@ -128,7 +129,7 @@ TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
 TOKEN_START = _slot("token offsets", np.int64, 0)
 TOKEN_BYTES = _slot("token bytes", np.uint8, 0)
 TOKEN_KIND = _slot("token kinds", np.uint8, 0)
-DUPLICATES = _slot("duplicate tokens", np.int32, 0)
+SAME_BYTES = _slot("tokens with the same bytes", np.int32, 0)
 EMPTY_TOKENS = _slot("empty tokens", np.int32, 0)
 EOS_TOKENS = _slot("end tokens", np.int32, 0)
 

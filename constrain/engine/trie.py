@@ -23,7 +23,7 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
     cache=True,
     nogil=True,
 )
-def _build(data, starts, order, node, size, token, duplicates, path):  # type: ignore[no-untyped-def]
+def _build(data, starts, order, node, size, token, same, path):  # type: ignore[no-untyped-def]
     """Fill the arrays of the trie.
 
     Parameters
@@ -34,17 +34,17 @@ def _build(data, starts, order, node, size, token, duplicates, path):  # type: i
         Tokens to insert, none of them empty, sorted by their bytes.
     node, size, token : int32[capacity]
         Output; capacity is at least the number of bytes in all tokens.
-    duplicates : int32[2 * n]
-        Output: pairs (token that is in the trie, other token with the same bytes).
+    same : int32[n_tokens]
+        Output, filled with -1: the next token with the same bytes, after the one in the trie.
     path : int32[longest + 1]
         Scratch: the nodes from the root to the last token.
 
     Returns
     -------
-    (number of nodes, number of int32 in duplicates)
+    (number of nodes, number of tokens that are not in the trie because another has their bytes)
     """
     count = 0
-    pairs = 0
+    duplicates = 0
     previous_start = int64(0)
     previous_length = int64(0)
     for k in range(len(order)):
@@ -57,9 +57,8 @@ def _build(data, starts, order, node, size, token, duplicates, path):  # type: i
         for depth in range(common, previous_length):
             size[path[depth]] = count - path[depth]
         if common == length and common == previous_length:
-            duplicates[pairs] = token[path[length - 1]]
-            duplicates[pairs + 1] = order[k]
-            pairs += 2
+            same[order[k - 1]] = order[k]
+            duplicates += 1
         for depth in range(common, length):
             path[depth] = count
             node[count] = int64(data[start + depth]) | depth << 8
@@ -71,7 +70,7 @@ def _build(data, starts, order, node, size, token, duplicates, path):  # type: i
         previous_length = length
     for depth in range(previous_length):
         size[path[depth]] = count - path[depth]
-    return count, pairs
+    return count, duplicates
 
 
 class TokenTrie:
@@ -85,8 +84,8 @@ class TokenTrie:
         Nodes in the subtree, the node itself included.
     token : int32[n_nodes]
         The token that ends here, or -1.  Of several tokens with the same bytes the first one.
-    duplicates : int32[2 * n]
-        Pairs (token in the trie, further token with the same bytes).
+    same : int32[n_tokens], or int32[0] if no two tokens have the same bytes
+        The next token with the same bytes, or -1.
     depth : int
         Length in bytes of the longest token.
     """
@@ -104,11 +103,11 @@ class TokenTrie:
         used = lengths[order] if len(order) else np.zeros(1, np.int64)
         capacity = int(used.sum()) + 1
         node, size, token = (np.empty(capacity, np.int32) for _ in range(3))
-        duplicates = np.empty(2 * len(order) + 2, np.int32)
+        same = np.full(len(tokens), -1, np.int32)
         self.depth = int(used.max())
         path = np.empty(self.depth + 1, np.int32)
-        count, pairs = _build(data, starts, order, node, size, token, duplicates, path)
+        count, duplicates = _build(data, starts, order, node, size, token, same, path)
         self.node: Int32Array = node[:count].copy()
         self.size: Int32Array = size[:count].copy()
         self.token: Int32Array = token[:count].copy()
-        self.duplicates: Int32Array = duplicates[:pairs].copy()
+        self.same: Int32Array = same if duplicates else same[:0].copy()

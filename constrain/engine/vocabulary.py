@@ -109,7 +109,7 @@ class Vocabulary:
     def nbytes(self) -> int:
         """Memory of the tables, in bytes (without the ``tokens`` themselves)."""
         trie = self.trie
-        arrays = (self.kinds, self.data, self.starts, self.empty_ids, trie.node, trie.size, trie.token, trie.duplicates)
+        arrays = (self.kinds, self.data, self.starts, self.empty_ids, trie.node, trie.size, trie.token, trie.same)
         return sum(array.nbytes for array in arrays)
 
     def __repr__(self) -> str:
