@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from numba import int64, njit, types
 
-from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, derivative, is_live, is_nullable
+from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, is_live, is_nullable
 from constrain.engine.tables import (
     ACCEPT_BUCKETS,
     ACCEPT_HASH,
@@ -20,6 +20,9 @@ from constrain.engine.tables import (
     CLASS_BYTE,
     CLASSES,
     CTX,
+    F_DERIVATIVE,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
     FAIL,
     LEX,
     LEX_BUCKETS,
@@ -29,6 +32,8 @@ from constrain.engine.tables import (
     SPLITS,
     TMP,
     bucket_room,
+    far_call,
+    far_entry,
     finish_hash,
     i32,
     mix,
@@ -157,6 +162,9 @@ def intern_lexer_state(ctx, base, count):
     return state
 
 
+far_entry(F_LEXER_STATE, intern_lexer_state)
+
+
 @njit(RESULT2, cache=True, nogil=True)
 def lexer_step(ctx, state, byte_class):
     """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
@@ -171,7 +179,7 @@ def lexer_step(ctx, state, byte_class):
     for i in range(count):
         pool = i32(ctx, LEX_POOL)
         lexeme = pool[offset + 2 * i]
-        node = derivative(ctx, int64(pool[offset + 2 * i + 1]), byte)
+        node = far_call(ctx, F_DERIVATIVE, int64(pool[offset + 2 * i + 1]), byte)
         if node < 0:
             return node
         if node == EMPTY:
@@ -188,11 +196,14 @@ def lexer_step(ctx, state, byte_class):
         tmp[top] = lexeme
         tmp[top + 1] = node
         set_used(ctx, TMP, top + 2)
-    successor = intern_lexer_state(ctx, base, (used(ctx, TMP) - base) // 2)
+    successor = far_call(ctx, F_LEXER_STATE, base, (used(ctx, TMP) - base) // 2)
     set_used(ctx, TMP, base)
     if successor >= 0:
         i32(ctx, LEX_TRANS)[place] = successor
     return successor
+
+
+far_entry(F_LEXER_STEP, lexer_step)
 
 
 @njit(types.void(CTX), cache=True, nogil=True)

@@ -27,10 +27,9 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
     clear_splits,
-    lexer_step,
 )
 from constrain.engine.nodes import RESULT0, RESULT1
-from constrain.engine.rows import CORE_INIT, ROW_CORE, scan
+from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.states import (
     MASK_COUNT,
     MASK_DENSE,
@@ -41,7 +40,6 @@ from constrain.engine.states import (
     STATE_OFFSET,
     reset_work,
     state_of_row,
-    step,
 )
 from constrain.engine.tables import (
     CLASS_OF,
@@ -52,6 +50,9 @@ from constrain.engine.tables import (
     DENSE,
     EMPTY_TOKENS,
     EOS_TOKENS,
+    F_LEXER_STEP,
+    F_SCAN,
+    F_STEP,
     FAIL,
     FOUND,
     LEX,
@@ -74,6 +75,7 @@ from constrain.engine.tables import (
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
+    far_call,
     i32,
     i64,
     room,
@@ -149,7 +151,7 @@ def _split(ctx, lexer_state):
         there = int64(trans[here * classes + byte_class])
         if there <= 0:
             if there < 0:
-                there = lexer_step(ctx, int64(here), int64(byte_class))
+                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
                 if there < 0:
                     return there
             if there == 0:
@@ -227,7 +229,7 @@ def _walk(ctx, root, state):
         byte_class = uint64(class_of[node & _BYTE])
         there = int64(trans[here * classes + byte_class])
         if there < 0:
-            there = step(ctx, int64(here), int64(byte_class))
+            there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
             if there < 0:
                 return there
         if there == 0:
@@ -297,7 +299,7 @@ def compute_mask(ctx, state):
                 if not room(ctx, STATE_WORK, 1):
                     return int64(FAIL)
                 i64(ctx, STATE_WORK)[0] = row << 32 | accept
-                next_row = scan(ctx, i64(ctx, STATE_WORK), int64(1))
+                next_row = far_call(ctx, F_SCAN, 0, 1)
                 if next_row < 0:
                     return next_row
                 core = int64(i32(ctx, ROWS)[5 * next_row + ROW_CORE])

@@ -20,6 +20,9 @@ from constrain.engine.tables import (
     CLASS_BYTE,
     CLASSES,
     CTX,
+    F_DERIVATIVE,
+    F_LIVE,
+    F_SET_OPERATION,
     FAIL,
     LIMIT,
     LIVE_STACK,
@@ -33,6 +36,8 @@ from constrain.engine.tables import (
     SETS,
     TMP,
     bucket_room,
+    far_call,
+    far_entry,
     finish_hash,
     i32,
     i64,
@@ -201,6 +206,9 @@ def make_set_operation(ctx, kind, base):
     return int64(node)
 
 
+far_entry(F_SET_OPERATION, make_set_operation)
+
+
 @njit(RESULT2, cache=True, nogil=True)
 def make_union(ctx, left, right):
     """``left | right``."""
@@ -215,7 +223,7 @@ def make_union(ctx, left, right):
     tmp[base] = left
     tmp[base + 1] = right
     set_used(ctx, TMP, base + 2)
-    return make_set_operation(ctx, UNION, base)
+    return far_call(ctx, F_SET_OPERATION, UNION, base)
 
 
 @njit(RESULT2, cache=True, nogil=True)
@@ -352,7 +360,7 @@ def derivative(ctx, node, byte):
                 set_used(ctx, TMP, top)
                 result = int64(EMPTY)
             else:
-                result = make_set_operation(ctx, kind, top)
+                result = far_call(ctx, F_SET_OPERATION, int64(kind), top)
         else:
             part = _known_derivative(ctx, a, byte)
             if part == FAIL:
@@ -393,14 +401,12 @@ def derivative(ctx, node, byte):
     return result
 
 
-@njit(RESULT1, cache=True, nogil=True)
-def is_live(ctx, node):
-    """1 if the node's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
-    if node == EMPTY:
-        return int64(0)
-    head = i32(ctx, NODES)[4 * node]
-    if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
-        return int64(1)
+far_entry(F_DERIVATIVE, derivative)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _search_live(ctx, node, _unused):
+    """Whether a node with intersections or complements inside, and not nullable, is alive; see is_live."""
     known = u8(ctx, NODE_LIVE)[node]
     if known == _ALIVE or known == _DEAD:
         return int64(known == _ALIVE)
@@ -427,7 +433,7 @@ def is_live(ctx, node):
             set_used(ctx, LIVE_STACK, top - 2)
             continue
         stack[top - 1] = next_class + 1
-        successor = derivative(ctx, here, int64(u8(ctx, CLASS_BYTE)[next_class]))
+        successor = far_call(ctx, F_DERIVATIVE, here, int64(u8(ctx, CLASS_BYTE)[next_class]))
         if successor < 0:
             status = successor
             break
@@ -463,6 +469,20 @@ def is_live(ctx, node):
     set_used(ctx, TMP, bottom)
     set_used(ctx, LIVE_STACK, path)
     return status
+
+
+far_entry(F_LIVE, _search_live)
+
+
+@njit(RESULT1, cache=True, nogil=True)
+def is_live(ctx, node):
+    """1 if the node's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
+    if node == EMPTY:
+        return int64(0)
+    head = i32(ctx, NODES)[4 * node]
+    if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
+        return int64(1)
+    return far_call(ctx, F_LIVE, node, 0)
 
 
 # Operations of the postfix program that program.py writes for the lexemes.
@@ -524,7 +544,7 @@ def build_nodes(ctx, program, registers):
             pc += 2
         else:
             top -= int64(program[pc + 1])
-            node = make_set_operation(ctx, UNION if op == OP_UNION else INTERSECT, top)
+            node = far_call(ctx, F_SET_OPERATION, UNION if op == OP_UNION else INTERSECT, top)
             pc += 2
         if node < 0:
             return node

@@ -25,7 +25,6 @@ from constrain.engine.nodes import (
     OP_SET,
     OP_STORE,
     OP_UNION,
-    derivative,
     is_live,
     is_nullable,
 )
@@ -38,6 +37,7 @@ from constrain.engine.tables import (
     CLASSES,
     CTX,
     DOT_LEFT,
+    F_DERIVATIVE,
     LEXEMES,
     LIVE_STACK,
     NODES,
@@ -50,6 +50,7 @@ from constrain.engine.tables import (
     START_NT,
     SYMBOLS,
     TMP,
+    far_call,
     i32,
     i64,
     set_used,
@@ -187,7 +188,7 @@ def describe_lexemes(ctx, registers, count):  # type: ignore[no-untyped-def]
         elif i32(ctx, NODES)[4 * node] & COMPLEX_FLAG:
             consumes = int64(0)
             for k in range(ctx[CLASSES]):
-                after = derivative(ctx, node, int64(u8(ctx, CLASS_BYTE)[k]))
+                after = far_call(ctx, F_DERIVATIVE, node, int64(u8(ctx, CLASS_BYTE)[k]))
                 if after < 0:
                     return after
                 consumes = is_live(ctx, after)

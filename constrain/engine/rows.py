@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from numba import int64, njit, types
 
-from constrain.engine.lexer import intern_lexer_state
 from constrain.engine.nodes import RESULT0, RESULT2
 from constrain.engine.tables import (
     ACCEPT_POOL,
@@ -37,6 +36,10 @@ from constrain.engine.tables import (
     DONE_STAMP,
     DOT_LEFT,
     EPOCH,
+    F_CORE,
+    F_LEXER_STATE,
+    F_ROW,
+    F_SCAN,
     FAIL,
     IGNORE,
     KERNEL,
@@ -54,10 +57,13 @@ from constrain.engine.tables import (
     SCAN_KEYS,
     SCAN_VALUES,
     START_NT,
+    STATE_WORK,
     SYMBOLS,
     TMP,
     WORK,
     bucket_room,
+    far_call,
+    far_entry,
     finish_hash,
     i32,
     i64,
@@ -229,7 +235,7 @@ def _make_core(ctx, base, count):
             tmp[start + 2 * n + 1] = lexemes[3 * lexeme + LEXEME_NODE]
             n += 1
     set_used(ctx, TMP, start + 2 * n)
-    init = intern_lexer_state(ctx, start, n)
+    init = far_call(ctx, F_LEXER_STATE, start, n)
     if init < 0:
         return init
     offset = used(ctx, CORE_DOTS)
@@ -251,6 +257,9 @@ def _make_core(ctx, base, count):
     set_used(ctx, CORE_HASH, core + 1)
     buckets[bucket] = core
     return core
+
+
+far_entry(F_CORE, _make_core)
 
 
 @njit(RESULT2, cache=True, nogil=True)
@@ -305,7 +314,7 @@ def make_row(ctx, items, accepts):
             tmp[base + dots] = dot
             dots += 1
     set_used(ctx, TMP, base + dots)
-    core = _make_core(ctx, base, dots)
+    core = far_call(ctx, F_CORE, base, dots)
     set_used(ctx, TMP, base)
     if core < 0:
         return core
@@ -329,6 +338,9 @@ def make_row(ctx, items, accepts):
     set_used(ctx, ROW_HASH, row + 1)
     buckets[bucket] = row
     return row
+
+
+far_entry(F_ROW, make_row)
 
 
 @njit(RESULT2, cache=True, nogil=True)
@@ -511,13 +523,14 @@ def _scan_into_kernel(ctx, row, accept_set):
     return accepts
 
 
-@njit(int64(CTX, types.int64[::1], int64), cache=True, nogil=True)
-def scan(ctx, pairs, count):
-    """The row after a lexeme: ``pairs[:count]`` are (row, accept set) as ``row << 32 | accept_set``.
+@njit(RESULT2, cache=True, nogil=True)
+def scan(ctx, offset, count):
+    """The row after a lexeme: STATE_WORK[offset:][:count] are (row, accept set) as ``row << 32 | accept_set``.
 
     One pair is the usual case, and remembered.  Several arise where lexemes that began at different
     places end at the same byte; their items then form one row, as in Earley's algorithm.
     """
+    pairs = i64(ctx, STATE_WORK)[offset:]
     if count == 1:
         known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0])
         if known >= 0:
@@ -529,10 +542,13 @@ def scan(ctx, pairs, count):
         if status < 0:
             return status
         accepts |= status
-    row = make_row(ctx, used(ctx, KERNEL), accepts)
+    row = far_call(ctx, F_ROW, used(ctx, KERNEL), accepts)
     if row >= 0 and count == 1 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0], row) < 0:
         return int64(FAIL)
     return row
+
+
+far_entry(F_SCAN, scan)
 
 
 @njit(RESULT0, cache=True, nogil=True)
@@ -542,4 +558,4 @@ def make_start_row(ctx):
     if not room(ctx, KERNEL, 1):
         return int64(FAIL)
     i64(ctx, KERNEL)[0] = 0
-    return make_row(ctx, int64(1), int64(u8(ctx, NULLABLE)[ctx[START_NT]]))
+    return far_call(ctx, F_ROW, int64(1), int64(u8(ctx, NULLABLE)[ctx[START_NT]]))

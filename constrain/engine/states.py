@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from numba import int64, njit, types
 
-from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON, intern_lexer_state, lexer_step
+from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT2
-from constrain.engine.rows import CORE_INIT, ROW_ACCEPTS, ROW_CORE, make_start_row, scan
+from constrain.engine.rows import CORE_INIT, ROW_ACCEPTS, ROW_CORE, make_start_row
 from constrain.engine.tables import (
     CLASS_OF,
     CLASS_SIZE,
     CLASSES,
     CORES,
     CTX,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
+    F_SCAN,
+    F_STEP,
     FAIL,
     KERNEL,
     LEX,
@@ -41,6 +45,8 @@ from constrain.engine.tables import (
     TOKEN_START,
     WORK,
     bucket_room,
+    far_call,
+    far_entry,
     finish_hash,
     i32,
     i64,
@@ -156,7 +162,7 @@ def step(ctx, state, byte_class):
     ended = int64(0)
     for i in range(offset, offset + count):
         row = int64(i32(ctx, THREADS)[2 * i])
-        lexer_state = lexer_step(ctx, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class)
+        lexer_state = far_call(ctx, F_LEXER_STEP, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class)
         if lexer_state < 0:
             return lexer_state
         if lexer_state == 0:
@@ -171,7 +177,7 @@ def step(ctx, state, byte_class):
             ended += 1
     accepts = int64(0)
     if ended:
-        row = scan(ctx, i64(ctx, STATE_WORK)[count + 1 :], ended)
+        row = far_call(ctx, F_SCAN, count + 1, ended)
         if row < 0:
             return row
         accepts = int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
@@ -185,11 +191,14 @@ def step(ctx, state, byte_class):
     return successor
 
 
+far_entry(F_STEP, step)
+
+
 @njit(RESULT0, cache=True, nogil=True)
 def make_start_state(ctx):
     """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
     reset_work(ctx)
-    if used(ctx, LEX_HASH) == 0 and intern_lexer_state(ctx, int64(0), int64(0)) < 0:
+    if used(ctx, LEX_HASH) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
         return int64(FAIL)
     if used(ctx, STATE_HASH) == 0 and _intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
@@ -207,7 +216,7 @@ def make_start_state(ctx):
 def push_byte(ctx, state, byte):
     """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
     reset_work(ctx)
-    return step(ctx, state, int64(u8(ctx, CLASS_OF)[byte]))
+    return far_call(ctx, F_STEP, state, int64(u8(ctx, CLASS_OF)[byte]))
 
 
 @njit(RESULT2, cache=True, nogil=True)
@@ -221,7 +230,7 @@ def push_token(ctx, state, token):
     for i in range(starts[token], starts[token + 1]):
         byte_class = int64(class_of[data[i]])
         known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
-        state = known if known >= 0 else step(ctx, state, byte_class)
+        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
         if state <= 0:
             return state
     return state
@@ -233,7 +242,7 @@ def push_bytes(ctx, state, data):
     reset_work(ctx)
     class_of = u8(ctx, CLASS_OF)
     for byte in data:
-        state = step(ctx, state, int64(class_of[byte]))
+        state = far_call(ctx, F_STEP, state, int64(class_of[byte]))
         if state <= 0:
             return state
     return state
@@ -262,7 +271,7 @@ def forced(ctx, state, out):
         choice = False
         for byte in range(256):
             byte_class = int64(class_of[byte])
-            target = step(ctx, state, byte_class)
+            target = far_call(ctx, F_STEP, state, byte_class)
             if target < 0:
                 return target
             if target == 0:

@@ -31,7 +31,8 @@ FAIL = -2
 LIMIT = -3
 """A kernel's return value when a search was given up because it is larger than its limit."""
 
-HEADER = 16
+HEADER = 32
+_FAR = 16
 # Scalars that kernels share, by position in the header.
 NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT = range(9)
 
@@ -146,6 +147,40 @@ def _as_pointer(_typing: Any, address: Any) -> Any:
         return builder.inttoptr(args[0], cgutils.voidptr_t)
 
     return types.voidptr(types.int64), codegen
+
+
+# Kernels that others reach through a pointer in the header (see far_call).
+F_DERIVATIVE, F_SET_OPERATION, F_LIVE, F_LEXER_STEP, F_LEXER_STATE, F_CORE, F_ROW, F_SCAN, F_STEP = range(9)
+_far_addresses = np.zeros(HEADER - _FAR, np.int64)
+
+
+def far_entry(index: int, kernel: Any) -> None:
+    """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``."""
+    (compiled,) = kernel.overloads.values()
+    _far_addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
+@intrinsic
+def _call_address(_typing: Any, address: Any, ctx: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        convention = context.call_conv
+        kinds = signature.args[1:]
+        pointer = builder.inttoptr(args[0], convention.get_function_type(signature.return_type, kinds).as_pointer())
+        _status, result = convention.call_function(builder, pointer, signature.return_type, kinds, args[1:])
+        return result
+
+    return types.int64(types.int64, CTX, types.int64, types.int64), codegen
+
+
+@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
+    """Call the kernel registered under ``index``.
+
+    An ordinary call makes numba link the callee, and all that it calls, into the caller and
+    optimise it again; with calls ten deep that is most of the compile time.  These calls happen
+    where something is computed for the first time, so an indirect jump costs nothing that matters.
+    """
+    return _call_address(ctx[_FAR + index], ctx, a, b)
 
 
 @njit(int32[::1](CTX, int64), cache=True, nogil=True)
@@ -301,6 +336,7 @@ class Tables:
         self.limit_bytes = limit_bytes
         self.nbytes = 0
         self.ctx = np.zeros(HEADER + 3 * N_SLOTS, np.int64)
+        self.ctx[_FAR:HEADER] = _far_addresses
         self._arrays: list[np.ndarray[Any, Any]] = []
         for slot, (dtype, capacity, hashes) in enumerate(_SPECS):
             self._arrays.append(np.empty(0, np.uint8))

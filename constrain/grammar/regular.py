@@ -18,16 +18,28 @@ from typing import Any
 class Regular:
     """A regular language over bytes.  One of the eight node classes below."""
 
-    __slots__ = ()
+    # Trees are hashed whenever they become a lexeme, and parts are shared, so every node keeps its hash.
+    __slots__ = ("_hash",)
+    _hash: int
 
     def _key(self) -> tuple[Any, ...]:
         return ()
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+        if self is other:
+            return True
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self._key()))
+        try:
+            return self._hash
+        except AttributeError:
+            value = self._hash = hash((type(self).__name__, self._key()))
+            return value
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        # Hashes of bytes differ between processes: a pickled one would be wrong.
+        return None, {name: getattr(self, name) for name in type(self).__slots__ if name != "_hash"}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"

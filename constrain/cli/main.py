@@ -1,0 +1,101 @@
+"""The command ``constrain``: its subcommands, its exit codes, and one line per error.
+
+Nothing heavy is imported here or at the top of a subcommand's file, so that ``--help`` and usage
+errors are instant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from constrain.cli.generate import generate
+from constrain.cli.status import Exit, Stop
+from constrain.cli.warmup import warmup
+from constrain.errors import ConstrainError
+from constrain.version import __version__
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Before click sees it, which would make it exit code 1.
+            raise Stop(Exit.PIPE) from None
+
+
+@click.group(
+    cls=_Group,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="constrain", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Constrained decoding: text from a language model that always fits a grammar.
+
+    \b
+    Exit codes:
+      0    done; the output is complete
+      1    bad input: a file, a grammar, a schema, a model
+      2    bad usage of the command line
+      3    --max-tokens came before the output was complete
+      130  interrupted
+      141  whoever read the output closed it
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        raise Stop(Exit.USAGE)
+
+
+cli.add_command(generate)
+cli.add_command(warmup)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (``sys.argv`` by default) and return its exit code.
+
+    What a user's input can cause ends as one line on stderr.  Anything else is a defect, and raises.
+    """
+    try:
+        status = cli.main(arguments, prog_name="constrain", standalone_mode=False)
+    except Stop as stop:
+        if stop.status == Exit.PIPE:
+            _forget_output()
+        elif stop.message:
+            _complain(stop.message)
+        return int(stop.status)
+    except click.Abort:
+        _complain("interrupted")
+        return int(Exit.INTERRUPTED)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "constrain"
+        _complain(f"{error.format_message()} (see '{command} --help')")
+        return int(Exit.USAGE)
+    except click.ClickException as error:
+        _complain(error.format_message())
+        return int(Exit.INPUT)
+    except ConstrainError as error:
+        _complain(str(error))
+        return int(Exit.INPUT)
+    return status if isinstance(status, int) else int(Exit.OK)
+
+
+def _complain(message: str) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        click.echo("constrain: " + " ".join(message.split()), err=True)
+
+
+def _forget_output() -> None:
+    """Point stdout and stderr nowhere, so that the interpreter's last flush does not fail on a closed pipe."""
+    with open(os.devnull, "wb") as nowhere:
+        for stream in (sys.stdout, sys.stderr):
+            # A stream without a file descriptor has no pipe to be broken.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(nowhere.fileno(), stream.fileno())

@@ -1,0 +1,25 @@
+"""The embedded demo: a small tokenizer and language model that need no download.
+
+See ``docs/demo-model.md`` for what they learned from, and ``LICENSE-DATA`` beside this file for the
+licences of that.  ``python -m constrain.demo.train`` makes them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+from constrain.demo.ngram import DemoModel
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+
+__all__ = ["DemoModel", "load"]
+
+
+@lru_cache(maxsize=1)
+def load() -> tuple[Tokenizer, DemoModel]:
+    """The embedded tokenizer and model; read once, then shared."""
+    folder = files("constrain.demo")
+    tokenizer = parse_tokenizer_json((folder / "tokenizer.json").read_bytes())
+    with (folder / "model.npz").open("rb") as file:
+        return tokenizer, DemoModel(file, boundary=tokenizer.eos_ids[0])

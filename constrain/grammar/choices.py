@@ -1,0 +1,35 @@
+"""Front-end: one string out of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from constrain.errors import GrammarError
+from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.prefix_tree import prefix_tree
+
+
+def from_choices(choices: Iterable[str]) -> GrammarIR:
+    """The grammar of exactly these strings; repeated ones count once, the empty one is allowed.
+
+    Raises GrammarError if there is no choice, or if one is not a string or holds a lone surrogate
+    (which no UTF-8 text can).
+    """
+    if isinstance(choices, (str, bytes)):
+        raise GrammarError(f"choices must be a list of strings, not one {type(choices).__name__}")
+    try:
+        values = list(choices)
+    except TypeError:
+        raise GrammarError(f"choices must be a list of strings, not {type(choices).__name__}") from None
+    if not values:
+        raise GrammarError("choices is empty: there must be at least one string to choose")
+    for index, value in enumerate(values):
+        if not isinstance(value, str):
+            raise GrammarError(f"choice {index} is not a string but {type(value).__name__}")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise GrammarError(f"choice {index} ({value!r}) holds a lone surrogate, which has no UTF-8") from None
+    builder = GrammarBuilder()
+    return builder.finish(builder.lexeme(prefix_tree(values), "choices"))

@@ -1,0 +1,389 @@
+r"""The GBNF front-end: grammars in llama.cpp's notation become an IR.
+
+    root  ::= "[" (item ("," item)*)? "]"     # rules; a line end closes a rule, except inside
+    item  ::= [0-9]+ |                        # parentheses and after "|"
+              "\"" [^"\x00-\x1F]* "\""
+
+Literals and character classes mean code points.  What belongs together without a rule in between,
+such as ``"\"" [^"]* "\""``, becomes one lexeme; the language is the same as if every character
+were one.  Unlike llama.cpp, left recursion is fine here, and a rule defined twice is an error.
+
+Not supported, and refused: references to tokens (``<think>``, ``<[123]>``), since a grammar is
+about text and does not know a vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.regular import Regular, concat, literal, repeat, union
+from constrain.grammar.utf8 import ANY_CHAR, encode, negate, normalize
+
+MAX_REPEAT = 1_000_000
+"""The largest number in ``{n,m}``: far above what a generation can reach."""
+
+# Beyond these, parts are not put together into one lexeme but left to rules: regular languages are
+# walked recursively, and counted repetitions of counted repetitions make large automata.
+_MAX_DEPTH = 40
+_MAX_CHARS = 20_000
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+_HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
+_DIGITS = frozenset("0123456789")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """An expression without rules in it.
+
+    Attributes
+    ----------
+    language : Regular
+    depth : int
+        Depth of the language's tree.
+    chars : int
+        Characters after repetitions are written out, roughly: the size of an automaton for it.
+    """
+
+    language: Regular
+    depth: int = 1
+    chars: int = 1
+
+
+_Item: TypeAlias = "_Text | Symbol"
+
+
+@dataclass
+class _Group:
+    """Alternatives that are being read, those of a rule or of a pair of parentheses."""
+
+    begin: int
+    alternatives: list[list[_Item]] = field(default_factory=list)
+    items: list[_Item] = field(default_factory=list)
+    can_repeat: bool = False
+
+
+def from_gbnf(text: str, *, start: str = "root") -> GrammarIR:
+    """The IR of a grammar in GBNF.
+
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        The rule that a whole text has to match.
+
+    Raises
+    ------
+    GrammarError
+        For a syntax error, a rule that is undefined or defined twice, a reference to a token, or a
+        count above :data:`MAX_REPEAT`; with line and column.
+    """
+    return _Reader(text).grammar(start)
+
+
+class _Reader:
+    """One pass over the text, building as it goes; groups are kept on a stack, not by recursion."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._builder = GrammarBuilder()
+        self._rules: dict[str, Symbol] = {}
+        self._used_at: dict[str, int] = {}
+        self._defined_at: dict[str, int] = {}
+
+    def grammar(self, start: str) -> GrammarIR:
+        self._skip_space(newlines=True)
+        while self._at < len(self._text):
+            self._rule()
+        for name, used_at in self._used_at.items():
+            if name not in self._defined_at:
+                raise self._error(f'the rule "{name}" is not defined', used_at)
+        if start not in self._defined_at:
+            known = ", ".join(list(self._defined_at)[:8]) or "no rules"
+            raise self._error(f'the start rule "{start}" is not defined (defined are: {known})', 0)
+        return self._builder.finish(self._rules[start], (), self._late_error)
+
+    def _rule(self) -> None:
+        begin = self._at
+        name = self._name("a rule name")
+        if name in self._defined_at:
+            line, _ = self._place(self._defined_at[name])
+            raise self._error(f'the rule "{name}" is defined twice (first in line {line})', begin)
+        self._defined_at[name] = begin
+        self._skip_space(newlines=False)
+        if not self._text.startswith("::=", self._at):
+            raise self._unexpected('"::="')
+        self._at += 3
+        self._skip_space(newlines=True)
+        left = self._symbol_of(name)
+        for alternative in self._alternatives():
+            self._builder.add(left, [self._to_symbol(item) for item in alternative])
+        if self._text.startswith("::=", self._at):
+            raise self._error(
+                f'the name before this "::=" belongs to the rule "{name}", which goes on over line ends after "::=" '
+                'and after "|"; write "" for an empty alternative',
+                self._at,
+            )
+        if self._at < len(self._text) and self._text[self._at] not in "\r\n":
+            raise self._unexpected('a literal, "[", "(", ".", a rule name, a repetition, "|" or the end of the line')
+        self._skip_space(newlines=True)
+        if self._peek() == "|":
+            raise self._error('a rule goes on in the next line only after "|" or inside parentheses', self._at)
+
+    def _alternatives(self) -> list[list[_Item]]:
+        """The alternatives of a rule, up to what cannot belong to them."""
+        groups = [_Group(self._at)]
+        while True:
+            group = groups[-1]
+            nested = len(groups) > 1
+            char = self._peek()
+            if char == "|":
+                group.alternatives.append(_merged(group.items))
+                group.items, group.can_repeat = [], False
+                self._at += 1
+                self._skip_space(newlines=True)
+                continue
+            if char == "(":
+                groups.append(_Group(self._at))
+                self._at += 1
+                self._skip_space(newlines=True)
+                continue
+            if char and char in "*+?{":
+                self._repetition(group, nested)
+                continue
+            if char == ")" and nested:
+                groups.pop()
+                group.alternatives.append(_merged(group.items))
+                item = self._closed(group.alternatives)
+                group = groups[-1]
+                self._at += 1
+            elif char == '"':
+                item = self._literal()
+            elif char == "[":
+                item = self._class()
+            elif char == ".":
+                item = _Text(ANY_CHAR)
+                self._at += 1
+            elif char in _NAME:
+                begin = self._at
+                name = self._name("a rule name")
+                self._used_at.setdefault(name, begin)
+                item = self._symbol_of(name)
+            elif char == "<" or self._text.startswith("!<", self._at):
+                raise self._error(
+                    "references to tokens (<...>) are not supported: a grammar describes text and knows no vocabulary",
+                    self._at,
+                )
+            elif nested:
+                if not char:
+                    raise self._error('this "(" is never closed', group.begin)
+                raise self._unexpected('a literal, "[", "(", ".", a rule name, a repetition, "|" or ")"')
+            else:
+                group.alternatives.append(_merged(group.items))
+                return group.alternatives
+            group.items.append(item)
+            group.can_repeat = True
+            self._skip_space(newlines=len(groups) > 1)
+
+    def _closed(self, alternatives: list[list[_Item]]) -> _Item:
+        """What a pair of parentheses stands for."""
+        texts: list[_Text] = []
+        for items in alternatives:
+            if not items:
+                texts.append(_Text(literal(b""), 1, 0))
+            elif len(items) == 1 and isinstance(items[0], _Text):
+                texts.append(items[0])
+        if len(texts) == len(alternatives):
+            joined = _joined(texts, union(*(text.language for text in texts)))
+            if joined is not None:
+                return joined
+        return self._builder.choice([[self._to_symbol(item) for item in items] for items in alternatives])
+
+    def _repetition(self, group: _Group, nested: bool) -> None:
+        begin = self._at
+        operator = self._text[begin]
+        if not group.can_repeat:
+            raise self._error(f"there is nothing before {operator!r} that it could repeat", begin)
+        self._at += 1
+        if operator == "{":
+            low, high = self._counts(nested)
+        else:
+            low, high = (1 if operator == "+" else 0), (1 if operator == "?" else None)
+        if high is not None and high < low:
+            raise self._error(f"the counts {{{low},{high}}} are in the wrong order", begin)
+        item = group.items[-1]
+        if isinstance(item, _Text):
+            chars = item.chars * max(low if high is None else high, 1)
+            if item.depth < _MAX_DEPTH and chars <= _MAX_CHARS:
+                group.items[-1] = _Text(repeat(item.language, low, high), item.depth + 1, chars)
+                self._skip_space(newlines=nested)
+                return
+        group.items[-1] = self._builder.repeat(self._to_symbol(item), low, high)
+        self._skip_space(newlines=nested)
+
+    def _counts(self, nested: bool) -> tuple[int, int | None]:
+        self._skip_space(newlines=nested)
+        low = self._count()
+        high: int | None = low
+        self._skip_space(newlines=nested)
+        if self._peek() == ",":
+            self._at += 1
+            self._skip_space(newlines=nested)
+            high = self._count() if self._peek() in _DIGITS else None
+            self._skip_space(newlines=nested)
+        if self._peek() != "}":
+            raise self._unexpected('"," or "}"')
+        self._at += 1
+        return low, high
+
+    def _count(self) -> int:
+        begin = self._at
+        while self._peek() in _DIGITS:
+            self._at += 1
+        digits = self._text[begin : self._at].lstrip("0") or "0"
+        if self._at == begin:
+            raise self._unexpected("a number")
+        if len(digits) > len(str(MAX_REPEAT)) or int(digits) > MAX_REPEAT:
+            raise self._error(f"the count is above the limit of {MAX_REPEAT}", begin)
+        return int(digits)
+
+    # -- what stands for text ----------------------------------------------------------------------
+
+    def _literal(self) -> _Text:
+        begin = self._at
+        self._at += 1
+        chars: list[str] = []
+        while self._peek() != '"':
+            chars.append(self._char("string", begin))
+        self._at += 1
+        return _Text(literal("".join(chars)), 1, len(chars))
+
+    def _class(self) -> _Text:
+        begin = self._at
+        self._at += 1
+        negated = self._peek() == "^"
+        self._at += negated
+        ranges: list[tuple[int, int]] = []
+        while self._peek() != "]":
+            place = self._at
+            first = last = self._char("character class", begin)
+            if self._peek() == "-" and self._peek(1) != "]":
+                self._at += 1
+                last = self._char("character class", begin)
+            if first > last:
+                raise self._error(f"the range {first!r}-{last!r} is in the wrong order", place)
+            ranges.append((ord(first), ord(last)))
+        self._at += 1
+        if not ranges:
+            raise self._error("a character class without characters", begin)
+        points = normalize(ranges)
+        return _Text(encode(negate(points) if negated else points))
+
+    def _char(self, what: str, begin: int) -> str:
+        """The next character of a literal or class, with escapes read."""
+        char = self._peek()
+        if not char or (char == "\\" and not self._peek(1)):
+            raise self._error(f"the {what} that begins here is never closed", begin)
+        self._at += 1
+        if char != "\\":
+            if 0xD800 <= ord(char) <= 0xDFFF:
+                raise self._error("a lone surrogate is not text", self._at - 1)
+            return char
+        kind = self._peek()
+        self._at += 1
+        if kind in _ESCAPES:
+            return _ESCAPES[kind]
+        if kind not in _HEX_ESCAPES:
+            raise self._error(f"unknown escape {chr(92)}{kind}", self._at - 2)
+        count = _HEX_ESCAPES[kind]
+        digits = self._text[self._at : self._at + count]
+        if len(digits) < count or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+            raise self._error(f"\\{kind} must be followed by {count} hexadecimal digits", self._at - 2)
+        point = int(digits, 16)
+        if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+            raise self._error(f"\\{kind}{digits} is not a character", self._at - 2)
+        self._at += count
+        return chr(point)
+
+    # -- the text --------------------------------------------------------------------------------
+
+    def _peek(self, ahead: int = 0) -> str:
+        """The next character, or the empty string at the end."""
+        return self._text[self._at + ahead : self._at + ahead + 1]
+
+    def _skip_space(self, newlines: bool) -> None:
+        skipped = " \t\r\n" if newlines else " \t"
+        while char := self._peek():
+            if char == "#":
+                while self._peek() not in ("", "\r", "\n"):
+                    self._at += 1
+            elif char in skipped:
+                self._at += 1
+            else:
+                return
+
+    def _name(self, expected: str) -> str:
+        begin = self._at
+        while self._peek() in _NAME:
+            self._at += 1
+        if self._at == begin:
+            raise self._unexpected(expected)
+        return self._text[begin : self._at]
+
+    def _symbol_of(self, name: str) -> Symbol:
+        if name not in self._rules:
+            self._rules[name] = self._builder.nonterminal(name)
+        return self._rules[name]
+
+    def _to_symbol(self, item: _Item) -> Symbol:
+        return self._builder.lexeme(item.language) if isinstance(item, _Text) else item
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        return self._text.count("\n", 0, offset) + 1, offset - self._text.rfind("\n", 0, offset)
+
+    def _error(self, reason: str, offset: int) -> GrammarError:
+        line, column = self._place(offset)
+        return GrammarError(reason, line=line, column=column)
+
+    def _unexpected(self, expected: str) -> GrammarError:
+        char = self._peek()
+        found = "end of the grammar" if not char else "end of line" if char in "\r\n" else repr(char)
+        return self._error(f"unexpected {found}, expected {expected}", self._at)
+
+    def _late_error(self, reason: str, place: str) -> ConstrainError:
+        if place not in self._defined_at:
+            return GrammarError(f"{place}: {reason}" if place else reason)
+        return self._error(f'the rule "{place}": {reason}', self._defined_at[place])
+
+
+def _joined(texts: Sequence[_Text], language: Regular) -> _Text | None:
+    """``language``, made of ``texts``, if it is small enough for one lexeme."""
+    if len(texts) == 1:
+        return texts[0]
+    depth = max(text.depth for text in texts) + 1
+    chars = sum(text.chars for text in texts)
+    return _Text(language, depth, chars) if depth <= _MAX_DEPTH and chars <= _MAX_CHARS else None
+
+
+def _merged(items: list[_Item]) -> list[_Item]:
+    """An alternative with everything between two rules put together."""
+    merged: list[_Item] = []
+    run: list[_Text] = []
+    for item in [*items, None]:
+        if isinstance(item, _Text):
+            run.append(item)
+            continue
+        if run:
+            joined = _joined(run, concat(*(text.language for text in run)))
+            merged.extend(run if joined is None else [joined])
+            run = []
+        if item is not None:
+            merged.append(item)
+    return merged

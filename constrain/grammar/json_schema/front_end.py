@@ -1,0 +1,50 @@
+"""``from_json_schema``: options in, grammar out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constrain.errors import SchemaError
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema.document import MAX_DEPTH, Document, parse
+from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.rules import write_rules
+
+
+def from_json_schema(
+    schema: dict[str, Any] | bool | str | bytes, *, whitespace: str = "flexible", max_whitespace: int = 64
+) -> GrammarIR:
+    """The grammar of the JSON texts that are valid for a schema.
+
+    Parameters
+    ----------
+    schema : dict, bool, str or bytes
+        The schema, or its JSON text (bytes are UTF-8).  ``$schema`` says which draft it is written in: 4, 6, 7,
+        2019-09 or 2020-12 (the default).  Numbers in a text are taken exactly; a float in a dict is what it is
+        printed as.
+    whitespace : {"flexible", "compact"}
+        Between tokens: any JSON white space, or none (as ``json.dumps(separators=(",", ":"))`` writes).  There is none
+        before the first token and after the last.
+    max_whitespace : int
+        How many white space characters may stand in one place when it is flexible.
+
+    Returns
+    -------
+    GrammarIR
+        Its ``warnings`` name keywords that have no effect because the draft does not know them.
+
+    Raises
+    ------
+    SchemaError
+        If the text is not JSON or the schema not valid, if it uses a keyword that is not supported, or if nothing
+        satisfies it; with a JSON pointer to the part at fault.
+    ConstrainError
+        If an option has a value that it cannot have.
+    """
+    layout = layout_for(whitespace, max_whitespace)
+    if isinstance(schema, (str, bytes)):
+        schema = parse(schema)
+    try:
+        return write_rules(Document(schema), layout)
+    except RecursionError:
+        raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

@@ -1,0 +1,339 @@
+"""How JSON spells numbers: all of them, the integers, and those within exact decimal bounds.
+
+A number without bounds has all of JSON's syntax.  Within bounds, and where it must be an integer, it has
+
+* plain decimal notation (``12``, ``-0.50``, and ``12.0`` for an integer), and
+* scientific notation with one digit before the point, ``1.5e-07`` or ``2e+16``, where programs use it to print floating
+  point numbers: from 1e16 up and below 1e-4, within the range of a double.
+
+The set of *all* spellings within a bound is not regular (``1000e-3``, ``0.001e3``, ... are all 1), so no automaton has
+it; that is why these are the ones.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from enum import IntEnum
+from functools import lru_cache
+from itertools import groupby
+
+from constrain.grammar.regular import (
+    EMPTY,
+    EPSILON,
+    Regular,
+    byte_range,
+    byte_set,
+    concat,
+    intersect,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+
+
+class NumberForm(IntEnum):
+    """Which numbers count, from all to few; of two forms, the greater is the intersection."""
+
+    ANY = 0
+    INTEGRAL = 1
+    """Those whose value is an integer, ``1.0`` among them (draft 6 and later)."""
+    NO_FRACTION = 2
+    """Those written without fraction and exponent (draft 4)."""
+
+
+# Beyond these no bound of a real schema lies, and the automaton would have a state per digit.
+MAX_EXPONENT = 400
+MAX_DIGITS = 100
+
+_GREATEST_DOUBLE = Decimal("1.7976931348623157e308")
+_LEAST_DOUBLE = Decimal("5e-324")
+_SCIENTIFIC_FROM = 16
+_SCIENTIFIC_BELOW = -5
+
+_DIGIT = byte_range(0x30, 0x39)
+_DIGITS = repeat(_DIGIT)
+_NOT_ZERO = byte_range(0x31, 0x39)
+_SIGN = optional(literal("-"))
+_NATURAL = union(literal("0"), concat(_NOT_ZERO, _DIGITS))
+_ANY_FRACTION = optional(concat(literal("."), repeat(_DIGIT, 1)))
+_ZERO_FRACTION = optional(concat(literal("."), repeat(literal("0"), 1)))
+_E = byte_set(b"eE")
+
+ANY_NUMBER: Regular = concat(
+    _SIGN, _NATURAL, _ANY_FRACTION, optional(concat(_E, optional(byte_set(b"+-")), repeat(_DIGIT, 1)))
+)
+"""All of JSON's number syntax."""
+
+
+def is_within_limits(number: Decimal) -> bool:
+    """Whether a bound has an automaton of reasonable size."""
+    if abs(number.adjusted()) > MAX_EXPONENT:
+        return False
+    digits = number.as_tuple().digits
+    return len(digits) <= MAX_DIGITS or not any(digits[MAX_DIGITS:])
+
+
+def is_integral(number: Decimal) -> bool:
+    """Whether the value is an integer."""
+    return number == number.to_integral_value()
+
+
+@lru_cache(maxsize=2048)
+def number_language(
+    form: NumberForm,
+    low: Decimal | None = None,
+    low_open: bool = False,
+    high: Decimal | None = None,
+    high_open: bool = False,
+) -> Regular:
+    """The numbers of a form from ``low`` to ``high``; None is no bound, an open bound is not itself among them."""
+    if low is None and high is None and form is NumberForm.ANY:
+        return ANY_NUMBER
+    if form is not NumberForm.ANY:
+        if low is not None:
+            low, low_open = _next_integer(low, low_open), False
+        if high is not None:
+            high, high_open = _next_integer(high.copy_negate(), high_open).copy_negate(), False
+    if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
+        return EMPTY
+    below = EMPTY
+    if low is None or low <= 0:
+        magnitude = None if low is None else low.copy_negate()
+        if high is None or high > 0:
+            below = _magnitudes(form, Decimal(0), low == 0 and low_open, magnitude, low_open)
+        else:
+            below = _magnitudes(form, high.copy_negate(), high_open, magnitude, low_open)
+    above = EMPTY
+    if high is None or high >= 0:
+        if low is None or low < 0:
+            above = _magnitudes(form, Decimal(0), high == 0 and high_open, high, high_open)
+        else:
+            above = _magnitudes(form, low, low_open, high, high_open)
+    if below == above:
+        return concat(_SIGN, above)
+    return union(concat(literal("-"), below), above)
+
+
+def _next_integer(number: Decimal, is_open: bool) -> Decimal:
+    """The least integer that is not below a lower bound."""
+    rounded = number.to_integral_value(ROUND_CEILING)
+    if is_open and rounded == number:
+        return Decimal(int(number) + 1)
+    return rounded
+
+
+def _magnitudes(form: NumberForm, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Regular:
+    """Numbers without sign, ``0 <= low <= high``."""
+    if high is not None and low == high and (low_open or high_open):
+        return EMPTY
+    plain = _plain(form, low, low_open, high, high_open)
+    if form is NumberForm.NO_FRACTION:
+        return plain
+    return union(plain, _scientific(form, low, low_open, high, high_open))
+
+
+# -- plain notation ----------------------------------------------------------------------------
+
+
+def _plain(form: NumberForm, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Regular:
+    fraction = {
+        NumberForm.ANY: _ANY_FRACTION,
+        NumberForm.INTEGRAL: _ZERO_FRACTION,
+        NumberForm.NO_FRACTION: EPSILON,
+    }[form]
+    bottom, low_fraction = _split(low)
+    at_bottom = fraction if form is not NumberForm.ANY else _fraction_from(low_fraction, low_open)
+    size = len(bottom)
+    if high is None:
+        longer = concat(_NOT_ZERO, repeat(_DIGIT, size), fraction)
+        return union(_digits_from(bottom, 0, at_bottom, fraction), longer)
+    top, high_fraction = _split(high)
+    at_top = fraction if form is not NumberForm.ANY else _fraction_to(high_fraction, high_open)
+    if size < len(top):
+        between = concat(_NOT_ZERO, repeat(_DIGIT, size, len(top) - 2), fraction)
+        return union(_digits_from(bottom, 0, at_bottom, fraction), between, _digits_to(top, 0, at_top, fraction))
+    if bottom == top:
+        if form is NumberForm.ANY:
+            fraction = _fraction_between(low_fraction, low_open, high_fraction, high_open)
+        return concat(literal(bottom), fraction)
+    split = next(index for index in range(size) if bottom[index] != top[index])
+    rest = size - split - 1
+    return concat(
+        literal(bottom[:split]),
+        union(
+            concat(literal(bottom[split]), _digits_from(bottom, split + 1, at_bottom, fraction)),
+            concat(_between_digits(bottom[split], top[split]), repeat(_DIGIT, rest, rest), fraction),
+            concat(literal(top[split]), _digits_to(top, split + 1, at_top, fraction)),
+        ),
+    )
+
+
+def _split(number: Decimal) -> tuple[str, str]:
+    """Digits before and after the point, without zeros at the outer ends."""
+    whole, _, fraction = format(number.copy_abs(), "f").partition(".")
+    return whole.lstrip("0") or "0", fraction.rstrip("0")
+
+
+def _between_digits(low: str, high: str) -> Regular:
+    return byte_range(ord(low) + 1, ord(high) - 1)
+
+
+def _digits_from(digits: str, start: int, at_end: Regular, fraction: Regular) -> Regular:
+    """What may follow the first ``start`` of ``digits`` so that a number as long as these is not less.
+
+    ``at_end`` are the fractions allowed when all digits are equal, ``fraction`` those when they are greater.
+    """
+    language = at_end
+    for index in range(len(digits) - 1, start - 1, -1):
+        rest = len(digits) - 1 - index
+        if at_end == fraction and digits[index:].strip("0") == "":
+            language = concat(repeat(_DIGIT, rest + 1, rest + 1), fraction)
+            continue
+        greater = concat(byte_range(ord(digits[index]) + 1, 0x39), repeat(_DIGIT, rest, rest), fraction)
+        language = union(greater, concat(literal(digits[index]), language))
+    return language
+
+
+def _digits_to(digits: str, start: int, at_end: Regular, fraction: Regular) -> Regular:
+    """What may follow the first ``start`` of ``digits`` so that a number as long as these is not greater."""
+    language = at_end
+    for index in range(len(digits) - 1, start - 1, -1):
+        rest = len(digits) - 1 - index
+        leading = index == 0 and len(digits) > 1
+        if at_end == fraction and not leading and digits[index:].strip("9") == "":
+            language = concat(repeat(_DIGIT, rest + 1, rest + 1), fraction)
+            continue
+        lowest = 0x31 if leading else 0x30
+        less = concat(byte_range(lowest, ord(digits[index]) - 1), repeat(_DIGIT, rest, rest), fraction)
+        language = union(less, concat(literal(digits[index]), language))
+    return language
+
+
+def _tail_from(digits: str, is_open: bool) -> Regular:
+    """Digits that may follow so that the fraction is not less than ``digits``, which end in no zero."""
+    language = concat(repeat(literal("0")), _NOT_ZERO, _DIGITS) if is_open else _DIGITS
+    for digit, size in _runs_backwards(digits):
+        greater = concat(repeat(literal(digit), 0, size - 1), byte_range(ord(digit) + 1, 0x39), _DIGITS)
+        language = union(greater, concat(literal(digit * size), language))
+    return language
+
+
+def _tail_to(digits: str, is_open: bool) -> Regular:
+    """Digits that may follow so that the fraction is not greater than ``digits``, which end in no zero."""
+    language = EMPTY if is_open else repeat(literal("0"))
+    for digit, size in _runs_backwards(digits):
+        less = optional(concat(byte_range(0x30, ord(digit) - 1), _DIGITS))
+        language = union(concat(repeat(literal(digit), 0, size - 1), less), concat(literal(digit * size), language))
+    return language
+
+
+def _runs_backwards(digits: str) -> list[tuple[str, int]]:
+    """Equal digits in a row, the last first: 1e-300 is one run, not a tree 300 levels deep."""
+    return [(digit, len(list(run))) for digit, run in groupby(reversed(digits))]
+
+
+def _fraction_from(digits: str, is_open: bool) -> Regular:
+    if not digits and not is_open:
+        return _ANY_FRACTION
+    return concat(literal("."), _tail_from(digits, is_open))
+
+
+def _fraction_to(digits: str, is_open: bool) -> Regular:
+    if not digits:
+        return EMPTY if is_open else _ZERO_FRACTION
+    first, rest = digits[0], digits[1:]
+    less = concat(byte_range(0x30, ord(first) - 1), _DIGITS)
+    return optional(concat(literal("."), union(less, concat(literal(first), _tail_to(rest, is_open)))))
+
+
+def _fraction_between(low: str, low_open: bool, high: str, high_open: bool) -> Regular:
+    """Fractions from ``low`` to ``high`` (``low <= high``, and neither is open if they are equal)."""
+    if low == high:
+        return concat(literal("." + low), repeat(literal("0"))) if low else _ZERO_FRACTION
+    size = max(len(low), len(high))
+    bottom, top = low.ljust(size, "0"), high.ljust(size, "0")
+    split = next(index for index in range(size) if bottom[index] != top[index])
+
+    def may_end(index: int) -> bool:
+        # The digits so far are those of both bounds; to end here is to go on with zeros.
+        return not low_open and bottom[index:].strip("0") == ""
+
+    language = union(
+        concat(literal(bottom[split]), _tail_from(bottom[split + 1 :].rstrip("0"), low_open)),
+        concat(_between_digits(bottom[split], top[split]), _DIGITS),
+        concat(literal(top[split]), _tail_to(top[split + 1 :].rstrip("0"), high_open)),
+    )
+    for index in range(split, 0, -1):
+        if may_end(index):
+            language = union(EPSILON, language)
+        language = concat(literal(bottom[index - 1]), language)
+    language = concat(literal("."), language)
+    return union(EPSILON, language) if may_end(0) else language
+
+
+# -- scientific notation -----------------------------------------------------------------------
+
+_TEN = Decimal(10)
+_ONE = Decimal(1)
+# An integer from 1e16 up has no fraction digit past its exponent if there are no more than sixteen of them,
+# which is what a double ever has.
+_SHORT_MANTISSA = concat(_NOT_ZERO, optional(concat(literal("."), repeat(_DIGIT, 1, _SCIENTIFIC_FROM))))
+
+
+def _scientific(form: NumberForm, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Regular:
+    if low < _LEAST_DOUBLE:
+        low, low_open = _LEAST_DOUBLE, False
+    if high is None or high > _GREATEST_DOUBLE:
+        high, high_open = _GREATEST_DOUBLE, False
+    if low > high or (low == high and (low_open or high_open)):
+        return EMPTY
+    first, last = low.adjusted(), high.adjusted()
+    if first == last:
+        pieces = [(_plain(NumberForm.ANY, _mantissa(low), low_open, _mantissa(high), high_open), first, last)]
+    else:
+        pieces = [
+            (_plain(NumberForm.ANY, _mantissa(low), low_open, _TEN, True), first, first),
+            (_plain(NumberForm.ANY, _ONE, False, _TEN, True), first + 1, last - 1),
+            (_plain(NumberForm.ANY, _ONE, False, _mantissa(high), high_open), last, last),
+        ]
+    languages = []
+    for mantissa, least, most in pieces:
+        large = _exponents(max(least, _SCIENTIFIC_FROM), most)
+        if form is NumberForm.ANY:
+            languages.append(concat(mantissa, _E, union(_small_exponents(least, most), large)))
+        elif large != EMPTY:
+            languages.append(concat(intersect(mantissa, _SHORT_MANTISSA), _E, large))
+    return union(*languages)
+
+
+def _mantissa(number: Decimal) -> Decimal:
+    digits = number.as_tuple().digits
+    return Decimal((0, digits, 1 - len(digits)))
+
+
+def _exponents(least: int, most: int) -> Regular:
+    if least > most:
+        return EMPTY
+    return concat(optional(literal("+")), _counts(least, most))
+
+
+def _small_exponents(least: int, most: int) -> Regular:
+    most = min(most, _SCIENTIFIC_BELOW)
+    if least > most:
+        return EMPTY
+    return concat(literal("-"), _counts(-most, -least))
+
+
+def _counts(least: int, most: int) -> Regular:
+    """Positive integers in a range; one digit may have a zero before it, as in ``1e-07``."""
+    one_digit = EMPTY
+    if least < 10:
+        one_digit = concat(
+            optional(literal("0")),
+            _plain(NumberForm.NO_FRACTION, Decimal(least), False, Decimal(min(most, 9)), False),
+        )
+        least = 10
+    if least > most:
+        return one_digit
+    return union(one_digit, _plain(NumberForm.NO_FRACTION, Decimal(least), False, Decimal(most), False))

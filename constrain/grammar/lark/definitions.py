@@ -1,0 +1,331 @@
+"""All definitions of a Lark grammar: its own, what it imports, and what it overrides or extends.
+
+Names work as they do in Lark.  An imported file is instantiated for the file that imports it: the
+names asked for become names of the importer, every other name gets the file's path as a prefix.
+So overriding an imported name also changes what the other names imported from that file refer to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+
+from lark import Token, Tree
+
+from constrain.grammar.lark.reader import read
+from constrain.grammar.lark.source import Node, Source, subtrees_of, tokens_of
+
+# More files than this are not a grammar but files that import each other in ever new ways.
+_MAX_IMPORTS = 500
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the names in one file are called in the whole grammar.
+
+    Attributes
+    ----------
+    prefix : str
+        Put before every name that was not asked for; empty in the main text.
+    aliases : mapping of str to str
+        From names asked for to what the importer calls them.
+    parent : Scope or None
+        The importer's scope; None in the main text.
+    """
+
+    prefix: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    parent: Scope | None = None
+
+    def resolve(self, name: str) -> str:
+        """The name in the whole grammar of what this file calls ``name``."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.prefix:
+                name = scope.aliases.get(name) or f"{scope.prefix}.{name}"
+            scope = scope.parent
+        return name
+
+
+@dataclass(frozen=True)
+class Body:
+    """The right-hand side of a definition, or of an ``%extend`` of it."""
+
+    tree: Node
+    source: Source
+    scope: Scope
+
+
+@dataclass
+class Definition:
+    """A rule, template or terminal.
+
+    Attributes
+    ----------
+    name : str
+        As its own file calls it.
+    token : Token
+        Where it is defined.
+    is_terminal : bool
+    params : tuple of str
+        Parameters of a template.
+    bodies : list of Body
+        One, and one more for every ``%extend``; empty if it was only declared.
+    source : Source
+    """
+
+    name: str
+    token: Token
+    is_terminal: bool
+    params: tuple[str, ...]
+    bodies: list[Body]
+    source: Source
+
+    @property
+    def kind(self) -> str:
+        return "terminal" if self.is_terminal else "rule"
+
+
+@dataclass
+class Definitions:
+    """A grammar with everything it imports.
+
+    Attributes
+    ----------
+    by_name : dict of str to Definition
+        By name in the whole grammar (:meth:`Scope.resolve`).
+    ignored : list of Body
+        What ``%ignore`` of the main text names; imported files do not ignore anything.
+    """
+
+    by_name: dict[str, Definition] = field(default_factory=dict)
+    ignored: list[Body] = field(default_factory=list)
+
+
+def collect(text: str, source: Source) -> Definitions:
+    """Read a grammar and everything it imports.
+
+    Raises
+    ------
+    GrammarError
+        For a syntax error, an import that cannot be found, a name defined twice or never.
+    """
+    loader = _Loader()
+    definitions = Definitions()
+    loader.load(read(text, source), source, Scope(), definitions)
+    return definitions
+
+
+def references(body: Body, params: tuple[str, ...] = ()) -> Iterator[tuple[str, Token]]:
+    """The names a body uses, as called in the whole grammar, with the token of each use."""
+    for tree in subtrees_of(body.tree):
+        for at, child in enumerate(tree.children):
+            if (
+                isinstance(child, Tree)
+                and child.data in ("terminal", "nonterminal")
+                and not (tree.data == "alias" and at == 1)
+            ):
+                token = child.children[0]
+                assert isinstance(token, Token)
+                if token not in params:
+                    yield body.scope.resolve(token), token
+
+
+class _Loader:
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._count = 0
+
+    def load(self, tree: Node, source: Source, scope: Scope, into: Definitions) -> None:
+        self._load_imports(tree, source, scope, into)
+        for statement in tree.children:
+            assert isinstance(statement, Tree)
+            kind = statement.data
+            if kind in ("rule", "term"):
+                self._define(statement, source, scope, into)
+            elif kind in ("override", "extend"):
+                (inner,) = statement.children
+                assert isinstance(inner, Tree)
+                self._change(str(kind), inner, source, scope, into)
+            elif kind == "ignore":
+                if scope.parent is None:
+                    (body,) = statement.children
+                    assert isinstance(body, Tree)
+                    into.ignored.append(Body(body, source, scope))
+            elif kind == "declare":
+                self._declare(statement, source, scope, into)
+
+    def _define(self, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
+        definition = _definition(statement, source, scope)
+        name = scope.resolve(definition.name)
+        if (known := into.by_name.get(name)) is not None:
+            line = f"line {known.token.line}" if known.source == source else known.source.name
+            raise source.error(
+                f'the {definition.kind} "{definition.name}" is defined twice (first in {line})', definition.token
+            )
+        into.by_name[name] = definition
+
+    def _change(self, kind: str, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
+        definition = _definition(statement, source, scope)
+        name = scope.resolve(definition.name)
+        base = into.by_name.get(name)
+        if base is None:
+            raise source.error(
+                f'%{kind} of the {definition.kind} "{definition.name}", which is not defined before', definition.token
+            )
+        if kind == "override":
+            into.by_name[name] = definition
+            return
+        if base.params != definition.params:
+            raise source.error(f'%extend of "{definition.name}" with other parameters', definition.token)
+        if not base.bodies:
+            raise source.error(f'%extend of "{definition.name}", which is only declared', definition.token)
+        base.bodies.extend(definition.bodies)
+
+    def _declare(self, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
+        for token in tokens_of(statement):
+            # In an imported file a declaration does no harm as long as nothing that is imported uses it.
+            if scope.parent is None:
+                raise source.error(
+                    f'%declare is not supported: "{token}" would come from outside of the grammar, '
+                    "so there is no text it could stand for",
+                    token,
+                )
+            is_terminal = token.type == "TERMINAL"
+            into.by_name[scope.resolve(token)] = Definition(str(token), token, is_terminal, (), [], source)
+
+    # -- imports ---------------------------------------------------------------------------------
+
+    def _load_imports(self, tree: Node, source: Source, scope: Scope, into: Definitions) -> None:
+        imports: dict[tuple[bool, tuple[str, ...]], dict[str, tuple[str, Token]]] = {}
+        for statement in tree.children:
+            if isinstance(statement, Tree) and statement.data == "import":
+                key, names = _import_names(statement, source)
+                known = imports.setdefault(key, {})
+                for name, (alias, token) in names.items():
+                    if known.get(name, (alias, token))[0] != alias:
+                        raise source.error(f'"{name}" is imported twice under different names', token)
+                    known[name] = (alias, token)
+        for (is_relative, path), names in imports.items():
+            self._import(is_relative, path, names, source, scope, into)
+
+    def _import(
+        self,
+        is_relative: bool,
+        path: tuple[str, ...],
+        names: dict[str, tuple[str, Token]],
+        source: Source,
+        scope: Scope,
+        into: Definitions,
+    ) -> None:
+        at = next(iter(names.values()))[1]
+        imported, text, key = _open(is_relative, path, source, at)
+        if key in self._open:
+            raise source.error(f'"{".".join(path)}" imports itself', at)
+        self._count += 1
+        if self._count > _MAX_IMPORTS:
+            raise source.error(f"more than {_MAX_IMPORTS} imports in all files together", at)
+        self._open.append(key)
+        prefix = ("." if is_relative else "") + ".".join(path)
+        inner = Scope(prefix, {name: alias for name, (alias, _) in names.items()}, scope)
+        found = Definitions()
+        self.load(read(text, imported), imported, inner, found)
+        if not is_relative:
+            override = resources.files("constrain.grammar.lark") / "overrides" / f"{path[-1]}.lark"
+            if len(path) == 1 and override.is_file():
+                self.load(read(override.read_text(encoding="utf-8"), imported), imported, inner, found)
+        self._open.pop()
+        for name, (_, token) in names.items():
+            if inner.resolve(name) not in found.by_name:
+                raise source.error(f'"{".".join(path)}" does not define "{name}"', token)
+        for name in _reachable(found.by_name, [inner.resolve(name) for name in names]):
+            definition = found.by_name[name]
+            if not definition.bodies:
+                raise source.error(
+                    f'what is imported here needs "{definition.name}", which {imported.name} only declares '
+                    "(%declare is not supported)",
+                    at,
+                )
+            if name in into.by_name:
+                raise source.error(f'"{name}" is imported from several files', at)
+            into.by_name[name] = definition
+
+
+def _definition(statement: Node, source: Source, scope: Scope) -> Definition:
+    if statement.data == "rule":
+        _, name, params, _, tree = statement.children
+        assert isinstance(params, Tree)
+        parameters: tuple[str, ...] = ()
+        for token in tokens_of(params):
+            if token in parameters:
+                raise source.error(f'the parameter "{token}" occurs twice', token)
+            parameters += (str(token),)
+    else:
+        name, tree = statement.children[0], statement.children[-1]
+        parameters = ()
+    assert isinstance(name, Token)
+    assert isinstance(tree, Tree)
+    return Definition(str(name), name, statement.data == "term", parameters, [Body(tree, source, scope)], source)
+
+
+def _import_names(statement: Node, source: Source) -> tuple[tuple[bool, tuple[str, ...]], dict[str, tuple[str, Token]]]:
+    """The file of an ``%import``, and the names asked for with what they are to be called."""
+    path_node, *rest = statement.children
+    assert isinstance(path_node, Tree)
+    path = list(tokens_of(path_node))
+    names: dict[str, tuple[str, Token]] = {}
+    if rest and isinstance(rest[0], Tree):
+        names = {str(token): (str(token), token) for token in tokens_of(rest[0])}
+    else:
+        token = path.pop()
+        if not path:
+            raise source.error(f'%import needs a grammar and a name in it, as in "%import {token}.NAME"', token)
+        alias = rest[0] if rest else token
+        assert isinstance(alias, Token)
+        if alias.type != token.type:
+            raise source.error(f"a {_kind(token)} cannot be imported as a {_kind(alias)}", alias)
+        names[str(token)] = (str(alias), token)
+    return (path_node.data == "import_rel", tuple(map(str, path))), names
+
+
+def _kind(token: Token) -> str:
+    return "terminal" if token.type == "TERMINAL" else "rule"
+
+
+def _open(is_relative: bool, path: tuple[str, ...], source: Source, at: Token) -> tuple[Source, str, str]:
+    """The text of an imported grammar, its source, and a key that tells files apart."""
+    dotted = ".".join(path)
+    if not is_relative:
+        file = resources.files("lark") / "grammars" / f"{'/'.join(path)}.lark"
+        if not file.is_file():
+            raise source.error(
+                f'Lark has no grammar "{dotted}" (it has common, python, unicode and lark); '
+                f'for a file beside this one write "%import .{dotted}"',
+                at,
+            )
+        return Source(f"lark's {dotted}.lark", None), file.read_text(encoding="utf-8"), dotted
+    if source.folder is None:
+        raise source.error(f'the relative import ".{dotted}" needs base_path, the folder to look in', at)
+    found = source.folder.joinpath(*path[:-1], f"{path[-1]}.lark")
+    try:
+        text = found.read_text(encoding="utf-8")
+    except OSError as error:
+        raise source.error(f"cannot import {found}: {error.strerror}", at) from None
+    except UnicodeDecodeError:
+        raise source.error(f"cannot import {found}: it is not UTF-8 text", at) from None
+    return Source(found.name, found.parent), text, str(found.resolve())
+
+
+def _reachable(definitions: Mapping[str, Definition], names: list[str]) -> list[str]:
+    """``names`` and all they refer to, as far as it is defined."""
+    seen = dict.fromkeys(names)
+    todo = list(names)
+    while todo:
+        definition = definitions[todo.pop()]
+        for body in definition.bodies:
+            for name, _ in references(body, definition.params):
+                if name in definitions and name not in seen:
+                    seen[name] = None
+                    todo.append(name)
+    return list(seen)

@@ -1,0 +1,80 @@
+"""Evaluating an expression of Lark's notation from the leaves up, without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lark import Token, Tree
+
+from constrain.grammar.lark.source import Node, Source
+
+MAX_REPEAT = 1_000_000
+"""The largest number in ``~n..m``: far above what a generation can reach."""
+
+_DONE = object()
+
+
+def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
+    """``combine(node, values)`` for the whole tree, where ``values`` are those of its subtrees.
+
+    Tokens are handed through as they are.  An alias is not handed to ``combine`` (what it names
+    is), nor is the template's name in a template usage.
+    """
+    values: list[Any] = []
+    todo: list[tuple[Any, Node | Token]] = [(None, tree)]
+    while todo:
+        state, node = todo.pop()
+        if isinstance(node, Token):
+            values.append(node)
+        elif state is _DONE:
+            count = len(_parts(node))
+            arguments = values[len(values) - count :]
+            del values[len(values) - count :]
+            values.append(arguments[0] if node.data == "alias" else combine(node, arguments))
+        else:
+            todo.append((_DONE, node))
+            todo.extend((None, child) for child in reversed(_parts(node)))
+    return values[0]
+
+
+def _parts(node: Node) -> list[Node | Token]:
+    if node.data == "alias":
+        return node.children[:1]
+    if node.data == "template_usage":
+        return node.children[1:]
+    return node.children
+
+
+def bounds(node: Node, source: Source) -> tuple[int, int | None]:
+    """The lowest and highest count of an ``expr`` node; None for no highest.
+
+    Raises
+    ------
+    GrammarError
+        If the counts are negative, in the wrong order, or larger than :data:`MAX_REPEAT`.
+    """
+    operator = node.children[1]
+    if operator in ("?", "*", "+"):
+        return (1 if operator == "+" else 0), (1 if operator == "?" else None)
+    counts: list[int] = []
+    for token in node.children[2:]:
+        digits = str(token).lstrip("+-").lstrip("0") or "0"
+        if str(token).startswith("-") and digits != "0":
+            raise source.error(f"a negative count {token}", token if isinstance(token, Token) else node)
+        if len(digits) > len(str(MAX_REPEAT)) or int(digits) > MAX_REPEAT:
+            shown = digits if len(digits) < 20 else f"{digits[:10]}..."
+            raise source.error(
+                f"the count {shown} is above the limit of {MAX_REPEAT}", token if isinstance(token, Token) else node
+            )
+        counts.append(int(digits))
+    low, high = counts[0], counts[-1]
+    if low > high:
+        assert isinstance(operator, Token)
+        raise source.error(f"the counts {low}..{high} are in the wrong order", operator)
+    return low, high
+
+
+def is_tree(node: Node | Token, *kinds: str) -> bool:
+    """Whether a node is a tree of one of these kinds."""
+    return isinstance(node, Tree) and node.data in kinds

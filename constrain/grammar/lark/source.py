@@ -1,0 +1,66 @@
+"""Where a piece of grammar text came from, so that every error can name its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from lark import Token, Tree
+
+from constrain.errors import GrammarError
+
+Node: TypeAlias = "Tree[Token]"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One grammar text.
+
+    Attributes
+    ----------
+    name : str
+        File name for messages; empty for the text the caller handed over.
+    folder : Path or None
+        Where relative imports of this text are looked up; None if there is no such place.
+    """
+
+    name: str
+    folder: Path | None
+
+    def error(self, reason: str, at: Node | Token | tuple[int, int] | None = None) -> GrammarError:
+        """An error at a token, at the first token of a tree, or at a (line, column)."""
+        line, column = at if isinstance(at, tuple) else place_of(at)
+        if self.name:
+            reason = f"{reason} (in {self.name})"
+        return GrammarError(reason, line=line, column=column)
+
+
+def place_of(node: Node | Token | None) -> tuple[int, int]:
+    """Line and column, from 1, where a token or tree begins."""
+    if isinstance(node, Token):
+        return node.line or 1, node.column or 1
+    first = None if node is None else next(tokens_of(node), None)
+    return (1, 1) if first is None else place_of(first)
+
+
+def tokens_of(tree: Node) -> Iterator[Token]:
+    """All tokens of a tree in the order of the text; without recursion, as a tree may be deep."""
+    stack: list[Node | Token] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Token):
+            yield node
+        else:
+            stack.extend(reversed(node.children))
+
+
+def subtrees_of(tree: Node) -> Iterator[Node]:
+    """All subtrees in the order of the text, the tree itself first; without recursion."""
+    stack: list[Node | Token] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Tree):
+            yield node
+            stack.extend(reversed(node.children))

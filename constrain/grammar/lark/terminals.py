@@ -1,0 +1,299 @@
+"""Terminals: each becomes one regular language.
+
+A terminal is put together from the languages of its parts.  Only where a part has look-around or
+an anchor, which can see the other parts, is the terminal joined to one regex first, as Lark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lark import Token, Tree
+
+from constrain.errors import GrammarError
+from constrain.grammar.lark.definitions import Body, Definition, Definitions
+from constrain.grammar.lark.fold import bounds, fold
+from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
+from constrain.grammar.lark.source import Node, Source, subtrees_of
+from constrain.grammar.regex import regex_language
+from constrain.grammar.regular import (
+    Complement,
+    Concat,
+    Intersect,
+    Literal,
+    Regular,
+    Repeat,
+    Union,
+    concat,
+    repeat,
+    union,
+)
+
+# The engine walks a regular language recursively, so its depth has to stay far below Python's limit.
+_MAX_DEPTH = 100
+# The work for all terminals together, in nodes and literal bytes, with repetitions written out: what an
+# automaton for all of them could reach.
+_MAX_SIZE = 3_000_000
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A language with its size in nodes and bytes, repetitions written out, and the depth of its tree."""
+
+    language: Regular
+    size: int
+    depth: int
+
+
+class Terminals:
+    """Compiles terminals on demand, each one once.
+
+    Parameters
+    ----------
+    definitions : Definitions
+        Names must have been checked: every terminal that is used exists, none is recursive.
+
+    Attributes
+    ----------
+    warnings : list of str
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._parts: dict[str, _Part] = {}
+        self._patterns: dict[tuple[Source, int, int], tuple[Pattern, _Part | None]] = {}
+        self._asserting: dict[str, bool] = {}
+        self._joined: dict[str, str] = {}
+        self._size = 0
+        self.warnings: list[str] = []
+
+    def named(self, name: str) -> Regular:
+        """The language of the terminal with this name (in the whole grammar)."""
+        for dependency in self._in_order(name):
+            if dependency not in self._parts:
+                self._parts[dependency] = self._compile(self._definitions.by_name[dependency], dependency)
+        return self._parts[name].language
+
+    def anonymous(self, body: Body) -> Regular:
+        """The language of an expression outside of any definition, as in ``%ignore "x"+``."""
+        definition = Definition("%ignore", Token("TERMINAL", "%ignore"), True, (), [body], body.source)
+        for name in terminal_references(definition):
+            self.named(name)
+        return self._compile(definition, None).language
+
+    def literal(self, token: Token, source: Source) -> Regular:
+        """The language of a string or regex."""
+        return self._literal(token, source).language
+
+    # -- putting parts together --------------------------------------------------------------------
+
+    def _in_order(self, name: str) -> Iterator[str]:
+        """The terminals that ``name`` is made of, before those made of them; ``name`` comes last."""
+        done: set[str] = set()
+        todo = [(name, False)]
+        while todo:
+            current, ready = todo.pop()
+            if ready:
+                yield current
+            elif current not in done:
+                done.add(current)
+                todo.append((current, True))
+                todo.extend((other, False) for other in terminal_references(self._definitions.by_name[current]))
+
+    def _compile(self, definition: Definition, name: str | None) -> _Part:
+        asserts = self._has_assertion(definition)
+        if name is not None:
+            self._asserting[name] = asserts
+        if asserts and not _is_single_pattern(definition):
+            text = self._join(definition)
+            if name is not None:
+                self._joined[name] = text
+            try:
+                part = _measured(regex_language(text))
+            except GrammarError as error:
+                raise definition.source.error(
+                    f'the terminal "{definition.name}" has look-around or anchors, so its parts were joined to one '
+                    f"regex, which cannot be used: {error.reason}",
+                    definition.bodies[0].tree,
+                ) from None
+        else:
+            part = self._union([self._fold(body) for body in definition.bodies], definition.bodies[0])
+        return part
+
+    def _fold(self, body: Body) -> _Part:
+        def combine(node: Node, values: list[Any]) -> Any:
+            kind = node.data
+            if kind == "literal":
+                return self._literal(values[0], body.source)
+            if kind == "range":
+                return _measured(range_language(node, body.source))
+            if kind == "terminal":
+                return self._parts[body.scope.resolve(values[0])]
+            if kind == "value":
+                return values[0]
+            if kind == "expansion":
+                return self._concat(values, body)
+            if kind == "expansions":
+                return self._union(values, body)
+            if kind == "maybe":
+                return self._repeat(values[0], 0, 1, body)
+            assert kind == "expr", kind
+            return self._repeat(values[0], *bounds(node, body.source), body)
+
+        part = fold(body.tree, combine)
+        assert isinstance(part, _Part)
+        return part
+
+    def _literal(self, token: Token, source: Source) -> _Part:
+        pattern, part = self._pattern(token, source)
+        if part is None:
+            part = _measured(pattern_language(pattern, source))
+            self._patterns[source, token.line or 0, token.column or 0] = pattern, part
+        return part
+
+    def _pattern(self, token: Token, source: Source) -> tuple[Pattern, _Part | None]:
+        key = (source, token.line or 0, token.column or 0)
+        known = self._patterns.get(key)
+        if known is None:
+            pattern = read_pattern(token, source)
+            where = f"line {token.line}, column {token.column}{f' of {source.name}' if source.name else ''}"
+            self.warnings.extend(f"{where}: {warning}" for warning in pattern.warnings)
+            if pattern.is_lazy:
+                self.warnings.append(
+                    f"{where}: a lazy quantifier is the same as a greedy one here: there is no first match, "
+                    "only the language"
+                )
+            known = self._patterns[key] = pattern, None
+        return known
+
+    def _concat(self, parts: list[_Part], body: Body) -> _Part:
+        if len(parts) == 1:
+            return parts[0]
+        size, depth = self._checked(parts, body)
+        return _Part(concat(*(part.language for part in parts)), size, depth)
+
+    def _union(self, parts: list[_Part], body: Body) -> _Part:
+        if len(parts) == 1:
+            return parts[0]
+        size, depth = self._checked(parts, body)
+        return _Part(union(*(part.language for part in parts)), size, depth)
+
+    def _repeat(self, part: _Part, low: int, high: int | None, body: Body) -> _Part:
+        size, depth = self._checked([part], body, max(low if high is None else high, 1))
+        return _Part(repeat(part.language, low, high), size, depth)
+
+    def _checked(self, parts: list[_Part], body: Body, count: int = 1) -> tuple[int, int]:
+        """Size and depth of ``count`` times all ``parts``; checked before the work is done."""
+        size = count * sum(part.size for part in parts) + 1
+        depth = max((part.depth for part in parts), default=0) + 1
+        if depth > _MAX_DEPTH:
+            raise body.source.error(f"the terminal is nested more than {_MAX_DEPTH} levels deep", body.tree)
+        self._charge(size, body)
+        return size, depth
+
+    def _charge(self, size: int, body: Body) -> None:
+        self._size += size
+        if self._size > _MAX_SIZE:
+            raise body.source.error(
+                f"the terminals, put into each other, are larger than {_MAX_SIZE} characters in all", body.tree
+            )
+
+    # -- terminals with look-around ------------------------------------------------------------------
+
+    def _has_assertion(self, definition: Definition) -> bool:
+        for body in definition.bodies:
+            for tree in subtrees_of(body.tree):
+                if tree.data == "literal":
+                    token = tree.children[0]
+                    assert isinstance(token, Token)
+                    if self._pattern(token, body.source)[0].has_assertion:
+                        return True
+        return any(self._asserting[name] for name in terminal_references(definition))
+
+    def _join(self, definition: Definition) -> str:
+        """The terminal as one regex in Python's notation."""
+
+        def group(texts: list[str]) -> str:
+            return texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
+
+        def join(body: Body) -> str:
+            def combine(node: Node, values: list[Any]) -> Any:
+                kind = node.data
+                if kind == "literal":
+                    return self._pattern(values[0], body.source)[0].to_regex()
+                if kind == "range":
+                    range_language(node, body.source)
+                    first, last = (ord(read_pattern(token, body.source).text) for token in values)
+                    return f"[\\U{first:08x}-\\U{last:08x}]"
+                if kind == "terminal":
+                    return self._joined_name(body.scope.resolve(values[0]))
+                if kind == "value":
+                    return values[0]
+                if kind == "expansion":
+                    self._charge(sum(map(len, values)), body)
+                    return "".join(values)
+                if kind == "expansions":
+                    return group(values)
+                low, high = (0, 1) if kind == "maybe" else bounds(node, body.source)
+                return f"(?:{values[0]}){{{low},{'' if high is None else high}}}"
+
+            text = fold(body.tree, combine)
+            assert isinstance(text, str)
+            return text
+
+        return group([join(body) for body in definition.bodies])
+
+    def _joined_name(self, name: str) -> str:
+        if name not in self._joined:
+            for dependency in self._in_order(name):
+                if dependency not in self._joined:
+                    self._joined[dependency] = self._join(self._definitions.by_name[dependency])
+        return self._joined[name]
+
+
+def terminal_references(definition: Definition) -> list[str]:
+    """The terminals a terminal's bodies name, as called in the whole grammar."""
+    names: dict[str, None] = {}
+    for body in definition.bodies:
+        for tree in subtrees_of(body.tree):
+            if tree.data == "terminal":
+                names[body.scope.resolve(str(tree.children[0]))] = None
+    return list(names)
+
+
+def _is_single_pattern(definition: Definition) -> bool:
+    """Whether a terminal is one literal and nothing else, so that joining would change nothing."""
+    if len(definition.bodies) != 1:
+        return False
+    tree: Node | Token = definition.bodies[0].tree
+    while isinstance(tree, Tree) and len(tree.children) == 1:
+        if tree.data == "literal":
+            return True
+        if tree.data not in ("expansions", "expansion", "value"):
+            return False
+        tree = tree.children[0]
+    return False
+
+
+def _measured(language: Regular) -> _Part:
+    """Size and depth of a language that was not put together here; shared parts are walked once."""
+    known: dict[int, tuple[int, int]] = {}
+    todo = [(language, False)]
+    while todo:
+        node, ready = todo.pop()
+        if id(node) in known:
+            continue
+        inner: tuple[Regular, ...] = ()
+        if isinstance(node, (Concat, Union, Intersect)):
+            inner = node.parts
+        elif isinstance(node, (Repeat, Complement)):
+            inner = (node.item,)
+        if ready or not inner:
+            size = 1 + (len(node.data) if isinstance(node, Literal) else 0) + sum(known[id(item)][0] for item in inner)
+            known[id(node)] = (size, 1 + max((known[id(item)][1] for item in inner), default=0))
+        else:
+            todo.append((node, True))
+            todo.extend((item, False) for item in inner)
+    return _Part(language, *known[id(language)])

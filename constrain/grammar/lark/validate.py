@@ -1,0 +1,103 @@
+"""What can be wrong with names: checked for every definition before anything is built."""
+
+from __future__ import annotations
+
+from lark import Token, Tree
+
+from constrain.grammar.lark.definitions import Body, Definition, Definitions, references
+from constrain.grammar.lark.source import subtrees_of
+from constrain.grammar.lark.terminals import terminal_references
+
+
+def validate(definitions: Definitions) -> None:
+    """Check that all names are defined and used as what they are.
+
+    Raises
+    ------
+    GrammarError
+        For an undefined name, a rule or alias inside a terminal, a recursive terminal, a template
+        without its arguments or with too many, or a parameter named like a rule.
+    """
+    for definition in definitions.by_name.values():
+        for body in definition.bodies:
+            _check_names(body, definition, definitions)
+            if definition.is_terminal:
+                _check_terminal_body(body, definition.name)
+            else:
+                _check_templates(body, definition, definitions)
+    for body in definitions.ignored:
+        ignore = Definition("%ignore", Token("TERMINAL", "%ignore"), True, (), [body], body.source)
+        _check_names(body, ignore, definitions)
+        _check_terminal_body(body, "%ignore")
+    _check_recursion(definitions)
+
+
+def _check_names(body: Body, definition: Definition, definitions: Definitions) -> None:
+    for name, token in references(body, definition.params):
+        if name not in definitions.by_name:
+            kind = "terminal" if token.type == "TERMINAL" else "rule"
+            raise body.source.error(f'the {kind} "{token}" is not defined', token)
+
+
+def _check_terminal_body(body: Body, name: str) -> None:
+    for tree in subtrees_of(body.tree):
+        if tree.data in ("nonterminal", "template_usage"):
+            raise body.source.error(f'a terminal cannot contain a rule ("{name}" must be regular)', tree)
+        if tree.data == "alias":
+            raise body.source.error("an alias (->) cannot stand in a terminal", tree)
+
+
+def _check_templates(body: Body, definition: Definition, definitions: Definitions) -> None:
+    for parameter in definition.params:
+        if body.scope.resolve(parameter) in definitions.by_name:
+            raise body.source.error(
+                f'the parameter "{parameter}" of "{definition.name}" has the name of a rule', definition.token
+            )
+    for tree in subtrees_of(body.tree):
+        if tree.data != "template_usage":
+            continue
+        name = tree.children[0]
+        assert isinstance(name, Tree)
+        token = name.children[0]
+        assert isinstance(token, Token)
+        if token in definition.params:
+            continue
+        wanted = len(definitions.by_name[body.scope.resolve(token)].params)
+        given = len(tree.children) - 1
+        if wanted != given:
+            takes = f"takes {wanted} argument{'s' * (wanted != 1)}, not {given}" if wanted else "is not a template"
+            raise body.source.error(f'"{token}" {takes}', token)
+
+
+def _check_recursion(definitions: Definitions) -> None:
+    """Follow the references between terminals depth first; one back to an open terminal is a circle."""
+    finished: set[str] = set()
+    for root, definition in definitions.by_name.items():
+        if not definition.is_terminal or root in finished:
+            continue
+        open_names = {root}
+        todo = [(root, iter(terminal_references(definition)))]
+        while todo:
+            name, remaining = todo[-1]
+            other = next(remaining, None)
+            if other is None:
+                open_names.discard(name)
+                finished.add(name)
+                todo.pop()
+            elif other in open_names:
+                raise _recursion_error(definitions.by_name[name], other, definitions)
+            elif other not in finished:
+                open_names.add(other)
+                todo.append((other, iter(terminal_references(definitions.by_name[other]))))
+
+
+def _recursion_error(definition: Definition, name: str, definitions: Definitions) -> Exception:
+    for body in definition.bodies:
+        for found, token in references(body):
+            if found == name:
+                return body.source.error(
+                    f'the terminal "{definitions.by_name[name].name}" refers to itself here '
+                    "(only rules can be recursive)",
+                    token,
+                )
+    raise AssertionError(name)

@@ -1,0 +1,99 @@
+"""The regex front-end: a pattern becomes a regular language over bytes, or an error with the place.
+
+The stages, one file each: :mod:`~constrain.grammar.regex.parser` (text to tree, with
+:mod:`~constrain.grammar.regex.charsets` for escapes and sets), :mod:`~constrain.grammar.regex.settle`
+(look-arounds that their surroundings decide go away), and :mod:`~constrain.grammar.regex.lower` (tree to
+:class:`~constrain.grammar.regular.Regular`).  What is supported, and what each dialect means by it, is in
+``docs/regex.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar import utf8
+from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.regex.lower import Lowering
+from constrain.grammar.regex.nodes import PLAIN
+from constrain.grammar.regex.parser import parse
+from constrain.grammar.regex.settle import settle
+from constrain.grammar.regex.spell import Speller
+from constrain.grammar.regex.whole import whole_text
+from constrain.grammar.regular import Regular
+from constrain.grammar.utf8 import CodePoints
+
+__all__ = ["from_regex", "regex_code_points", "regex_language"]
+
+
+def regex_language(pattern: str, *, flags: str = "", anchored: bool = True) -> Regular:
+    """The texts that a pattern in Python's syntax matches, as UTF-8.
+
+    Parameters
+    ----------
+    pattern : str
+    flags : str
+        Any of ``i s m x a u``, as in Python's ``re``.
+    anchored : bool
+        True: the texts that match as a whole.  False: those in which there is a match somewhere.
+
+    Raises
+    ------
+    GrammarError
+        The pattern is invalid or not supported; ``line`` and ``column`` say where.
+    """
+    return regex_code_points(pattern, flags=flags, anchored=anchored)
+
+
+def regex_code_points(
+    pattern: str,
+    *,
+    flags: str = "",
+    anchored: bool = True,
+    dialect: Literal["python", "ecma"] = "python",
+    encode_char: Callable[[CodePoints], Regular] = utf8.encode,
+) -> Regular:
+    """The texts that a pattern matches, with the code points written as ``encode_char`` says.
+
+    Parameters
+    ----------
+    pattern, flags, anchored
+        As in :func:`regex_language`.
+    dialect : "python" or "ecma"
+        Whose meaning ``\\d \\w \\s \\b . ^ $`` and escapes have.
+    encode_char : callable
+        Takes a set of code points and returns the language of their spellings.  A code point may
+        have several spellings.  No spelling may be empty or the beginning of another one, and no
+        spelling may belong to two code points.  It must be hashable: results are kept.
+
+    Raises
+    ------
+    GrammarError
+        The pattern is invalid or not supported; ``line`` and ``column`` say where.
+    """
+    tree = whole_text(parse(pattern, flags, dialect), anchored)
+    try:
+        if tree.tier == PLAIN:
+            return Speller(encode_char).spell(tree)
+        tree = settle(tree, at_start=True)
+        return Lowering(pattern, tree, encode_char).run()
+    except RecursionError:
+        raise GrammarError("the look-arounds in this pattern are nested too deeply") from None
+
+
+def from_regex(pattern: str, flags: str = "") -> GrammarIR:
+    """The grammar of the texts that a pattern in Python's syntax matches as a whole.
+
+    Raises
+    ------
+    GrammarError
+        The pattern is invalid or not supported; ``line`` and ``column`` say where.
+    """
+    builder = GrammarBuilder()
+    return builder.finish(builder.lexeme(regex_language(pattern, flags=flags), "the pattern"), make_error=_make_error)
+
+
+def _make_error(reason: str, place: str) -> ConstrainError:
+    # The place would be the name of a rule, and a pattern has no rules.
+    return GrammarError(reason)

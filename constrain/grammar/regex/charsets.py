@@ -1,0 +1,248 @@
+"""Reading the parts of a pattern that stand for one character: escapes and ``[...]`` sets."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from typing import NoReturn
+
+from constrain.errors import GrammarError
+from constrain.grammar.regex import classes
+from constrain.grammar.utf8 import LAST, CodePoints, negate, normalize
+
+FOLD, DOTALL, MULTILINE, VERBOSE, ASCII = 1, 2, 4, 8, 16
+"""The flags i, s, m, x and a."""
+
+_CONTROL = {"f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
+_HEX = frozenset("0123456789abcdefABCDEF")
+_OCTAL = frozenset("01234567")
+
+
+@lru_cache(maxsize=256)
+def named_class(letter: str, ecma: bool, flags: int) -> CodePoints:
+    """The set of ``\\d \\D \\w \\W \\s \\S``, by its letter; the flag i adds to it in ECMAScript but not in Python."""
+    lower = letter.lower()
+    if ecma:
+        points = {"d": classes.DIGIT, "w": classes.WORD, "s": classes.ECMA_SPACE}[lower]
+    elif flags & ASCII:
+        points = {"d": classes.DIGIT, "w": classes.WORD, "s": classes.SPACE}[lower]
+    else:
+        points = classes.perl_class(lower)
+    if ecma and flags & FOLD:
+        points = classes.fold(points)
+    return negate(points) if letter.isupper() else points
+
+
+class Source:
+    """The text of a pattern and a position in it.
+
+    Attributes
+    ----------
+    text : str
+    at : int
+        Offset of the next character that has not been read.
+    ecma : bool
+        The dialect is ECMAScript's, not Python's.
+    flags : int
+        The flags in force here.
+    """
+
+    def __init__(self, text: str, flags: int, ecma: bool) -> None:
+        self.text = text
+        self.at = 0
+        self.flags = flags
+        self.ecma = ecma
+
+    def fail(self, reason: str, at: int) -> NoReturn:
+        """Raise a GrammarError that names the place of offset ``at``."""
+        raise error_at(self.text, reason, at)
+
+    def hex_digits(self, count: int, at: int) -> int:
+        """The value of the next ``count`` hexadecimal digits, which must be there; ``at`` is where the escape began."""
+        digits = self.text[self.at : self.at + count]
+        if len(digits) < count or not _HEX.issuperset(digits):
+            self.fail(f"incomplete escape {self.text[at : self.at]!r}: {count} hexadecimal digits must follow", at)
+        self.at += count
+        return int(digits, 16)
+
+    def braced(self, at: int) -> str:
+        """What stands between ``{`` and ``}`` here."""
+        end = self.text.find("}", self.at)
+        if not self.text.startswith("{", self.at) or end < 0:
+            self.fail(f"{self.text[at : self.at]!r} must be followed by a name or number in braces", at)
+        inside = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return inside
+
+
+def error_at(text: str, reason: str, at: int) -> GrammarError:
+    """The error for offset ``at`` in the pattern ``text``."""
+    return GrammarError(reason, line=text.count("\n", 0, at) + 1, column=at - text.rfind("\n", 0, at))
+
+
+def read_escape(source: Source, in_set: bool) -> int | CodePoints:
+    """Read an escape that stands for a character (its code point) or for one out of several (a set).
+
+    ``source`` stands on the backslash.  Assertions and references have been dealt with before.
+    """
+    at = source.at
+    if at + 1 >= len(source.text):
+        source.fail("the pattern ends in a backslash", at)
+    letter = source.text[at + 1]
+    source.at = at + 2
+    if letter in _CONTROL:
+        return _CONTROL[letter]
+    if letter in "dDwWsS":
+        return named_class(letter, source.ecma, source.flags)
+    if letter in "pP":
+        return _property(source, letter, at)
+    if letter == "x":
+        return source.hex_digits(2, at)
+    if letter == "u":
+        return _unicode_escape(source, at)
+    if letter == "b" and in_set:
+        return 0x08
+    if letter.isascii() and letter.isdigit():
+        return _octal(source, letter, in_set, at)
+    if source.ecma:
+        if letter == "c":
+            follower = source.text[source.at : source.at + 1]
+            if not (follower.isascii() and follower.isalpha()):
+                source.fail("\\c must be followed by a letter from A to Z", at)
+            source.at += 1
+            return ord(follower) & 31
+    elif letter == "a":
+        return 0x07
+    elif letter == "U":
+        point = source.hex_digits(8, at)
+        if point > LAST:
+            source.fail(f"there is no code point beyond U+{LAST:X}", at)
+        return point
+    elif letter == "N":
+        name = source.braced(at)
+        try:
+            return ord(unicodedata.lookup(name))
+        except (KeyError, TypeError):
+            source.fail(f"there is no character named {name!r}", at)
+    if letter.isascii() and letter.isalpha():
+        where = "inside a set" if in_set else "here"
+        source.fail(f"unknown escape \\{letter} {where}; for the letter itself leave out the backslash", at)
+    return ord(letter)
+
+
+def _property(source: Source, letter: str, at: int) -> CodePoints:
+    if source.text.startswith("{", source.at):
+        name = source.braced(at)
+    else:
+        name = source.text[source.at : source.at + 1]
+        source.at += 1
+        if not name.isalpha():
+            source.fail(f"\\{letter} must be followed by a property, as in \\{letter}{{Lu}} or \\{letter}L", at)
+    return _property_points(source, name, letter == "P", at)
+
+
+def _property_points(source: Source, name: str, negated: bool, at: int) -> CodePoints:
+    try:
+        points = classes.property_class(name)
+    except KeyError as unknown:
+        source.fail(unknown.args[0], at)
+    if source.flags & FOLD:
+        points = classes.fold(points, bool(source.flags & ASCII))
+    return negate(points) if negated else points
+
+
+def _unicode_escape(source: Source, at: int) -> int:
+    if not source.ecma:
+        return source.hex_digits(4, at)
+    if source.text.startswith("{", source.at):
+        digits = source.braced(at)
+        if not digits or not _HEX.issuperset(digits):
+            source.fail("\\u{...} takes hexadecimal digits", at)
+        digits = digits.lstrip("0") or "0"
+        if len(digits) > 6 or int(digits, 16) > LAST:
+            source.fail(f"there is no code point beyond U+{LAST:X}", at)
+        return int(digits, 16)
+    high = source.hex_digits(4, at)
+    if 0xD800 <= high <= 0xDBFF and source.text.startswith("\\u", source.at):
+        digits = source.text[source.at + 2 : source.at + 6]
+        if len(digits) == 4 and _HEX.issuperset(digits) and 0xDC00 <= int(digits, 16) <= 0xDFFF:
+            source.at += 6
+            return 0x10000 + ((high - 0xD800) << 10) + (int(digits, 16) - 0xDC00)
+    return high
+
+
+def _octal(source: Source, digit: str, in_set: bool, at: int) -> int:
+    text, start = source.text, source.at - 1
+    if source.ecma:
+        if digit != "0" or text[source.at : source.at + 1].isdigit():
+            source.fail(f"\\{digit} is not a character; write \\0 for U+0000 and \\xHH for others", at)
+        return 0
+    end = start
+    while end < min(start + 3, len(text)) and text[end] in _OCTAL:
+        end += 1
+    # Outside a set, digits that are not 0.. or three octal digits would be a reference to a group.
+    if end == start or (not in_set and digit != "0" and end - start < 3):
+        source.fail(f"\\{digit} is not a character; write \\0 or three octal digits, or \\xHH", at)
+    source.at = end
+    point = int(text[start:end], 8)
+    if point > 0o377:
+        source.fail(f"octal escape \\{text[start:end]} is larger than \\377", at)
+    return point
+
+
+def read_set(source: Source) -> CodePoints:
+    """Read a ``[...]``; ``source`` stands on the opening bracket."""
+    text, at = source.text, source.at
+    source.at = at + 1
+    negated = text.startswith("^", source.at)
+    source.at += negated
+    spans: list[tuple[int, int]] = []
+    sets: list[tuple[int, int]] = []
+    # In Python a bracket that comes first is a member; in ECMAScript [] and [^] are complete.
+    first = not source.ecma
+    while True:
+        if source.at >= len(text):
+            source.fail("this [ is never closed with ]", at)
+        if text[source.at] == "]" and not first:
+            source.at += 1
+            break
+        first = False
+        begin = source.at
+        low = _member(source)
+        follower = text[source.at : source.at + 2]
+        if follower[:1] != "-" or follower == "-]" or follower == "-":
+            if isinstance(low, int):
+                spans.append((low, low))
+            else:
+                sets += low
+            continue
+        source.at += 1
+        high = _member(source)
+        if isinstance(low, int) and isinstance(high, int):
+            if low > high:
+                source.fail(f"the range {text[begin : source.at]} is in the wrong order", begin)
+            spans.append((low, high))
+        elif source.ecma:
+            spans.append((0x2D, 0x2D))
+            for member in (low, high):
+                if isinstance(member, int):
+                    spans.append((member, member))
+                else:
+                    sets += member
+        else:
+            source.fail(f"{text[begin : source.at]} is not a range of characters; write \\- for a hyphen", begin)
+    points = normalize(spans)
+    if source.flags & FOLD:
+        points = classes.fold(points, bool(source.flags & ASCII))
+    if sets:
+        # These have seen to case themselves.
+        points = normalize((*points, *sets))
+    return negate(points) if negated else points
+
+
+def _member(source: Source) -> int | CodePoints:
+    char = source.text[source.at]
+    if char == "\\":
+        return read_escape(source, in_set=True)
+    source.at += 1
+    return ord(char)

@@ -1,0 +1,222 @@
+"""Sets of characters that have a name: ``\\d``, ``\\w``, ``\\p{Lu}``; and which characters differ only in case.
+
+Everything is worked out from the Unicode data of the running Python, the first time it is asked
+for, and kept.  So ``\\w`` here and ``\\w`` in :mod:`re` agree in every version of Python.
+
+There are no scripts (``\\p{Greek}``) here: Python's ``unicodedata`` does not have them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from functools import lru_cache
+
+import numpy as np
+
+from constrain.grammar.utf8 import ALL, LAST, CodePoints, common, negate, normalize
+
+DIGIT: CodePoints = ((0x30, 0x39),)
+WORD: CodePoints = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+SPACE: CodePoints = ((0x09, 0x0D), (0x20, 0x20))
+"""What ``\\d``, ``\\w`` and ``\\s`` mean to Python's ``re`` under the flag ``a``."""
+
+ECMA_SPACE: CodePoints = (
+    (0x09, 0x0D),
+    (0x20, 0x20),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x2028, 0x2029),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+    (0xFEFF, 0xFEFF),
+)
+"""ECMAScript's WhiteSpace and LineTerminator."""
+
+NEWLINE: CodePoints = ((0x0A, 0x0A),)
+ECMA_NEWLINE: CodePoints = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+
+_ASCII: CodePoints = ((0, 0x7F),)
+
+_LONG_NAMES = {
+    "Cased_Letter": "LC",
+    "Letter": "L",
+    "Uppercase_Letter": "Lu",
+    "Lowercase_Letter": "Ll",
+    "Titlecase_Letter": "Lt",
+    "Modifier_Letter": "Lm",
+    "Other_Letter": "Lo",
+    "Mark": "M",
+    "Combining_Mark": "M",
+    "Nonspacing_Mark": "Mn",
+    "Spacing_Mark": "Mc",
+    "Enclosing_Mark": "Me",
+    "Number": "N",
+    "Decimal_Number": "Nd",
+    "digit": "Nd",
+    "Letter_Number": "Nl",
+    "Other_Number": "No",
+    "Punctuation": "P",
+    "punct": "P",
+    "Connector_Punctuation": "Pc",
+    "Dash_Punctuation": "Pd",
+    "Open_Punctuation": "Ps",
+    "Close_Punctuation": "Pe",
+    "Initial_Punctuation": "Pi",
+    "Final_Punctuation": "Pf",
+    "Other_Punctuation": "Po",
+    "Symbol": "S",
+    "Math_Symbol": "Sm",
+    "Currency_Symbol": "Sc",
+    "Modifier_Symbol": "Sk",
+    "Other_Symbol": "So",
+    "Separator": "Z",
+    "Space_Separator": "Zs",
+    "Line_Separator": "Zl",
+    "Paragraph_Separator": "Zp",
+    "Other": "C",
+    "Control": "Cc",
+    "cntrl": "Cc",
+    "Format": "Cf",
+    "Surrogate": "Cs",
+    "Private_Use": "Co",
+    "Unassigned": "Cn",
+}
+
+
+@lru_cache(maxsize=8)
+def perl_class(letter: str) -> CodePoints:
+    """The Unicode meaning of ``\\d``, ``\\w`` or ``\\s`` in Python's ``re``, for ``letter`` in ``"dws"``."""
+    # re itself is the fastest way through a million code points, and by definition the right one.
+    return tuple((match.start(), match.end() - 1) for match in re.finditer(rf"\{letter}+", _every_code_point()))
+
+
+def _every_code_point() -> str:
+    return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def property_class(name: str) -> CodePoints:
+    """The code points with a Unicode property, as it stands between the braces of ``\\p{...}``.
+
+    General categories by short or long name, alone or after ``gc=`` or ``General_Category=``, and
+    ``Any``, ``ASCII`` and ``Assigned``.  Case, spaces, ``-`` and ``_`` do not matter.
+
+    Raises
+    ------
+    KeyError
+        The property is not one of these.  The argument says so in words.
+    """
+    key, equals, value = name.partition("=")
+    if equals:
+        if _loose(key) in ("script", "sc", "scriptextensions", "scx"):
+            raise KeyError(_no_scripts(name))
+        if _loose(key) not in ("generalcategory", "gc"):
+            raise KeyError(f"unknown property '{key}' in \\p{{{name}}}; general categories such as \\p{{Lu}} are known")
+        key = value
+    loose = _loose(key)
+    if not equals:
+        if loose == "any":
+            return ALL
+        if loose == "ascii":
+            return _ASCII
+        if loose == "assigned":
+            return negate(_category("Cn"))
+    short = _SHORT_NAMES.get(loose)
+    if short is None:
+        raise KeyError(_no_scripts(name))
+    return _category(short)
+
+
+def _loose(name: str) -> str:
+    return name.strip().lower().replace("_", "").replace(" ", "").replace("-", "")
+
+
+_SHORT_NAMES = {_loose(name): short for long, short in _LONG_NAMES.items() for name in (long, short)}
+
+
+def _no_scripts(name: str) -> str:
+    return (
+        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), Any, ASCII and Assigned are known; "
+        "for a script write its ranges, such as [\\u0370-\\u03ff]"
+    )
+
+
+@lru_cache(maxsize=64)
+def _category(short: str) -> CodePoints:
+    if short == "LC":
+        return normalize(_categories()["Lu"] + _categories()["Ll"] + _categories()["Lt"])
+    return normalize(span for category, spans in _categories().items() if category.startswith(short) for span in spans)
+
+
+@lru_cache(maxsize=1)
+def _categories() -> dict[str, CodePoints]:
+    # Planes 4 to 13 hold nothing in any version of Unicode so far, and asking takes time.
+    spans: dict[str, list[tuple[int, int]]] = {"Cn": [(0x40000, 0xDFFFF)]}
+    every = _every_code_point()
+    for begin, end in ((0, 0x40000), (0xE0000, LAST + 1)):
+        for category, group in itertools.groupby(map(unicodedata.category, every[begin:end])):
+            count = sum(1 for _ in group)
+            spans.setdefault(category, []).append((begin, begin + count - 1))
+            begin += count
+    return {category: normalize(found) for category, found in spans.items()}
+
+
+def fold(points: CodePoints, ascii_only: bool = False) -> CodePoints:
+    """``points`` and every code point that differs from one of them only in case.
+
+    Two code points differ only in case if their simple lower cases are equal, or their upper cases
+    are (so ``s`` and U+017F, ``k`` and the Kelvin sign).  That is the rule of Python's ``re``.  With
+    ``ascii_only``, only the letters a to z have a case.
+    """
+    if ascii_only:
+        lower = common(points, ((0x61, 0x7A),))
+        upper = common(points, ((0x41, 0x5A),))
+        return normalize(
+            (
+                *points,
+                *((first - 32, last - 32) for first, last in lower),
+                *((first + 32, last + 32) for first, last in upper),
+            )
+        )
+    variants, cased = _case_variants()
+    extra = [
+        (other, other)
+        for first, last in common(points, cased)
+        for point in range(first, last + 1)
+        for other in variants[point]
+    ]
+    return normalize((*points, *extra)) if extra else points
+
+
+@lru_cache(maxsize=1)
+def _case_variants() -> tuple[dict[int, tuple[int, ...]], CodePoints]:
+    """For each code point with a case its class under :func:`fold`; and all of these code points as a set."""
+    same_lower: dict[str, set[str]] = {}
+    same_upper: dict[str, set[str]] = {}
+    every = _every_code_point()
+    for begin in range(0, len(every), 256):
+        block = every[begin : begin + 256]
+        if block.lower() == block == block.upper():
+            continue
+        for char in block:
+            if char.lower() != char or char.upper() != char:
+                same_lower.setdefault(_simple_lower(char), set()).add(char)
+                same_upper.setdefault(char.upper(), set()).add(char)
+    variants: dict[str, set[str]] = {}
+    for group in (*same_lower.values(), *same_upper.values()):
+        joined = set(group)
+        for char in group:
+            joined |= variants.get(char, set())
+        for char in joined:
+            variants[char] = joined
+    classes = {ord(char): tuple(sorted(map(ord, joined))) for char, joined in variants.items()}
+    return classes, normalize((point, point) for point in classes)
+
+
+def _simple_lower(char: str) -> str:
+    # U+0130 is the only code point whose lower case is longer than itself; its simple lower case is "i".
+    lower = char.lower()
+    return lower if len(lower) == 1 else lower[0]

@@ -1,0 +1,121 @@
+"""Spelling out the parts of a pattern that have no look-arounds, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from constrain.grammar.regex.automaton import Sizes
+from constrain.grammar.regex.nodes import ANYTHING, NIL, Alt, Chars, Meet, Node, Repeat, Seq
+from constrain.grammar.regular import (
+    EMPTY,
+    EPSILON,
+    Complement,
+    Concat,
+    Intersect,
+    Literal,
+    Regular,
+    Union,
+    complement,
+    concat,
+    intersect,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+from constrain.grammar.regular import Repeat as RegularRepeat
+from constrain.grammar.utf8 import CodePoints
+
+Encoder = Callable[[CodePoints], Regular]
+"""Says how one code point out of a set is written in bytes."""
+
+
+@lru_cache(maxsize=4096)
+def _encoded(encode_char: Encoder, points: CodePoints) -> Regular:
+    return encode_char(points)
+
+
+class Speller:
+    """Turns plain nodes into bytes; ``encode_char`` says how the code points of a set are written.
+
+    ``sizes`` is told the sets of characters that were used, as :func:`tree_size` wants it.
+    """
+
+    def __init__(self, encode_char: Encoder, sizes: Sizes | None = None) -> None:
+        self.encode_char = encode_char
+        self._sizes: Sizes = {} if sizes is None else sizes
+
+    def characters(self, points: CodePoints) -> Regular:
+        """One code point out of ``points``."""
+        spelled = _encoded(self.encode_char, points)
+        # One object for every occurrence of a set, however many nodes it has: it counts once.
+        self._sizes[id(spelled)] = 1, spelled
+        return spelled
+
+    def spell(self, node: Node) -> Regular:
+        """The language of a plain node."""
+        kind = type(node)
+        if kind is Chars:
+            return self.characters(node.points)  # type: ignore[attr-defined]
+        if kind is Repeat:
+            return repeat(self.spell(node.item), node.least, node.most)  # type: ignore[attr-defined]
+        if kind is Seq:
+            return self._spell_seq(node.items)  # type: ignore[attr-defined]
+        if kind is Alt:
+            # Loops rather than comprehensions: one frame less per level of nesting.
+            parts = []
+            for item in node.items:  # type: ignore[attr-defined]
+                if item is not NIL:
+                    parts.append(self.spell(item))  # noqa: PERF401
+            one = union(*parts)
+            return optional(one) if len(parts) < len(node.items) else one  # type: ignore[attr-defined]
+        assert type(node) is Meet
+        inside = self.spell(node.filter)
+        return meet(self.spell(node.item), inside, node.negated, self.spell(ANYTHING))
+
+    def _spell_seq(self, items: Iterable[Node]) -> Regular:
+        parts: list[Regular] = []
+        run: list[bytes] = []
+        for item in items:
+            part = self.spell(item)
+            if type(part) is Literal:
+                run.append(part.data)
+                continue
+            if run:
+                parts.append(literal(b"".join(run)))
+                run.clear()
+            parts.append(part)
+        if run:
+            parts.append(literal(b"".join(run)))
+        return concat(*parts)
+
+
+def meet(left: Regular, right: Regular, negated: bool, anything: Regular) -> Regular:
+    """``left`` and (or, ``negated``, but not) ``right``; ``anything`` is the language of all texts."""
+    if left == EMPTY:
+        return EMPTY
+    if left == EPSILON:
+        return EPSILON if nullable(right) != negated else EMPTY
+    if right == EMPTY:
+        return left if negated else EMPTY
+    if right == anything:
+        return EMPTY if negated else left
+    if negated:
+        return intersect(left, complement(right))
+    return right if left == anything else intersect(left, right)
+
+
+def nullable(regular: Regular) -> bool:
+    """The empty string is in the language."""
+    if isinstance(regular, Literal):
+        return not regular.data
+    if isinstance(regular, Concat | Intersect):
+        return all(map(nullable, regular.parts))
+    if isinstance(regular, Union):
+        return any(map(nullable, regular.parts))
+    if isinstance(regular, RegularRepeat):
+        return regular.low == 0 or nullable(regular.item)
+    if isinstance(regular, Complement):
+        return not nullable(regular.item)
+    return False

@@ -1,0 +1,203 @@
+"""Constrained decoding inside ``transformers``: a logits processor for ``model.generate()``.
+
+::
+
+    processor = ConstrainLogitsProcessor(compiled_grammar)
+    model.generate(**inputs, logits_processor=[processor], eos_token_id=vocabulary.eos_ids)
+
+``generate()`` hands a processor the token ids of each row and nothing about where a row came from:
+beams are reordered, dropped and duplicated between two calls.  So matchers are kept by what a row
+*says*: the state for a history of generated tokens is a fork of the state for that history without
+its last token.
+
+What it does not do: beam search cannot find more hypotheses than the grammar has strings; what
+``transformers`` returns in place of the missing ones is up to it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import cast
+
+from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.matcher import Matcher
+from constrain.errors import ConstrainError
+
+try:
+    import torch
+    from transformers import LogitsProcessor
+except ImportError as error:
+    raise ConstrainError(
+        f"constrain.integrations.transformers needs {error.name}: pip install 'constrain[transformers]'"
+    ) from error
+
+_History = tuple[int, tuple[int, ...]]
+"""Which grammar, and the tokens generated so far."""
+
+# Assisted decoding goes back by up to its number of draft tokens, everything else by one.
+_STEPS_KEPT = 32
+_MIN_KEPT = 256
+
+
+class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ignore]
+    """Sets the scores of tokens that the grammar forbids to -inf.
+
+    For greedy search, sampling and beam search, with any batch size, left padding, and a model whose
+    logits are wider than the vocabulary.  ``generate()`` must stop at the vocabulary's end-of-sequence
+    tokens: pass them as ``eos_token_id`` unless the model's configuration has the same.
+
+    Use one processor per call of ``generate()``, or call :meth:`reset` in between.  A call with other
+    prompts is recognised and needs no reset; one that goes on from the end of the last output is not.
+
+    Parameters
+    ----------
+    compiled_grammars : CompiledGrammar or sequence of CompiledGrammar
+        One for all rows, or one per prompt of the batch.  With beams or ``num_return_sequences`` each
+        prompt's rows share its grammar.  All must have been compiled for the same vocabulary.
+    prompt_length : int, optional
+        Number of leading tokens of each row, padding included, that the grammar does not speak about.  By default the
+        length of the rows in the first call, so that what ``generate()`` adds is what the grammar describes.
+
+    Raises
+    ------
+    ConstrainError
+        There is no grammar, their vocabularies differ, or have no end-of-sequence token.
+    """
+
+    def __init__(
+        self,
+        compiled_grammars: CompiledGrammar | Sequence[CompiledGrammar],
+        prompt_length: int | None = None,
+    ) -> None:
+        if isinstance(compiled_grammars, CompiledGrammar):
+            compiled_grammars = [compiled_grammars]
+        self._grammars = list(compiled_grammars)
+        if not self._grammars:
+            raise ConstrainError("at least one compiled grammar is needed")
+        vocabulary = self._grammars[0].vocabulary
+        self._size = vocabulary.size
+        self._eos_ids = sorted(vocabulary.eos_ids)
+        for other in (grammar.vocabulary for grammar in self._grammars):
+            if other.size != self._size or sorted(other.eos_ids) != self._eos_ids:
+                raise ConstrainError("the grammars were compiled for different vocabularies")
+        if not self._eos_ids:
+            raise ConstrainError("the vocabulary has no end-of-sequence token, so that no output could end")
+        if prompt_length is not None and prompt_length < 0:
+            raise ConstrainError(f"prompt_length must be 0 or more, not {prompt_length}")
+        self._given_prompt_length = prompt_length
+        self._prompts: torch.Tensor | None = None
+        # None stands for a row that is over: it has ended, or it is none that the grammar allows (see _state).
+        self._states: OrderedDict[_History, Matcher | None] = OrderedDict()
+        self._mask = allocate_token_bitmask(1, self._size)
+
+    def reset(self) -> None:
+        """Forget the last call of ``generate()``."""
+        self._prompts = None
+        self._states.clear()
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """The scores, with -inf for every token that cannot come next.
+
+        Parameters
+        ----------
+        input_ids : int64[rows, width]
+            Prompts and what was generated so far.
+        scores : float[rows, n]
+            ``n`` is at least the size of the vocabulary; columns beyond it get -inf.  Not modified.
+
+        Raises
+        ------
+        ConstrainError
+            The shapes do not fit the grammars or the vocabulary, or a row has no token left to choose.
+        """
+        rows, columns = scores.shape
+        if input_ids.shape[0] != rows:
+            raise ConstrainError(f"there are {input_ids.shape[0]} rows of token ids but {rows} rows of scores")
+        if rows % len(self._grammars):
+            raise ConstrainError(f"{rows} rows cannot be shared out evenly among {len(self._grammars)} grammars")
+        if columns < self._size:
+            raise ConstrainError(f"the model has scores for {columns} tokens, but the vocabulary has {self._size}")
+        rows_per_grammar = rows // len(self._grammars)
+        start = self._prompt_length(input_ids, rows_per_grammar)
+        histories = _histories(input_ids, start, rows_per_grammar)
+        states = [self._state(history) for history in histories]
+        while len(self._states) > max(_MIN_KEPT, _STEPS_KEPT * rows):
+            self._states.popitem(last=False)
+
+        if len(self._mask) != rows:
+            self._mask = allocate_token_bitmask(rows, self._size)
+        over = [row for row, matcher in enumerate(states) if matcher is None]
+        for row, matcher in enumerate(states):
+            if matcher is not None:
+                matcher.fill_next_token_bitmask(self._mask, row)
+        self._mask[over] = 0
+        masked = scores.clone()
+        apply_token_bitmask_inplace(masked, self._mask)
+        if over:
+            # Whatever is chosen there is not used, but a row of nothing but -inf would turn to NaN in a softmax.
+            masked[torch.tensor(over)[:, None], torch.tensor(self._eos_ids)] = 0.0
+        highest = masked.amax(dim=-1)
+        for row in (~torch.isfinite(highest)).nonzero().flatten().tolist():
+            if highest[row] != -torch.inf:
+                reason = "the scores of the allowed tokens contain NaN or +inf"
+            elif self._mask[row].any():
+                reason = "every token that the grammar allows is ruled out by the model or another logits processor"
+            else:
+                reason = "no token of the vocabulary continues the text, though the grammar needs more"
+            raise ConstrainError(f"row {row}: {reason}")
+        return cast("torch.FloatTensor", masked)
+
+    def _prompt_length(self, input_ids: torch.LongTensor, rows_per_grammar: int) -> int:
+        """Where the generated tokens begin; also notices that a new call of ``generate()`` has begun."""
+        if self._given_prompt_length is not None:
+            if input_ids.shape[1] < self._given_prompt_length:
+                raise ConstrainError(
+                    f"the rows have {input_ids.shape[1]} tokens, fewer than prompt_length={self._given_prompt_length}"
+                )
+            return self._given_prompt_length
+        if self._prompts is not None:
+            length = self._prompts.shape[1]
+            if (
+                input_ids.shape[1] >= length
+                and self._prompts.shape[0] == input_ids.shape[0]
+                and torch.equal(self._prompts, input_ids[:, :length])
+                and all(
+                    not tokens or (grammar, tokens[:-1]) in self._states
+                    for grammar, tokens in _histories(input_ids, length, rows_per_grammar)
+                )
+            ):
+                return length
+        self.reset()
+        self._prompts = input_ids.clone()
+        return int(input_ids.shape[1])
+
+    def _state(self, history: _History) -> Matcher | None:
+        """The matcher after ``history``, or None if nothing can follow it.
+
+        A history that the grammar does not allow is no error: where the grammar leaves fewer choices than
+        beam search wants, it goes on with candidates of score -inf, and a row that a stopping criterion has
+        ended is filled up with padding.
+        """
+        if history in self._states:
+            self._states.move_to_end(history)
+            return self._states[history]
+        grammar, tokens = history
+        known = len(tokens)
+        while known and (grammar, tokens[:known]) not in self._states:
+            known -= 1
+        parent = self._states.get((grammar, tokens[:known]))
+        if parent is None and known == 0 and (grammar, ()) not in self._states:
+            parent = self._states[(grammar, ())] = Matcher(self._grammars[grammar])
+        state = parent.fork() if parent is not None else None
+        for token in tokens[known:]:
+            if state is not None and (token >= self._size or not state.accept_token(token) or state.is_terminated()):
+                state = None
+        self._states[history] = state
+        return state
+
+
+def _histories(input_ids: torch.LongTensor, start: int, rows_per_grammar: int) -> list[_History]:
+    rows: list[list[int]] = input_ids[:, start:].tolist()
+    return [(row // rows_per_grammar, tuple(tokens)) for row, tokens in enumerate(rows)]

@@ -1,0 +1,65 @@
+"""Tokens that are looked for in the text before anything else: special ones, and words added later.
+
+The rules are those of ``tokenizer.json``: leftmost first, longest first at one place; ``lstrip``
+and ``rstrip`` swallow white space beside the token; ``single_word`` wants no word character beside
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+@dataclass(frozen=True)
+class AddedToken:
+    """One added token; ``special`` ones stand for no text."""
+
+    id: int
+    content: str
+    special: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+    normalized: bool = False
+
+
+class AddedTokenFinder:
+    """Cuts text at the added tokens in it."""
+
+    def __init__(self, tokens: Sequence[AddedToken]) -> None:
+        self._by_content = {token.content: token for token in tokens if token.content}
+        longest_first = sorted(self._by_content, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def split(self, text: str) -> list[tuple[int, int, AddedToken | None]]:
+        """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between."""
+        if self._pattern is None:
+            return [(0, len(text), None)] if text else []
+        parts: list[tuple[int, int, AddedToken | None]] = []
+        done = 0
+        for match in self._pattern.finditer(text):
+            begin, end = match.span()
+            token = self._by_content[match.group()]
+            if token.single_word and (_is_word(text[begin - 1 : begin]) or _is_word(text[end : end + 1])):
+                continue
+            if token.lstrip:
+                while begin > done and text[begin - 1] in _WHITE_SPACE:
+                    begin -= 1
+            if token.rstrip:
+                while end < len(text) and text[end] in _WHITE_SPACE:
+                    end += 1
+            if done < begin:
+                parts.append((done, begin, None))
+            parts.append((begin, end, token))
+            done = end
+        if done < len(text):
+            parts.append((done, len(text), None))
+        return parts
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -1,0 +1,197 @@
+"""What every tokenizer here has in common: text in, ids out, and ids back to bytes and to text.
+
+A tokenizer file is read by one module each; all of them end in a :class:`Tokenizer`.  The rest of
+the project uses nothing but this interface, and the engine needs even less: the bytes of each
+token and the ids that end a generation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from constrain.errors import TokenizerError
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The ids of the tokens that stand for something else than text, by role; ``None`` where there is none.
+
+    ``additional`` holds the special tokens without a role, in order of id.
+    """
+
+    bos: int | None = None
+    eos: int | None = None
+    unk: int | None = None
+    sep: int | None = None
+    pad: int | None = None
+    cls: int | None = None
+    mask: int | None = None
+    additional: tuple[int, ...] = ()
+
+    def roles(self) -> dict[str, int]:
+        """The roles that are taken, as ``{"bos": id, ...}``."""
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "additional"}
+        return {role: token_id for role, token_id in named.items() if token_id is not None}
+
+
+class Encoding:
+    """The tokens of one text.
+
+    Attributes
+    ----------
+    ids : list of int
+        Token ids.
+    tokens : list of str
+        The same as :meth:`Tokenizer.id_to_token` of each id.
+    offsets : list of (int, int)
+        For each token the characters of the input that it covers, as ``input[begin:end]``.  Where
+        a character is spread over several tokens, each of them has the whole character.  A token
+        that does not come from the input (``add_special_tokens=True``) has ``(0, 0)``.
+    special_tokens_mask : list of int
+        1 where the token was added and does not come from the input, else 0.
+    """
+
+    def __init__(self, ids: list[int], source: EncodingSource) -> None:
+        self.ids = ids
+        self._source: EncodingSource | None = source
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        return self._known_source().tokens(self.ids)
+
+    @cached_property
+    def offsets(self) -> list[tuple[int, int]]:
+        return self._known_source().offsets(self.ids)
+
+    @cached_property
+    def special_tokens_mask(self) -> list[int]:
+        return self._known_source().special_tokens_mask(self.ids)
+
+    def _known_source(self) -> EncodingSource:
+        assert self._source is not None, "a pickled encoding has its lists filled in"
+        return self._source
+
+    def hash(self) -> str:
+        """A hash of the ids that is the same in every process and on every machine (32 hex digits)."""
+        return blake2b(np.asarray(self.ids, dtype="<i8").tobytes(), digest_size=16).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Encoding):
+            return NotImplemented
+        return self.ids == other.ids and self.offsets == other.offsets and self.tokens == other.tokens
+
+    __hash__ = None  # type: ignore[assignment]  # its lists can be changed; hash() is for caches
+
+    def __repr__(self) -> str:
+        return f"Encoding(ids={self.ids})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "ids": self.ids,
+            "tokens": self.tokens,
+            "offsets": self.offsets,
+            "special_tokens_mask": self.special_tokens_mask,
+            "_source": None,
+        }
+
+
+class EncodingSource(ABC):
+    """Where an :class:`Encoding` gets what is worked out only when somebody asks for it."""
+
+    @abstractmethod
+    def tokens(self, ids: Sequence[int]) -> list[str]: ...
+
+    @abstractmethod
+    def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]: ...
+
+    @abstractmethod
+    def special_tokens_mask(self, ids: Sequence[int]) -> list[int]: ...
+
+
+class Tokenizer(ABC):
+    """Text to token ids and back.  Immutable once made, so threads may share one; picklable.
+
+    Attributes
+    ----------
+    vocab_size : int
+        The largest id plus one.  Ids without a token are possible in between.
+    special_tokens : SpecialTokens
+        Ids by role.
+    special_ids : frozenset of int
+        All ids of special tokens.
+    eos_ids : tuple of int
+        The ids that end a generation, in increasing order; empty if the files do not say.
+    """
+
+    vocab_size: int
+    special_tokens: SpecialTokens
+    special_ids: frozenset[int]
+    eos_ids: tuple[int, ...]
+
+    @abstractmethod
+    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        """Split ``text`` into tokens.
+
+        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
+        token), where the file says what that is.  The text of a special token inside ``text`` becomes
+        that token.
+
+        Raises :class:`TokenizerError` if ``text`` holds a lone surrogate or a byte without a token.
+        """
+
+    @abstractmethod
+    def tokens_as_bytes(self) -> list[bytes | None]:
+        """The bytes of every token, by id; ``None`` for special tokens and for ids without a token."""
+
+    @abstractmethod
+    def token_bytes(self, token_id: int) -> bytes | None:
+        """The bytes of one token; ``None`` if it is special or if the id has no token."""
+
+    @abstractmethod
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token given as :meth:`id_to_token` writes it, or ``None``."""
+
+    @abstractmethod
+    def id_to_token(self, token_id: int) -> str | None:
+        """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
+
+    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
+        """:meth:`encode` for each text."""
+        return [self.encode(text, add_special_tokens) for text in texts]
+
+    def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
+        """The bytes of the tokens, one after the other.  An id without a token is an error."""
+        return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
+        return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", "replace")
+
+    def _output_bytes(self, token_id: int, skip_special_tokens: bool) -> bytes:
+        """What a token adds to the output."""
+        if token_id in self.special_ids:
+            if skip_special_tokens:
+                return b""
+            content = self.id_to_token(token_id)
+        else:
+            data = self.token_bytes(token_id)
+            if data is not None:
+                return data
+            content = None
+        if content is None:
+            raise TokenizerError(f"id {token_id} has no token: this vocabulary has ids 0 to {self.vocab_size - 1}")
+        return content.encode("utf-8")
+
+    def _check_id(self, token_id: int) -> None:
+        if not 0 <= token_id < self.vocab_size:
+            raise TokenizerError(f"id {token_id} is out of range: this vocabulary has ids 0 to {self.vocab_size - 1}")

@@ -1,0 +1,368 @@
+"""Byte-level BPE: GPT-2, Llama 3, Qwen and most vocabularies since.
+
+Text is cut at added tokens, normalized if the file says so, cut into pieces by a split pattern, and
+the bytes of each piece are merged pair by pair.  Every byte is a token, so any text can be encoded
+and ``decode(encode(text)) == text`` wherever there is no normalizer.
+
+What it leaves out: dropout, continuing-subword prefixes and end-of-word suffixes (the readers
+refuse files that ask for them).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers import bpe_kernels
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
+from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
+from constrain.tokenizers.split_patterns import SplitPattern
+
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
+
+Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Left ids, right ids and merged ids, in order of rank."""
+
+_LARGEST_ID = 2**24
+_LONGEST_RANKED_TOKEN = 1024
+
+
+@dataclass(frozen=True)
+class ByteLevelOptions:
+    """What a byte-level vocabulary says besides its tokens.
+
+    Attributes
+    ----------
+    split : SplitPattern
+        How text is cut before merging.
+    whole_piece : bool
+        A piece that is a token becomes that token whatever the merges say (``ignore_merges``).
+    normal_form : str or None
+        Unicode normalization of the text.
+    add_prefix_space : bool
+        A text that does not begin with a space gets one.
+    before, after : tuple of int
+        The ids that ``add_special_tokens=True`` puts around a text.
+    """
+
+    split: SplitPattern
+    whole_piece: bool = False
+    normal_form: NormalForm | None = None
+    add_prefix_space: bool = False
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+class ByteLevelBPE(Tokenizer):
+    """A byte-level BPE tokenizer.
+
+    Parameters
+    ----------
+    tokens : dict of int to bytes
+        The vocabulary that merging can reach, by id.  No two ids may have the same bytes.
+    merges : (left, right, merged) or None
+        Three int64 arrays of ids, lowest rank first.  ``None`` means that ids are ranks: any two
+        tokens that make a token together are merged, lowest id first.
+    added : sequence of AddedToken
+        Tokens found in the text before anything else.
+    options, special_tokens, eos_ids :
+        See :class:`ByteLevelOptions` and :class:`constrain.tokenizers.base.Tokenizer`.
+
+    Raises :class:`TokenizerError` if the vocabulary makes no sense.
+    """
+
+    def __init__(
+        self,
+        tokens: dict[int, bytes],
+        merges: Merges | None,
+        added: Sequence[AddedToken],
+        options: ByteLevelOptions,
+        special_tokens: SpecialTokens,
+        eos_ids: Sequence[int] = (),
+    ) -> None:
+        if not tokens:
+            raise TokenizerError("the vocabulary is empty")
+        highest = max(max(tokens), max((token.id for token in added), default=0))
+        if min(min(tokens), min((token.id for token in added), default=0)) < 0 or highest >= _LARGEST_ID:
+            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        self.vocab_size = highest + 1
+        self.options = options
+        self.added_tokens = tuple(added)
+        self.special_tokens = special_tokens
+        self.special_ids = frozenset(token.id for token in added if token.special)
+        for token_id in eos_ids:
+            self._check_id(token_id)
+        self.eos_ids = tuple(sorted(set(eos_ids)))
+
+        self._added_by_id = {token.id: token for token in added}
+        self._added_ids = {token.content: token.id for token in added}
+        self._find_raw = AddedTokenFinder([token for token in added if not token.normalized])
+        self._find_normalized = AddedTokenFinder([token for token in added if token.normalized])
+
+        self._bytes: list[bytes | None] = [None] * self.vocab_size
+        for token_id, data in tokens.items():
+            self._bytes[token_id] = data
+        self._fill_tables(tokens, merges)
+        for token in added:
+            self._bytes[token.id] = None if token.special else token.content.encode("utf-8")
+
+    def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
+        """The arrays of :mod:`constrain.tokenizers.bpe_kernels`."""
+        lengths = np.zeros(self.vocab_size + 1, dtype=np.int64)
+        lengths[1:] = [0 if data is None else len(data) for data in self._bytes]
+        if lengths.sum() >= 2**31:
+            raise TokenizerError("the vocabulary has more than 2 GiB of text")
+        self._starts = np.cumsum(lengths).astype(np.int32)
+        self._blob = np.frombuffer(bytearray(b"".join(filter(None, self._bytes))), dtype=np.uint8)
+        ids = np.fromiter((i for i in sorted(tokens) if tokens[i]), dtype=np.int32)
+        self._slots = np.full(_table_size(len(ids)), -1, dtype=np.int32)
+        twice = bpe_kernels.fill_tokens(self._blob, self._starts, ids, self._slots)
+        if twice >= 0:
+            raise TokenizerError(f"tokens {tokens[twice]!r} is in the vocabulary twice, the second time as id {twice}")
+        self._byte_ids = np.full(256, -1, dtype=np.int32)
+        for token_id in ids[np.diff(self._starts)[ids] == 1].tolist():
+            self._byte_ids[tokens[token_id][0]] = token_id
+        self._direct = np.zeros(self.vocab_size, dtype=np.uint8)
+
+        if merges is None:
+            keys, values = self._merges_of_ranks(ids)
+        else:
+            left, right, merged = merges
+            keys = left << 32 | right
+            values = np.arange(len(keys), dtype=np.int64) << 32 | merged
+        self._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
+        self._values = np.zeros(len(self._keys), dtype=np.int64)
+        bpe_kernels.fill_merges(keys, values, self._keys, self._values)
+
+    def _merges_of_ranks(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        from constrain.tokenizers.rank_pairs import pairs_of_ranks  # compiled only where it is needed
+
+        # Each token is tried at every cut, so its length has to be bounded.
+        longest = int(np.diff(self._starts).max())
+        if longest > _LONGEST_RANKED_TOKEN:
+            raise TokenizerError(f"a token has {longest} bytes; at most {_LONGEST_RANKED_TOKEN} are supported")
+        room = 4 * len(ids)
+        while True:
+            keys, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+            count = pairs_of_ranks(self._blob, self._starts, ids, self._slots, keys, values, room)
+            if count <= room:
+                return keys[:count], values[:count]
+            room = count
+
+    def tokens_as_bytes(self) -> list[bytes | None]:
+        return list(self._bytes)
+
+    def token_bytes(self, token_id: int) -> bytes | None:
+        self._check_id(token_id)
+        return self._bytes[token_id]
+
+    def token_to_id(self, token: str) -> int | None:
+        if token in self._added_ids:
+            return self._added_ids[token]
+        try:
+            data = text_to_bytes(token)
+        except TokenizerError:
+            return None
+        return self._index().get(data)
+
+    def _index(self) -> dict[bytes, int]:
+        """Ids by bytes, made when first asked for: encoding does not need it."""
+        index: dict[bytes, int] | None = self.__dict__.get("_ids_by_bytes")
+        if index is None:
+            added = self._added_by_id
+            index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in added}
+            self.__dict__["_ids_by_bytes"] = index
+        return index
+
+    def id_to_token(self, token_id: int) -> str | None:
+        self._check_id(token_id)
+        if token_id in self._added_by_id:
+            return self._added_by_id[token_id].content
+        data = self._bytes[token_id]
+        return None if data is None else bytes_to_text(data)
+
+    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        ids: list[int] = []
+        segments: list[_Segment] = []
+        before = self.options.before if add_special_tokens else ()
+        after = self.options.after if add_special_tokens else ()
+        if before:
+            ids += before
+            segments.append(_Segment(0, 0, len(before), "outside", ""))
+        for begin, end, token in self._find_raw.split(text):
+            if token is not None:
+                ids.append(token.id)
+                segments.append(_Segment(begin, end, 1, "added", ""))
+            else:
+                self._encode_stretch(text, begin, end, ids, segments)
+        if after:
+            ids += after
+            segments.append(_Segment(0, 0, len(after), "outside", ""))
+        return Encoding(ids, _Source(self, text, segments))
+
+    def _encode_stretch(self, text: str, begin: int, end: int, ids: list[int], segments: list[_Segment]) -> None:
+        """Text without any raw added token: normalize, cut at the other added tokens, merge."""
+        form = self.options.normal_form
+        whole = text if end - begin == len(text) else text[begin:end]
+        normal = whole if form is None or unicodedata.is_normalized(form, whole) else unicodedata.normalize(form, whole)
+        changed = normal is not whole
+        parts = self._find_normalized.split(normal)
+        # Only where normalization changed something do the places have to be mapped back.
+        to_input = _alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
+        for first, last, token in parts:
+            outer_first, outer_last = begin + first, begin + last
+            if changed:
+                outer_first, outer_last = begin, end
+                if to_input is not None:
+                    outer_first, outer_last = begin + to_input[first][0], begin + to_input[last - 1][1]
+            if token is not None:
+                ids.append(token.id)
+                segments.append(_Segment(outer_first, outer_last, 1, "added", ""))
+                continue
+            part = normal[first:last]
+            if self.options.add_prefix_space and not part.startswith(" "):
+                part = " " + part
+            new = self._encode_plain(part, begin)
+            ids += new
+            same = not changed and not self.options.add_prefix_space
+            segments.append(_Segment(outer_first, outer_last, len(new), "same" if same else "changed", part))
+
+    def _encode_plain(self, text: str, offset: int) -> list[int]:
+        try:
+            data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
+        except UnicodeEncodeError as error:
+            raise TokenizerError(
+                f"the text has a lone surrogate at character {offset + error.start}, which has no UTF-8"
+            ) from None
+        if len(data) >= 2**31:
+            raise TokenizerError("the text has more than 2 GiB")
+        ends = self.options.split.ends(data)
+        out = np.empty(len(data), dtype=np.int32)
+        count = bpe_kernels.encode_pieces(
+            data,
+            ends,
+            self.options.whole_piece,
+            self._byte_ids,
+            self._blob,
+            self._starts,
+            self._slots,
+            self._direct,
+            self._keys,
+            self._values,
+            out,
+        )
+        if count < 0:
+            byte = bpe_kernels.NO_TOKEN - count
+            raise TokenizerError(f"the vocabulary has no token for the byte 0x{byte:02X}, so this text has no encoding")
+        ids: list[int] = out[:count].tolist()
+        return ids
+
+
+def _table_size(count: int) -> int:
+    """The smallest power of two that leaves at least a third of a table free."""
+    return 1 << max(4, (count * 3 // 2).bit_length())
+
+
+@dataclass
+class _Segment:
+    """A stretch of the input and the number of ids it became.
+
+    ``kind`` is "outside" (not from the input), "added", "same" (``text`` is ``input[begin:end]``)
+    or "changed" (``text`` is what a normalizer or a prefix made of it).
+    """
+
+    begin: int
+    end: int
+    ids: int
+    kind: Literal["outside", "added", "same", "changed"]
+    text: str
+
+
+class _Source(EncodingSource):
+    """Works out tokens and offsets from the segments."""
+
+    def __init__(self, tokenizer: ByteLevelBPE, text: str, segments: list[_Segment]) -> None:
+        self._tokenizer = tokenizer
+        self._text = text
+        self._segments = segments
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        return [self._tokenizer.id_to_token(token_id) or "" for token_id in ids]
+
+    def special_tokens_mask(self, ids: Sequence[int]) -> list[int]:
+        return [int(segment.kind == "outside") for segment in self._segments for _ in range(segment.ids)]
+
+    def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        out: list[tuple[int, int]] = []
+        for segment in self._segments:
+            if segment.kind in ("outside", "added"):
+                out += [(segment.begin, segment.end)] * segment.ids
+                continue
+            spans = self._character_spans(segment.text, ids[len(out) : len(out) + segment.ids])
+            if segment.kind == "same":
+                out += [(segment.begin + begin, segment.begin + end) for begin, end in spans]
+            else:
+                to_input = self._map_back(segment)
+                out += [
+                    (segment.begin + to_input[begin][0], segment.begin + to_input[end - 1][1]) for begin, end in spans
+                ]
+        return out
+
+    def _character_spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """The characters of ``text`` that each token covers."""
+        data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        character = np.cumsum((data & 0xC0) != 0x80) - 1
+        ends = np.cumsum([len(self._tokenizer.token_bytes(token_id) or b"") for token_id in ids])
+        begins = np.concatenate(([0], ends[:-1]))
+        return list(zip(character[begins].tolist(), (character[ends - 1] + 1).tolist(), strict=True))
+
+    def _map_back(self, segment: _Segment) -> list[tuple[int, int]]:
+        """For each character of ``segment.text`` the characters of the input, from ``segment.begin``."""
+        original = self._text[segment.begin : segment.end]
+        options = self._tokenizer.options
+        form = options.normal_form
+        normal = unicodedata.normalize(form, original) if form is not None else original
+        spans = _alignment(original, normal, form)
+        return spans if len(segment.text) == len(normal) else [(0, 0), *spans]
+
+
+def _alignment(original: str, normal: str, form: NormalForm | None) -> list[tuple[int, int]]:
+    """For each character of ``normal`` the characters of ``original`` that it comes from.
+
+    The text is cut before every character that does not interact with what precedes it; a stretch
+    that changes maps to itself as a whole.
+    """
+    if form is None or original == normal:
+        return [(i, i + 1) for i in range(len(normal))]
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for place in range(1, len(original) + 1):
+        if place < len(original) and not _can_cut(original, begin, place, form):
+            continue
+        piece = unicodedata.normalize(form, original[begin:place])
+        if piece == original[begin:place]:
+            spans += [(i, i + 1) for i in range(begin, place)]
+        else:
+            spans += [(begin, place)] * len(piece)
+        begin = place
+    if len(spans) != len(normal):  # a composition across a cut: give up on precision, not on truth
+        return [(0, len(original))] * len(normal)
+    return spans
+
+
+def _can_cut(text: str, begin: int, place: int, form: NormalForm) -> bool:
+    following = text[place]
+    if following < "\x80":
+        return True
+    if unicodedata.combining(following):
+        return False
+    joined = unicodedata.normalize(form, text[begin : place + 1])
+    apart = unicodedata.normalize(form, text[begin:place]) + unicodedata.normalize(form, following)
+    return joined == apart

@@ -1,0 +1,85 @@
+"""Opens a tokenizer whatever its file is, by looking at the first bytes or at the files in a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.tiktoken_file import load_tiktoken_file
+from constrain.tokenizers.tokenizer_json import load_tokenizer_json
+
+SUPPORTED = "tokenizer.json (byte-level BPE), .tiktoken rank files, or a folder with one of them"
+
+_RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} +[0-9]+\r?(\n|$)")
+
+
+def load_tokenizer(
+    path: str | PathLike[str], *, encoding: str | None = None, eos_ids: Iterable[int] | None = None
+) -> Tokenizer:
+    """Open a tokenizer file or a model folder.
+
+    Parameters
+    ----------
+    path : path
+        A ``tokenizer.json``, a ``.tiktoken`` rank file, or a folder with one of them.
+    encoding : str, optional
+        For a rank file whose name does not tell: its encoding, such as ``"cl100k_base"``.
+    eos_ids : ids, optional
+        The tokens that end a generation, where the files do not say or say it wrongly.
+
+    Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
+    supported, or if it makes no sense.
+    """
+    place = Path(fspath(path))
+    ends = None if eos_ids is None else tuple(sorted(set(eos_ids)))
+    if place.is_dir():
+        place = _file_in_folder(place)
+    head = _first_bytes(place)
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+        if encoding is not None:
+            raise TokenizerError(f"{place}: encoding= is for rank files; a tokenizer.json has its own")
+        return load_tokenizer_json(place, ends)
+    if _RANK_LINE.match(head):
+        return load_tiktoken_file(place, encoding, ends)
+    raise TokenizerError(f"{place}: {_name_of_format(head)} is not supported; supported: {SUPPORTED}")
+
+
+def _file_in_folder(folder: Path) -> Path:
+    if (folder / "tokenizer.json").is_file():
+        return folder / "tokenizer.json"
+    ranks = sorted(folder.glob("*.tiktoken"))
+    if len(ranks) > 1:
+        names = ", ".join(file.name for file in ranks)
+        raise TokenizerError(f"{folder}: several rank files ({names}); give the path of one")
+    if ranks:
+        return ranks[0]
+    if (folder / "tokenizer.model").is_file():
+        return folder / "tokenizer.model"
+    raise TokenizerError(f"{folder}: no tokenizer in this folder; supported: {SUPPORTED}")
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096)
+    except FileNotFoundError:
+        raise TokenizerError(f"{path}: no such file") from None
+    except OSError as error:
+        raise TokenizerError(f"{path}: {error.strerror}") from None
+
+
+def _name_of_format(head: bytes) -> str:
+    if not head:
+        return "an empty file"
+    if head.startswith(b"GGUF"):
+        return "GGUF"
+    if head.startswith(b"\x1f\x8b"):
+        return "a gzip file (unpack it first)"
+    # A SentencePiece model begins with a message field 1 that holds a string field 1.
+    if head[0] == 0x0A and b"\x0a" in head[2:5]:
+        return "SentencePiece"
+    return "this format"

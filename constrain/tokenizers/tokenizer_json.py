@@ -1,0 +1,247 @@
+"""Reads ``tokenizer.json`` where its pipeline is byte-level BPE.
+
+Every part of the file that has a say in encoding or decoding is either understood or refused by
+name.  ``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads
+a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.base import SpecialTokens
+from constrain.tokenizers.byte_alphabet import text_to_bytes
+from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges, NormalForm
+from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.split_patterns import SplitPattern, by_name, by_regex
+
+
+def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> ByteLevelBPE:
+    """Read the file, and the configuration files beside it for the roles of its special tokens."""
+    try:
+        return parse_tokenizer_json(path.read_bytes(), path.parent, eos_ids)
+    except TokenizerError as error:
+        raise TokenizerError(f"{path}: {error}") from None
+    except OSError as error:
+        raise TokenizerError(f"{path}: {error.strerror}") from None
+
+
+def parse_tokenizer_json(
+    data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None
+) -> ByteLevelBPE:
+    """The tokenizer in the content of a ``tokenizer.json``; ``folder`` holds further configuration files."""
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except RecursionError:
+        raise TokenizerError("nested too deeply") from None
+    except ValueError as error:
+        raise TokenizerError(f"not JSON: {error}") from None
+    if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+        raise TokenizerError('a JSON object with a "model" was expected')
+    model = content["model"]
+    _check_model(model)
+    added = _added_tokens(content.get("added_tokens"))
+    tokens = _tokens(model.get("vocab"), {token.content for token in added})
+    merges = _merges(model.get("merges"), model["vocab"])
+    split, prefix = _pre_tokenizer(content.get("pre_tokenizer"))
+    if not _is_byte_level(content.get("decoder")):
+        raise TokenizerError(f"decoder {_type(content.get('decoder'))} is not supported; supported is ByteLevel")
+
+    ids = {token.content: token.id for token in added}
+
+    def to_id(name: str) -> int | None:
+        return ids.get(name, model["vocab"].get(name))
+
+    roles = read_roles(folder, (token.id for token in added if token.special), to_id)
+    before, after = _post_processor(content.get("post_processor"), to_id)
+    options = ByteLevelOptions(
+        split=split,
+        whole_piece=bool(model.get("ignore_merges")),
+        normal_form=_normalizer(content.get("normalizer")),
+        add_prefix_space=prefix,
+        before=before,
+        after=after,
+    )
+    eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
+    return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos)
+
+
+def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
+    """Files without roles still have an end: the first of the ids that end a text."""
+    if roles.eos is not None or not eos_ids:
+        return roles
+    others = tuple(token_id for token_id in roles.additional if token_id != eos_ids[0])
+    return SpecialTokens(**{**roles.roles(), "eos": eos_ids[0]}, additional=others)
+
+
+def _check_model(model: dict[str, Any]) -> None:
+    kind = model.get("type", "BPE")
+    if kind != "BPE":
+        raise TokenizerError(f"model {kind} is not supported; supported is BPE")
+    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "fuse_unk"):
+        if model.get(key):
+            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
+
+
+def _added_tokens(entries: Any) -> list[AddedToken]:
+    if entries is None:
+        return []
+    added: dict[int, AddedToken] = {}
+    contents: set[str] = set()
+    for entry in entries if isinstance(entries, list) else [entries]:
+        token_id, text = (entry.get("id"), entry.get("content")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(token_id, int) or isinstance(token_id, bool) or not isinstance(text, str):
+            raise TokenizerError(f"added token {entry!r} has no id or no content")
+        if token_id in added or text in contents:
+            raise TokenizerError(f"added token {text!r} (id {token_id}) is there twice")
+        contents.add(text)
+        flags = {key: bool(entry.get(key)) for key in ("special", "lstrip", "rstrip", "single_word", "normalized")}
+        added[token_id] = AddedToken(token_id, text, **flags)
+    return list(added.values())
+
+
+def _tokens(vocab: Any, added: set[str]) -> dict[int, bytes]:
+    if not isinstance(vocab, dict) or not vocab:
+        raise TokenizerError('"vocab" must be an object from tokens to ids')
+    ids = list(vocab.values())
+    if not all(type(token_id) is int for token_id in ids):
+        raise TokenizerError('"vocab" must be an object from tokens to ids')
+    if len(set(ids)) != len(ids):
+        raise TokenizerError("two tokens of the vocabulary have the same id")
+    # An added token may be listed in the vocabulary too, and is plain text there.
+    written = [token for token in vocab if token not in added]
+    ends = list(accumulate(map(len, written), initial=0))
+    try:
+        # One translation of everything is ten times as fast as one for each token.
+        everything = text_to_bytes("".join(written))
+        data = [everything[begin:end] for begin, end in pairwise(ends)]
+    except TokenizerError:
+        data = [text_to_bytes(token) for token in written]  # one of them raises, and names itself
+    tokens = dict(zip((vocab[token] for token in written), data, strict=True))
+    for token in added & vocab.keys():
+        tokens[vocab[token]] = token.encode("utf-8")
+    return tokens
+
+
+def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
+    """Merges are ``"left right"`` in older files, ``["left", "right"]`` in newer ones."""
+    if not isinstance(entries, list):
+        raise TokenizerError('"merges" must be a list')
+    count = len(entries)
+    left, right, merged = (np.empty(count, dtype=np.int64) for _ in range(3))
+    for i, entry in enumerate(entries):
+        pair = entry.split(" ") if isinstance(entry, str) else entry
+        try:
+            first, second = pair
+            left[i], right[i], merged[i] = vocab[first], vocab[second], vocab[first + second]
+        except (KeyError, TypeError, ValueError):
+            raise TokenizerError(f"merge {i}, {entry!r}, is not a pair of tokens that make a token") from None
+    return left, right, merged
+
+
+def _normalizer(entry: Any) -> NormalForm | None:
+    if entry is None:
+        return None
+    if _type(entry) == "Sequence":
+        parts = _parts(entry, "normalizers")
+        if len(parts) != 1:
+            raise TokenizerError("a sequence of several normalizers is not supported")
+        entry = parts[0]
+    forms: dict[str, NormalForm] = {"NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}
+    if _type(entry) not in forms:
+        raise TokenizerError(f"normalizer {_type(entry)} is not supported; supported are {', '.join(forms)}")
+    return forms[_type(entry)]
+
+
+def _pre_tokenizer(entry: Any) -> tuple[SplitPattern, bool]:
+    """The split pattern, and whether a space is put in front."""
+    parts = _parts(entry, "pretokenizers")
+    if len(parts) == 1 and _is_byte_level(parts[0]):
+        if parts[0].get("use_regex", True):
+            return by_name("gpt2"), bool(parts[0].get("add_prefix_space", True))
+        raise TokenizerError("pre_tokenizer ByteLevel without a split pattern is not supported")
+    if [_type(part) for part in parts] == ["Split", "ByteLevel"]:
+        split, byte_level = parts
+        if byte_level.get("use_regex", True) or byte_level.get("add_prefix_space", True):
+            raise TokenizerError(
+                "pre_tokenizer ByteLevel after Split is supported with use_regex and add_prefix_space false only"
+            )
+        if split.get("behavior") != "Isolated" or split.get("invert"):
+            raise TokenizerError('pre_tokenizer Split is supported with behavior "Isolated", not inverted, only')
+        pattern = split.get("pattern")
+        if not isinstance(pattern, dict) or not isinstance(pattern.get("Regex"), str):
+            raise TokenizerError("pre_tokenizer Split is supported with a regex only")
+        return by_regex(pattern["Regex"]), False
+    names = " + ".join(_type(part) for part in parts)
+    raise TokenizerError(f"pre_tokenizer {names} is not supported; supported are ByteLevel and Split + ByteLevel")
+
+
+def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids before and after a single text."""
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    for part in _parts(entry, "processors"):
+        kind = _type(part)
+        if part is None or kind == "ByteLevel":  # trims offsets; ours always include the space
+            continue
+        if kind == "TemplateProcessing":
+            more_before, more_after = _template(part)
+        elif kind == "RobertaProcessing":
+            more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
+        else:
+            raise TokenizerError(
+                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing, RobertaProcessing"
+            )
+        before, after = (*more_before, *before), (*after, *more_after)
+    return before, after
+
+
+def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    before: list[int] = []
+    after: list[int] = []
+    seen_text = False
+    try:
+        for piece in part["single"]:
+            if "Sequence" in piece:
+                seen_text = True
+            else:
+                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
+                (after if seen_text else before).extend(int(token_id) for token_id in ids)
+    except (KeyError, TypeError, ValueError):
+        raise TokenizerError("post_processor TemplateProcessing is malformed") from None
+    return tuple(before), tuple(after)
+
+
+def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
+    """The id of a token given as ``[name, id]``."""
+    name = pair[0] if isinstance(pair, list) and pair else None
+    token_id = to_id(name) if isinstance(name, str) else None
+    if token_id is None:
+        raise TokenizerError(f"post_processor RobertaProcessing names {name!r}, which is not in the vocabulary")
+    return (token_id,)
+
+
+def _parts(entry: Any, key: str) -> list[Any]:
+    """The members of a sequence, or the entry alone."""
+    if _type(entry) != "Sequence":
+        return [entry]
+    parts = entry.get(key)
+    if not isinstance(parts, list):
+        raise TokenizerError(f'a Sequence without "{key}"')
+    return parts
+
+
+def _is_byte_level(entry: Any) -> bool:
+    return _type(entry) == "ByteLevel"
+
+
+def _type(entry: Any) -> str:
+    return str(entry.get("type")) if isinstance(entry, dict) else "null" if entry is None else repr(entry)

@@ -1,0 +1,216 @@
+"""The bitmask: its layout, filling one row of it, and applying it to logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from naive import tokens_of
+
+import constrain
+from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.regular import byte_set, literal
+
+SIZES = [1, 31, 32, 33, 64, 100]
+
+
+def matcher_of_one_byte(size: int, members: list[int]) -> constrain.Matcher:
+    """Token ``i`` is the byte ``i`` (the last one EOS); the grammar is one byte out of ``members``."""
+    tokens = [bytes((byte,)) for byte in range(size - 1)] + [b""]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[size - 1])
+    builder = GrammarBuilder()
+    grammar = constrain.Grammar(builder.finish(builder.lexeme(byte_set(members))))
+    return constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(grammar))
+
+
+def set_bits(mask: np.ndarray[Any, Any], row: int, tokens: list[int]) -> None:
+    view = mask.view(np.uint32)
+    for token in tokens:
+        view[row, token // 32] |= np.uint32(1 << (token % 32))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_allocation(batch: int, size: int) -> None:
+    mask = constrain.allocate_token_bitmask(batch, size)
+    assert mask.dtype == np.int32
+    assert mask.shape == (batch, -(-size // 32))
+
+
+@pytest.mark.parametrize(("batch", "size"), [(-1, 10), (1, 0), (1, -5)])
+def test_allocation_refuses_bad_sizes(batch: int, size: int) -> None:
+    with pytest.raises(constrain.ConstrainError):
+        constrain.allocate_token_bitmask(batch, size)
+
+
+@pytest.mark.parametrize("members", [[0], [31], [32], [0, 31, 32, 63, 64, 98], list(range(99))])
+def test_bit_i_of_word_i_over_32(members: list[int]) -> None:
+    matcher = matcher_of_one_byte(100, members)
+    mask = constrain.allocate_token_bitmask(1, 100)
+    matcher.fill_next_token_bitmask(mask, 0)
+    expected = constrain.allocate_token_bitmask(1, 100)
+    expected[:] = 0
+    set_bits(expected, 0, members)
+    assert tokens_of(mask[0], 100) == set(members) == tokens_of(expected[0], 100)
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+@pytest.mark.parametrize("before", [0, -1])
+def test_filling_touches_one_row_and_all_of_it(row: int, before: int) -> None:
+    matcher = matcher_of_one_byte(100, [5, 40])
+    mask = constrain.allocate_token_bitmask(3, 100)
+    mask[:] = before
+    matcher.fill_next_token_bitmask(mask, row)
+    for other in range(3):
+        if other == row:
+            assert tokens_of(mask[other], 100) == {5, 40}
+        else:
+            assert (mask[other] == before).all()
+
+
+def test_row_of_a_larger_array() -> None:
+    """A view with other strides, as a batch scheduler may hand out, is filled in place or refused, never missed."""
+    matcher = matcher_of_one_byte(100, [5, 40])
+    words = -(-100 // 32)
+    wide = np.full((4, 2 * words), -1, dtype=np.int32)
+    view = wide[::2, :words]
+    try:
+        matcher.fill_next_token_bitmask(view, 1)
+    except constrain.ConstrainError:
+        assert (wide == -1).all()
+    else:
+        assert tokens_of(view[1], 100) == {5, 40}
+        assert (wide[[0, 1, 3]] == -1).all()
+        assert (wide[2, words:] == -1).all()
+
+
+def bad_masks() -> list[Any]:
+    words = -(-100 // 32)
+    return [
+        pytest.param(np.zeros((1, words), np.int64), 0, id="int64"),
+        pytest.param(np.zeros((1, words), np.float32), 0, id="float32"),
+        pytest.param(np.zeros((1, 100), np.bool_), 0, id="bool"),
+        pytest.param(np.zeros((1, words - 1), np.int32), 0, id="narrow"),
+        pytest.param(np.zeros((1, words + 1), np.int32), 0, id="wide"),
+        pytest.param(np.zeros(words, np.int32), 0, id="one dimension"),
+        pytest.param(np.zeros((1, 1, words), np.int32), 0, id="three dimensions"),
+        pytest.param(np.zeros((2, words), np.int32), 2, id="index too large"),
+        pytest.param(np.zeros((2, words), np.int32), -1, id="index negative"),
+        pytest.param([[0] * words], 0, id="list"),
+        pytest.param(None, 0, id="none"),
+    ]
+
+
+@pytest.mark.parametrize(("mask", "index"), bad_masks())
+def test_filling_refuses_a_wrong_array(mask: Any, index: int) -> None:
+    matcher = matcher_of_one_byte(100, [5])
+    with pytest.raises(constrain.ConstrainError):
+        matcher.fill_next_token_bitmask(mask, index)
+
+
+def test_filling_refuses_a_read_only_array() -> None:
+    mask = constrain.allocate_token_bitmask(1, 100)
+    mask.setflags(write=False)
+    with pytest.raises(constrain.ConstrainError):
+        matcher_of_one_byte(100, [5]).fill_next_token_bitmask(mask, 0)
+
+
+# -- applying ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("size", SIZES)
+def test_applying_to_one_row(size: int, dtype: Any) -> None:
+    mask = constrain.allocate_token_bitmask(1, size)
+    mask[:] = 0
+    allowed = [token for token in range(size) if token % 3 == 0]
+    set_bits(mask, 0, allowed)
+    logits = np.arange(size, dtype=dtype)
+    constrain.apply_token_bitmask_inplace(logits, mask)
+    expected = np.array([token if token % 3 == 0 else -np.inf for token in range(size)], dtype=dtype)
+    np.testing.assert_array_equal(logits, expected)
+
+
+def test_applying_to_a_batch() -> None:
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(4, 70)).astype(np.float32)
+    bits = random.random((4, 70)) < 0.5
+    mask = constrain.allocate_token_bitmask(4, 70)
+    mask[:] = 0
+    for row in range(4):
+        set_bits(mask, row, np.flatnonzero(bits[row]).tolist())
+    expected = np.where(bits, logits, -np.inf)
+    constrain.apply_token_bitmask_inplace(logits, mask)
+    np.testing.assert_array_equal(logits, expected)
+
+
+def test_applying_ignores_bits_beyond_the_logits() -> None:
+    mask = constrain.allocate_token_bitmask(1, 40)
+    mask[:] = -1
+    logits = np.zeros(40, np.float32)
+    constrain.apply_token_bitmask_inplace(logits, mask)
+    assert (logits == 0).all()
+
+
+def test_applying_forbids_logits_wider_than_the_mask() -> None:
+    """Models pad their vocabulary; what the mask does not know is forbidden."""
+    mask = constrain.allocate_token_bitmask(2, 64)
+    mask[:] = -1
+    logits = np.zeros((2, 100), np.float32)
+    constrain.apply_token_bitmask_inplace(logits, mask)
+    assert (logits[:, :64] == 0).all()
+    assert (logits[:, 64:] == -np.inf).all()
+
+
+@pytest.mark.parametrize(
+    ("logits", "rows"),
+    [
+        pytest.param(np.zeros((2, 40), np.float32), 3, id="batch sizes differ"),
+        pytest.param(np.zeros(40, np.int64), 1, id="integers"),
+        pytest.param(np.zeros((1, 1, 40), np.float32), 1, id="three dimensions"),
+        pytest.param([0.0] * 40, 1, id="list"),
+    ],
+)
+def test_applying_refuses_wrong_logits(logits: Any, rows: int) -> None:
+    with pytest.raises(constrain.ConstrainError):
+        constrain.apply_token_bitmask_inplace(logits, constrain.allocate_token_bitmask(rows, 40))
+
+
+def test_applying_refuses_a_wrong_mask() -> None:
+    with pytest.raises(constrain.ConstrainError):
+        constrain.apply_token_bitmask_inplace(np.zeros(40, np.float32), np.zeros((1, 2), np.int64))
+
+
+def test_applying_to_torch() -> None:
+    torch = pytest.importorskip("torch")
+    mask = constrain.allocate_token_bitmask(2, 40)
+    mask[:] = 0
+    set_bits(mask, 0, [0, 39])
+    set_bits(mask, 1, [31, 32])
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        logits = torch.zeros((2, 45), dtype=dtype)
+        constrain.apply_token_bitmask_inplace(logits, mask)
+        assert torch.isneginf(logits).logical_not().nonzero().tolist() == [[0, 0], [0, 39], [1, 31], [1, 32]]
+        assert logits[0, 0] == 0
+    logits = torch.zeros(40)
+    constrain.apply_token_bitmask_inplace(logits, torch.from_numpy(mask[1:]))
+    assert torch.isneginf(logits).logical_not().nonzero().flatten().tolist() == [31, 32]
+
+
+def test_filled_mask_on_logits_end_to_end() -> None:
+    tokens = [b"a", b"ab", b"b", b"c", b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[4])
+    builder = GrammarBuilder()
+    grammar = constrain.Grammar(builder.finish(builder.lexeme(literal("abc"))))
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(grammar))
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    said = b""
+    while not matcher.is_terminated():
+        matcher.fill_next_token_bitmask(mask, 0)
+        logits = np.arange(len(tokens), dtype=np.float32)
+        constrain.apply_token_bitmask_inplace(logits, mask)
+        token = int(logits.argmax())
+        assert matcher.accept_token(token)
+        said += tokens[token] if token != 4 else b""
+    assert said == b"abc"

@@ -1,0 +1,204 @@
+"""The GBNF front-end: meaning, errors with their place, and random expressions against ``re``."""
+
+from __future__ import annotations
+
+import re
+import time
+from random import Random
+
+import pytest
+from naive import NaiveRecognizer
+
+from constrain.errors import GrammarError
+from constrain.grammar.gbnf import from_gbnf
+
+CASES = {
+    "alternatives, the last one empty": ('root ::= "a" "b" | "c" |', ["ab", "c", ""], ["a", "abc"]),
+    "operators": ('root ::= "a"? b* "c"+\nb ::= "b"', ["c", "abbcc"], ["", "ab", "aac"]),
+    "operators on groups and literals": ('root ::= ("a" b)+ "cd"*\nb ::= "b"', ["ab", "ababcdcd"], ["abcc", "a"]),
+    "counts": (
+        'root ::= "a"{2} b{1,} "c"{0,2} "d"{0}\nb ::= "b"',
+        ["aab", "aabbbcc"],
+        ["ab", "aabccc", "aabd"],
+    ),
+    "an operator on what was repeated": ('root ::= "a"{2}* b{2}{2}\nb ::= "b"', ["bbbb", "aabbbb"], ["abbbb", "bb"]),
+    "spaces and line ends in counts": ('root ::= ("a"{ 1 ,\n 2 })', ["a", "aa"], ["", "aaa"]),
+    "classes": (
+        r'root ::= [a-c_] [^a-c] [-x] [x-] [\]\[\\"] [α-ω] [\x41-\u0042] [\-^]',
+        ["aé-x]βA^", '_d--"αB-'],
+        ["aa-x]βA^", "aé-x]βC^", "aé-y]βA^"],
+    ),
+    "any character, line ends too": ("root ::= . .", ["é\n", "🎉a"], ["a", "abc"]),
+    "escapes are code points": (
+        r'root ::= "\x41\xe9\u20ac\U0001F389\n\t\r\\\"\[\]"',
+        ['Aé€🎉\n\t\r\\"[]'],
+        ["A"],
+    ),
+    "recursion on the left and the right": (
+        'root ::= root "+" t | t\nt ::= "(" root ")" | "x" t | "x"',
+        ["x", "xx+x", "(x+x)+x"],
+        ["", "+x", "(x"],
+    ),
+    "rules go on in parentheses and after a bar": (
+        '# a comment\nroot ::= # one\n  "a" |\n\n  # two\n  (\n"b"\n | "c"\n) "d" # three\n\n\nother ::= "e"\r\n',
+        ["a", "bd", "cd"],
+        ["b", "e"],
+    ),
+    "names": ('root ::= a-1 Z9 -\na-1 ::= "a"\nZ9 ::= "z"\n- ::= "-"', ["az-"], ["a"]),
+    "the space around ::= may be missing": ('root::="a"b\nb::=[b]', ["ab"], ["a"]),
+    "an empty group": ('root ::= () "a" ( | "b") ("c" |)', ["a", "abc", "ac"], ["", "b"]),
+    "line ends in literals": ('root ::= "a\nb" [\n]', ["a\nb\n"], ["ab"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_meaning(name: str) -> None:
+    grammar, good, bad = CASES[name]
+    recognizer = NaiveRecognizer(from_gbnf(grammar))
+    assert [text for text in good if not recognizer.accepts(text.encode())] == []
+    assert [text for text in bad if recognizer.accepts(text.encode())] == []
+
+
+def test_another_start() -> None:
+    assert NaiveRecognizer(from_gbnf('root ::= a "!"\na ::= "x"', start="a")).accepts(b"x")
+
+
+def test_only_well_formed_text() -> None:
+    recognizer = NaiveRecognizer(from_gbnf("root ::= [^a]"))
+    assert recognizer.is_viable_prefix(b"\xc3")
+    assert not recognizer.is_viable_prefix(b"\xff")
+    assert not recognizer.is_viable_prefix(b"\xed\xa0")
+
+
+def test_what_has_no_rule_in_it_is_one_lexeme() -> None:
+    ir = from_gbnf(r'root ::= "\"" ( [^"\\] | "\\" ["\\] )* "\"" end [0-9]+ "." | "x"' + '\nend ::= "."')
+    assert len(ir.lexemes) == 4
+    assert len(ir.productions) == 3
+
+
+def test_counts_in_the_thousands_stay_small() -> None:
+    ir = from_gbnf('root ::= a{3000,70000} (("b"{1000}){1000}){1000}\na ::= "a"')
+    assert len(ir.productions) < 500
+    assert NaiveRecognizer(from_gbnf('root ::= "a"{0,1000000} "b"')).accepts(b"aab")
+
+
+ERRORS = {
+    'root ::= "a': "line 1, column 10: the string that begins here is never closed",
+    'root ::= "a\\': "line 1, column 10: the string that begins here is never closed",
+    'root ::= "b" [a': "line 1, column 14: the character class that begins here is never closed",
+    "root ::= []": "line 1, column 10: a character class without characters",
+    "root ::= [^]": "line 1, column 10: a character class without characters",
+    "root ::= [a-cz-x]": "line 1, column 14: the range 'z'-'x' is in the wrong order",
+    'root ::= "a\\q"': "line 1, column 12: unknown escape \\q",
+    'root ::= "\\x4g"': "line 1, column 11: \\x must be followed by 2 hexadecimal digits",
+    'root ::= "\\ud800"': "line 1, column 11: \\ud800 is not a character",
+    'root ::= "\\U00110000"': "line 1, column 11: \\U00110000 is not a character",
+    'root ::= "\ud800"': "line 1, column 11: a lone surrogate is not text",
+    'root ::= "a" (\n("b")': 'line 1, column 14: this "(" is never closed',
+    'root ::= ("a" @)': "line 1, column 15: unexpected '@', expected ",
+    'root ::= "a" )': "line 1, column 14: unexpected ')', expected ",
+    'root ::= "a"\n| "b"': 'line 2, column 1: a rule goes on in the next line only after "|" or inside parentheses',
+    'root ::= "a"\n  "b"': "line 2, column 3: unexpected '\"', expected a rule name",
+    'root = "a"': "line 1, column 6: unexpected '=', expected \"::=\"",
+    "root": 'line 1, column 5: unexpected end of the grammar, expected "::="',
+    'root ::= "a" |\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which goes on',
+    'root ::=\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which goes on',
+    "root ::= a_b": "line 1, column 11: unexpected '_', expected ",
+    "root ::= * ": "line 1, column 10: there is nothing before '*' that it could repeat",
+    'root ::= "a" | {2}': "line 1, column 16: there is nothing before '{' that it could repeat",
+    'root ::= ("a" (+))': "line 1, column 16: there is nothing before '+' that it could repeat",
+    'root ::= "a"{3,2}': "line 1, column 13: the counts {3,2} are in the wrong order",
+    'root ::= "a"{,2}': "line 1, column 14: unexpected ',', expected a number",
+    'root ::= "a"{2;3}': 'line 1, column 15: unexpected \';\', expected "," or "}"',
+    'root ::= "a"{1,1000001}': "line 1, column 16: the count is above the limit of 1000000",
+    'root ::= "a"{' + "9" * 5000 + "}": "line 1, column 14: the count is above the limit of 1000000",
+    "root ::= <think>": "line 1, column 10: references to tokens (<...>) are not supported",
+    "root ::= !<[12]>": "line 1, column 10: references to tokens (<...>) are not supported",
+    'root ::= "a" b\nc ::= "d"': 'line 1, column 14: the rule "b" is not defined',
+    'root ::= "a"\n root ::= "b"': 'line 2, column 2: the rule "root" is defined twice (first in line 1)',
+    'a ::= "x"\nb ::= a': 'line 1, column 1: the start rule "root" is not defined (defined are: a, b)',
+    "": 'line 1, column 1: the start rule "root" is not defined (defined are: no rules)',
+}
+
+
+@pytest.mark.parametrize("grammar", ERRORS)
+def test_error(grammar: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        from_gbnf(grammar)
+    message = str(caught.value)
+    assert message.startswith(ERRORS[grammar])
+    assert "\n" not in message
+    assert message == f"line {caught.value.line}, column {caught.value.column}: {caught.value.reason}"
+
+
+def test_a_fault_found_later_names_the_rule() -> None:
+    error = from_gbnf('root ::= a\n\n a ::= a "x"').make_error("matches nothing", "a")
+    assert str(error) == 'line 3, column 2: the rule "a": matches nothing'
+
+
+def test_hostile_grammars_end_soon() -> None:
+    depth = 20_000
+    begin = time.perf_counter()
+    from_gbnf("root ::= " + "(" * depth + '"a"' + ")" * depth)
+    from_gbnf("root ::= " + "(" * depth + '"a"' + ')* "b"' * depth)
+    from_gbnf("root ::= " + '"a" | ' * depth)
+    from_gbnf("root ::= " + "[a-z]* " * depth)
+    with pytest.raises(GrammarError, match="never closed"):
+        from_gbnf("root ::= " + "(" * depth)
+    # About two seconds on an idle machine; anything quadratic would take minutes.
+    assert time.perf_counter() - begin < 30
+
+
+def test_random_expressions_against_re() -> None:
+    """The same expression in both notations, with some of its parts moved to rules of their own in GBNF."""
+    random = Random(1)
+    texts = ["".join(random.choice("abé\n-") for _ in range(random.randint(0, 6))) for _ in range(60)]
+    accepted = 0
+    for _ in range(200):
+        rules: list[str] = []
+        gbnf, pattern = expression(random, rules, 3)
+        recognizer = NaiveRecognizer(from_gbnf("\n".join([f"root ::= ({gbnf})", *rules])))
+        for text in texts:
+            expected = re.fullmatch(pattern, text) is not None
+            assert recognizer.accepts(text.encode()) == expected, (gbnf, rules, pattern, text)
+            accepted += expected
+    assert 500 < accepted < 200 * len(texts) - 500
+
+
+def expression(random: Random, rules: list[str], depth: int) -> tuple[str, str]:
+    """Alternatives of sequences, in GBNF and in Python's regex notation."""
+    branches = [
+        [item(random, rules, depth) for _ in range(random.choice([0, 1, 1, 2, 2, 3]))]
+        for _ in range(random.choice([1, 1, 2, 3]))
+    ]
+    gbnf = " | ".join(" ".join(part for part, _ in branch) for branch in branches)
+    return gbnf, "|".join("".join(part for _, part in branch) for branch in branches)
+
+
+ATOMS = [
+    ('"a"', "a"),
+    ('"ab"', "(?:ab)"),
+    ('"é"', "é"),
+    ("[ab]", "[ab]"),
+    ("[^a]", "[^a]"),
+    (".", "[\\s\\S]"),
+    ("[a-]", "[a-]"),
+    ('"\\n"', "\\n"),
+    ('""', "(?:)"),
+]
+OPERATORS = ["", "", "", "?", "*", "+", "{2}", "{1,2}", "{0,1}", "{1,}"]
+
+
+def item(random: Random, rules: list[str], depth: int) -> tuple[str, str]:
+    if depth == 0 or random.random() < 0.6:
+        gbnf, pattern = random.choice(ATOMS)
+    else:
+        gbnf, pattern = expression(random, rules, depth - 1)
+        gbnf, pattern = f"({gbnf})", f"(?:{pattern})"
+    if random.random() < 0.25:
+        name = f"r{len(rules)}"
+        rules.append(f"{name} ::= {gbnf}")
+        gbnf = name
+    # re refuses a repetition of a repetition, so one operator is enough.
+    operator = random.choice(OPERATORS)
+    return gbnf + operator, pattern + operator

@@ -1,0 +1,252 @@
+"""What is refused, and where the error points."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.json_schema import from_json_schema
+from constrain.grammar.json_schema.keywords import KEYWORDS
+from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT
+
+D3 = "http://json-schema.org/draft-03/schema#"
+D4 = "http://json-schema.org/draft-04/schema#"
+D2020 = "https://json-schema.org/draft/2020-12/schema"
+
+
+def error(schema: Any) -> SchemaError:
+    with pytest.raises(SchemaError) as caught:
+        from_json_schema(schema)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value) == f"at {caught.value.pointer}: {caught.value.reason}"
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", "line 1, column 1"),
+        ('{"type":\n  strong}', "line 2, column 3"),
+        ("{'type': 1}", "line 1, column 2"),
+        ('{"a": 1,}', "column"),
+        ("[1", "line 1, column 3"),
+        ('{"minimum": NaN}', "NaN"),
+        ("1" * 5000, "invalid JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"minimum": 1e' + "9" * 30 + "}", ""),
+        (b'{"a": "\xff"}', "UTF-8"),
+    ],
+)
+def test_text_that_is_not_json(text: str, place: str) -> None:
+    assert place in str(error(text))
+
+
+@pytest.mark.parametrize("schema", [None, 1, "1", '"a"', [], "[]", 1.5, ()])
+def test_what_is_no_schema(schema: Any) -> None:
+    assert "must be an object or a boolean" in error(schema).reason
+
+
+@pytest.mark.parametrize("keyword", sorted(ALL_WORDS - KEYWORDS.keys() - ANNOTATIONS - CONTENT))
+def test_keywords_that_are_not_supported(keyword: str) -> None:
+    draft = "https://json-schema.org/draft/2019-09/schema" if keyword.startswith("$recursive") else None
+    inner = {keyword: {}, **({"$schema": draft} if draft else {})}
+    refused = error({"properties": {"a/b": {"type": "string", **inner}}})
+    assert keyword in refused.reason
+    assert "not supported" in refused.reason
+    assert refused.pointer == f"#/properties/a~1b/{keyword}"
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"type": "strin"}, "#/type"),
+        ({"type": ["string", 5]}, "#/type"),
+        ({"type": []}, "#/type"),
+        ({"type": None}, "#/type"),
+        ({"type": {}}, "#/type"),
+        ({"enum": []}, "#/enum"),
+        ({"enum": "a"}, "#/enum"),
+        ({"enum": [{1, 2}]}, "#/enum/0"),
+        ({"anyOf": []}, "#/anyOf"),
+        ({"anyOf": {}}, "#/anyOf"),
+        ({"anyOf": [{}, 3]}, "#/anyOf/1"),
+        ({"minimum": "3"}, "#/minimum"),
+        ({"minimum": True}, "#/minimum"),
+        ({"maximum": None}, "#/maximum"),
+        ({"maximum": float("nan")}, "#/maximum"),
+        ({"maximum": float("inf")}, "#/maximum"),
+        ({"exclusiveMinimum": True}, "#/exclusiveMinimum"),
+        ({"$schema": D4, "exclusiveMinimum": 3}, "#/exclusiveMinimum"),
+        ({"minLength": "3"}, "#/minLength"),
+        ({"minLength": -1}, "#/minLength"),
+        ({"maxLength": 1.5}, "#/maxLength"),
+        ({"maxLength": True}, "#/maxLength"),
+        ({"maxLength": float("inf")}, "#/maxLength"),
+        ({"minItems": None}, "#/minItems"),
+        ({"minItems": Decimal("NaN")}, "#/minItems"),
+        ({"minItems": Decimal("1e999999")}, "#/minItems"),
+        ({"maxItems": []}, "#/maxItems"),
+        ({"pattern": 5}, "#/pattern"),
+        ({"type": "string", "pattern": "("}, "#/pattern"),
+        ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),
+        ({"items": 5}, "#/items"),
+        ({"items": [{}], "$schema": D2020}, "#/items"),
+        ({"items": [{}], "prefixItems": [{}]}, "#/items"),
+        ({"prefixItems": {}}, "#/prefixItems"),
+        ({"prefixItems": [None]}, "#/prefixItems/0"),
+        ({"properties": []}, "#/properties"),
+        ({"properties": {"a": 1}}, "#/properties/a"),
+        ({"properties": {"a b~": "x"}}, "#/properties/a%20b~0"),
+        ({"required": "a"}, "#/required"),
+        ({"required": True}, "#/required"),
+        ({"required": ["a", 1]}, "#/required"),
+        ({"additionalProperties": None}, "#/additionalProperties"),
+        ({"$ref": 5}, "#/$ref"),
+        ({"$schema": 5}, "#/$schema"),
+        ({"$schema": D3}, "#/$schema"),
+        ({"$id": 5}, "#/$id"),
+        ({5: 6}, "#"),
+        ({"properties": {5: {}}}, "#/properties"),
+        ({"const": {5: 1}}, "#/const"),
+        ({"enum": [[{None: 1}]]}, "#/enum/0/0"),
+        ({"const": b"a"}, "#/const"),
+        ({"minimum": 10**1000}, "#/minimum"),
+        ('{"minimum": 1e100000}', "#/minimum"),
+        ('{"const": 1e-100000}', "#/const"),
+        ({"enum": [1, 10**1000]}, "#/enum/1"),
+    ],
+)
+def test_keywords_that_hold_what_they_must_not(schema: Any, pointer: str) -> None:
+    refused = error(schema)
+    assert refused.pointer == pointer
+    assert pointer.rpartition("/")[2].partition("%")[0] or pointer == "#"
+
+
+def test_a_bad_pattern_shows_the_place_in_it() -> None:
+    assert "column 2" in error({"type": "string", "pattern": "a("}).reason
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("#/$defs/b", "leads nowhere"),
+        ("#/$defs/a/0", "leads nowhere"),
+        ("#/anyOf/2", "leads nowhere"),
+        ("#/anyOf/01", "leads nowhere"),
+        ("#/anyOf/-", "leads nowhere"),
+        ("#foo", "anchor"),
+        ("other.json", "remote"),
+        ("http://example.org/x#/a", "remote"),
+        ("urn:uuid:1", "remote"),
+        ("#/%FF", "URI"),
+    ],
+)
+def test_references_that_lead_nowhere(reference: str, reason: str) -> None:
+    schema = {"properties": {"x": {"$ref": reference}}, "$defs": {"a": {}}, "anyOf": [True, {}]}
+    refused = error(schema)
+    assert refused.pointer == "#/properties/x/$ref"
+    assert reason in refused.reason
+    assert reference in refused.reason
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
+        {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
+        {"type": "string", "$ref": "#"},
+        {"items": {"$ref": "#/items"}},
+    ],
+)
+def test_references_in_a_circle(schema: Any) -> None:
+    assert "leads back to itself" in error(schema).reason
+
+
+UNSATISFIABLE: list[tuple[Any, str, list[str]]] = [
+    (False, "#", ["false"]),
+    ({"type": "string", "minLength": 3, "maxLength": 1}, "#/minLength", ["#/minLength", "#/maxLength"]),
+    ({"type": "array", "minItems": 3, "maxItems": 1}, "#/minItems", ["#/minItems", "#/maxItems"]),
+    ({"type": "number", "minimum": 3, "maximum": 1}, "#/minimum", ["#/minimum", "#/maximum"]),
+    ({"type": "number", "minimum": 3, "exclusiveMaximum": 3}, "#/minimum", ["#/exclusiveMaximum"]),
+    ({"type": "integer", "minimum": 0.2, "maximum": 0.8}, "#/minimum", ["integer", "#/maximum"]),
+    ({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}, "#/exclusiveMinimum", ["integer"]),
+    ({"enum": [1, 2], "type": "string"}, "#", ["#/enum", "string"]),
+    ({"enum": [1.5], "type": "integer"}, "#/enum", ["1.5", "integer"]),
+    ({"enum": ["abc"], "maxLength": 2, "type": "string"}, "#/enum", ["#/maxLength"]),
+    ({"enum": [1, 2], "minimum": 3, "type": "integer"}, "#/enum", ["#/minimum"]),
+    ({"enum": [1], "const": 2}, "#/enum", ["#/const"]),
+    ({"const": "\ud800"}, "#/const", ["surrogate"]),
+    ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "#/properties/a", ["'a'", "#/required"]),
+    ({"type": "object", "additionalProperties": False, "required": ["a"]}, "#/additionalProperties", ["#/required"]),
+    ({"type": "array", "items": False, "minItems": 1}, "#/items", ["#/minItems"]),
+    ({"type": "array", "prefixItems": [{}, False], "minItems": 2}, "#/prefixItems/1", ["#/minItems"]),
+    ({"anyOf": [False, {"type": "string", "minLength": 2, "maxLength": 1}]}, "#/anyOf", ["#/anyOf/1/minLength"]),
+    ({"type": "string", "anyOf": [{"type": "null"}]}, "#/anyOf/0", ["string", "null"]),
+    ({"type": "string", "minLength": 5, "anyOf": [{"maxLength": 4}]}, "#/minLength", ["#/anyOf/0/maxLength"]),
+    (
+        {"type": "object", "required": ["a"], "properties": {"a": {"type": "array", "minItems": 1, "items": False}}},
+        "#/properties/a/items",
+        ["#/properties/a/minItems"],
+    ),
+    ({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}, "#", ["without end"]),
+    ({"type": "array", "minItems": 1, "items": {"anyOf": [{"$ref": "#"}, False]}}, "#", ["without end"]),
+    ({"const": {"a": 1}, "properties": {"a": {"type": "string"}}}, "#/properties/a", ["string", "number"]),
+    ({"type": "object", "required": ["\udc00"]}, "#/required", ["surrogate"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "pointer", "words"), UNSATISFIABLE, ids=[repr(c[0])[:70] for c in UNSATISFIABLE])
+def test_schemas_that_nothing_satisfies(schema: Any, pointer: str, words: list[str]) -> None:
+    refused = error(schema)
+    assert "nothing is valid" in refused.reason
+    for word in words:
+        assert word in str(refused)
+    assert refused.pointer == pointer
+
+
+def test_errors_in_parts_that_can_be_left_out_do_not_make_it_unsatisfiable() -> None:
+    for schema, _, _ in UNSATISFIABLE:
+        if "$ref" not in str(schema):
+            from_json_schema({"properties": {"a": schema}, "type": "object"})
+            from_json_schema({"anyOf": [schema, {"type": "null"}]})
+
+
+@pytest.mark.parametrize("wrap", [{"items": ...}, {"properties": {"a": ...}}, {"anyOf": [...]}, {"prefixItems": [...]}])
+def test_deep_nesting(wrap: dict[str, Any]) -> None:
+    schema: Any = {"type": "integer"}
+    keyword, inside = next(iter(wrap.items()))
+    for _ in range(10_000):
+        if inside is ...:
+            schema = {keyword: schema}
+        else:
+            schema = {keyword: [schema] if isinstance(inside, list) else {"a": schema}}
+    refused = error(schema)
+    assert "nested" in refused.reason
+    assert len(str(refused)) < 1000
+
+
+def test_deep_values() -> None:
+    value: Any = 1
+    for _ in range(300):
+        value = {"a": [value]}
+    from_json_schema({"const": value})
+
+
+def test_nesting_that_is_deep_but_within_the_limit() -> None:
+    schema: Any = {"type": "integer"}
+    for _ in range(100):
+        schema = {"type": "object", "properties": {"a": {"anyOf": [schema, {"type": "null"}]}}}
+    from_json_schema(schema)
+    from_json_schema(json.dumps(schema))
+
+
+def test_combinations_are_bounded() -> None:
+    branches = [{"type": "string", "minLength": size} for size in range(400)]
+    with pytest.raises(ConstrainError, match="alternatives"):
+        from_json_schema({"anyOf": branches, "$ref": "#/$defs/a", "$defs": {"a": {"anyOf": branches}}})

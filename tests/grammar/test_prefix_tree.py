@@ -1,0 +1,40 @@
+"""Finite sets of strings, compared with Python's sets."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import Derivatives
+
+from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.regular import EMPTY
+
+
+@given(st.lists(st.text("abé", max_size=5), max_size=12), st.lists(st.text("abé", max_size=5), max_size=12))
+def test_exactly_these(values: list[str], others: list[str]) -> None:
+    derivatives = Derivatives()
+    start = derivatives.node(prefix_tree(values))
+    for text in values + others:
+        node = start
+        for byte in text.encode():
+            node = derivatives.step(node, byte)
+        assert derivatives.is_nullable(node) == (text in values)
+
+
+def test_nothing_at_all() -> None:
+    assert prefix_tree([]) == EMPTY
+
+
+def test_each_a_prefix_of_the_next() -> None:
+    # A tree as deep as that would be beyond the stack of whoever reads it.
+    language = prefix_tree("a" * size for size in range(3000))
+    assert hash(language) == hash(prefix_tree("a" * size for size in range(3000)))
+
+
+def test_many_values_are_fast() -> None:
+    values = [f"prefix-{number:06d}-{number % 7}" for number in range(100_000)]
+    begin = time.process_time()
+    prefix_tree(values)
+    assert time.process_time() - begin < 10

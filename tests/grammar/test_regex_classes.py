@@ -1,0 +1,143 @@
+"""Character classes and case, over every code point, against ``re`` and ``unicodedata``."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import pytest
+from naive_regular import matches
+
+from constrain.grammar.regex import classes, regex_language
+from constrain.grammar.regex.nodes import NOTHING, Chars
+from constrain.grammar.regex.parser import parse
+from constrain.grammar.utf8 import ALL, LAST, CodePoints, negate
+
+EVERY = [chr(point) for point in range(LAST + 1)]
+
+
+def points_of(pattern: str, flags: str = "", dialect: str = "python") -> CodePoints:
+    """The set that a pattern of one character stands for."""
+    node = parse(pattern, flags, dialect)
+    assert isinstance(node, Chars)
+    return node.points
+
+
+def expand(points: CodePoints) -> set[int]:
+    return {point for first, last in points for point in range(first, last + 1)}
+
+
+@lru_cache(maxsize=1)
+def every_text() -> str:
+    return "".join(EVERY)
+
+
+def by_re(pattern: str, flags: str = "") -> set[int]:
+    found = re.finditer(f"(?{flags})(?:{pattern})" if flags else pattern, every_text())
+    return {match.start() for match in found}
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", ".", r"[\d\s]", r"[^\w.]", "[^a-zé-\U0001f600]"]
+)
+@pytest.mark.parametrize("flags", ["", "a"])
+def test_classes_are_those_of_re(pattern: str, flags: str) -> None:
+    assert expand(points_of(pattern, flags)) == by_re(pattern, flags)
+
+
+def test_perl_classes_are_what_str_says() -> None:
+    assert expand(points_of(r"\d")) == {ord(char) for char in EVERY if char.isdecimal()}
+    assert expand(points_of(r"\w")) == {ord(char) for char in EVERY if char.isalnum() or char == "_"}
+    assert expand(points_of(r"\s")) == {ord(char) for char in EVERY if char.isspace()}
+
+
+def test_general_categories_are_those_of_unicodedata() -> None:
+    by_category: dict[str, set[int]] = {}
+    for char in EVERY:
+        by_category.setdefault(unicodedata.category(char), set()).add(ord(char))
+    for category, members in by_category.items():
+        assert expand(points_of(rf"\p{{{category}}}")) == members
+    for letter in "LMNPSZC":
+        members = set().union(*(found for category, found in by_category.items() if category[0] == letter))
+        assert expand(points_of(rf"\p{letter}")) == expand(points_of(rf"\p{{{letter}}}")) == members
+        assert points_of(rf"\P{letter}") == negate(points_of(rf"\p{letter}"))
+    assert expand(points_of(r"\p{LC}")) == by_category["Lu"] | by_category["Ll"] | by_category["Lt"]
+    assert points_of(r"\p{Assigned}") == points_of(r"\P{Cn}")
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("Uppercase_Letter", "Lu"),
+        ("uppercase letter", "Lu"),
+        ("gc=Lu", "Lu"),
+        ("General_Category=Decimal_Number", "Nd"),
+        ("Letter", "L"),
+        ("punct", "P"),
+        ("Space_Separator", "Zs"),
+    ],
+)
+def test_long_names(name: str, short: str) -> None:
+    assert points_of(rf"\p{{{name}}}") == points_of(rf"\p{{{short}}}")
+
+
+def test_named_sets_of_everything() -> None:
+    assert points_of(r"\p{Any}") == ALL
+    assert points_of(r"\p{ASCII}") == ((0, 0x7F),)
+    assert parse(r"\P{Any}", "", "python") is NOTHING
+
+
+def test_every_long_name_is_a_category() -> None:
+    for short in classes._LONG_NAMES.values():
+        assert points_of(rf"\p{{{short}}}")
+
+
+def test_case_is_that_of_re_for_every_character() -> None:
+    variants, cased = classes._case_variants()
+    letters = "".join(map(chr, sorted(variants)))
+    for members in set(variants.values()):
+        found = re.findall(chr(members[0]), letters, re.IGNORECASE)
+        assert sorted(map(ord, found)) == list(members), f"U+{members[0]:04X}"
+    assert all(point in members for point, members in variants.items())
+    # Whatever is not listed as having a case has none in re either.
+    inside = expand(cased)
+    assert all(char.lower() == char.upper() == char for char in EVERY if ord(char) not in inside)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[a-z]", "[^a-z]", "[K-S]", "[à-ö]", "[Α-Ω]", "[ſ]", "[İ]", "[^ı]", r"[\w]", r"[^\W]", "[ǅ]", "[Ꭰ-Ᏼ]", "[^ß]"],
+)
+@pytest.mark.parametrize("flags", ["i", "ia"])
+def test_sets_ignoring_case_are_those_of_re(pattern: str, flags: str) -> None:
+    assert expand(points_of(pattern, flags)) == by_re(pattern, flags)
+
+
+def test_properties_ignoring_case_hold_all_variants() -> None:
+    assert expand(points_of(r"\p{Lu}", "i")) >= expand(points_of(r"\p{Lu}")) | {ord("a"), 0xE9, 0x17F}
+    assert points_of(r"\P{Lu}", "i") == negate(points_of(r"\p{Lu}", "i"))
+
+
+def test_ecma_classes() -> None:
+    assert expand(points_of(r"\d", dialect="ecma")) == set(range(0x30, 0x3A))
+    assert expand(points_of(r"\w", dialect="ecma")) == {point for point in range(128) if chr(point).isalnum()} | {0x5F}
+    spaces = {ord(char) for char in EVERY if unicodedata.category(char) == "Zs"} | {
+        9,
+        10,
+        11,
+        12,
+        13,
+        0xFEFF,
+        0x2028,
+        0x2029,
+    }
+    assert expand(points_of(r"\s", dialect="ecma")) == spaces
+    assert expand(points_of(".", dialect="ecma")) == set(range(LAST + 1)) - {10, 13, 0x2028, 0x2029}
+
+
+def test_a_lone_surrogate_has_no_utf8_so_it_matches_nothing() -> None:
+    regular = regex_language(r"[\ud800-\udfff]|a\ud800?")
+    assert matches(regular, b"a")
+    assert not matches(regular, b"\xed\xa0\x80")
+    assert not matches(regular, b"a\xed\xa0\x80")

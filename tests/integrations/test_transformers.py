@@ -1,0 +1,271 @@
+"""The logits processor in ``generate()`` of a real model class with random weights."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra 'transformers' is not installed")
+transformers = pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
+
+from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
+from constrain.errors import ConstrainError  # noqa: E402
+from constrain.integrations.transformers import ConstrainLogitsProcessor  # noqa: E402
+
+PAD, EOS = 0, 1
+TOKENS = [b"<pad>", b"</s>"] + [bytes([b]) for b in range(32, 127)] + [b"ab", b'": ', b'{"', b"true", b"10", b'",']
+# As real models do: rounded up, with rows that belong to no token.
+MODEL_WIDTH = 160
+
+PATTERNS = ["(ab|ba){1,4}c", "[0-9]{2}-[0-9]{1,3}", '\\{"a": (true|[1-9][0-9]?)\\}', "x*y"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    config = transformers.LlamaConfig(
+        vocab_size=MODEL_WIDTH,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        bos_token_id=None,
+        pad_token_id=PAD,
+        eos_token_id=EOS,
+        # Wide enough that the model has strong opinions, and the mask has to overrule them.
+        initializer_range=0.5,
+    )
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    compiler = GrammarCompiler(Vocabulary(TOKENS, eos_ids=[EOS], special_ids=[PAD, EOS]))
+    return {pattern: compiler.compile(Grammar.from_regex(pattern)) for pattern in PATTERNS}
+
+
+def prompts(rows):
+    """Prompts of different lengths, padded on the left."""
+    width = rows + 2
+    ids = torch.full((rows, width), PAD)
+    attention = torch.zeros((rows, width), dtype=torch.long)
+    for row in range(rows):
+        length = row + 2
+        ids[row, width - length :] = torch.arange(40, 40 + length)
+        attention[row, width - length :] = 1
+    return {"input_ids": ids, "attention_mask": attention}
+
+
+def texts(output, prompt_width):
+    """Each row's text and whether it was finished."""
+    result = []
+    for row in output[:, prompt_width:].tolist():
+        finished = EOS in row
+        tokens = row[: row.index(EOS)] if finished else row
+        result.append((b"".join(TOKENS[token] for token in tokens).decode(), finished))
+    return result
+
+
+def check(output, prompt_width, patterns, *, all_finished=True):
+    rows = texts(output, prompt_width)
+    assert len(rows) % len(patterns) == 0
+    each = len(rows) // len(patterns)
+    for row, (text, finished) in enumerate(rows):
+        if finished:
+            assert re.fullmatch(patterns[row // each], text), (row, text)
+    assert any(finished for _, finished in rows)
+    if all_finished:
+        assert all(finished for _, finished in rows), rows
+
+
+MODES = {
+    "greedy": {"do_sample": False},
+    "sampling": {"do_sample": True, "temperature": 1.5, "top_k": 20, "top_p": 0.95},
+    "several samples": {"do_sample": True, "temperature": 2.0, "num_return_sequences": 3},
+    "beams": {"do_sample": False, "num_beams": 3},
+    "several beams": {"do_sample": False, "num_beams": 4, "num_return_sequences": 2},
+    "early stopping": {"do_sample": False, "num_beams": 4, "early_stopping": True},
+    "sampled beams": {"do_sample": True, "num_beams": 3, "temperature": 2.0},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("patterns", [PATTERNS[:3], PATTERNS[2:3], PATTERNS[1:2] * 2], ids=["mixed", "one", "same"])
+def test_finished_outputs_are_in_the_language(model, compiled, patterns, mode):
+    inputs = prompts(len(patterns))
+    for seed in range(3):
+        torch.manual_seed(seed)
+        processor = ConstrainLogitsProcessor([compiled[pattern] for pattern in patterns])
+        output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=24, **MODES[mode])
+        check(output, inputs["input_ids"].shape[1], patterns)
+
+
+def test_without_the_processor_the_outputs_are_not_in_the_language(model):
+    # Else the tests here would prove nothing.
+    inputs = prompts(3)
+    output = model.generate(**inputs, max_new_tokens=24, do_sample=False, suppress_tokens=list(range(103, 160)))
+    for (text, _), pattern in zip(texts(output, inputs["input_ids"].shape[1]), PATTERNS, strict=False):
+        assert not re.fullmatch(pattern, text)
+
+
+def test_one_grammar_for_the_whole_batch(model, compiled):
+    inputs = prompts(4)
+    processor = ConstrainLogitsProcessor(compiled[PATTERNS[0]])
+    output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=24, do_sample=True)
+    check(output, inputs["input_ids"].shape[1], [PATTERNS[0]] * 4)
+
+
+def test_more_beams_than_the_language_has_strings(model):
+    compiler = GrammarCompiler(Vocabulary(TOKENS, eos_ids=[EOS], special_ids=[PAD, EOS]))
+    grammar = compiler.compile(Grammar.from_choices(["a", "xyz"]))
+    inputs = prompts(2)
+    for sample in (False, True):
+        torch.manual_seed(1)
+        output = model.generate(
+            **inputs,
+            logits_processor=[ConstrainLogitsProcessor(grammar)],
+            max_new_tokens=8,
+            num_beams=5,
+            do_sample=sample,
+        )
+        check(output, inputs["input_ids"].shape[1], ["a|xyz"] * 2)
+
+
+def test_beams_find_the_most_likely_string(model):
+    # Against exhaustive search: with as many beams as strings, nothing is pruned.
+    compiler = GrammarCompiler(Vocabulary(TOKENS, eos_ids=[EOS], special_ids=[PAD, EOS]))
+    grammar = compiler.compile(Grammar.from_regex("[a-c][a-c]|[x-z]{2}"))
+    prompt = torch.tensor([40, 41, 42])
+    width = len(prompt)
+    output = model.generate(
+        prompt[None],
+        logits_processor=[ConstrainLogitsProcessor(grammar)],
+        max_new_tokens=6,
+        num_beams=40,
+        do_sample=False,
+        length_penalty=0.0,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+
+    def score(tokens):
+        ids = torch.cat([prompt, torch.tensor([*tokens, EOS])])
+        with torch.no_grad():
+            logp = model(ids[None]).logits[0].log_softmax(-1)
+        return sum(logp[width - 1 + i, token].item() for i, token in enumerate([*tokens, EOS]))
+
+    single = {bytes(token): index for index, token in enumerate(TOKENS)}
+    ways = [[single[bytes([a])], single[bytes([b])]] for group in (b"abc", b"xyz") for a in group for b in group]
+    ways.append([single[b"ab"]])
+    best = max(ways, key=score)
+    assert output.sequences[0, width : width + len(best)].tolist() == best
+    assert abs(output.sequences_scores[0].item() - score(best)) < 1e-3
+
+
+def test_rows_cut_off_by_length_are_prefixes(model, compiled):
+    inputs = prompts(1)
+    output = model.generate(
+        **inputs,
+        logits_processor=[ConstrainLogitsProcessor(compiled[PATTERNS[2]])],
+        max_new_tokens=2,
+        do_sample=False,
+    )
+    ((text, finished),) = texts(output, inputs["input_ids"].shape[1])
+    assert not finished
+    assert '{"a": '.startswith(text)
+
+
+def test_used_again_with_other_prompts(model, compiled):
+    processor = ConstrainLogitsProcessor(compiled[PATTERNS[0]])
+    for rows in (2, 3, 1, 1):
+        inputs = prompts(rows)
+        inputs["input_ids"][inputs["attention_mask"] == 1] += rows
+        output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=24, do_sample=True)
+        check(output, inputs["input_ids"].shape[1], [PATTERNS[0]] * rows)
+    longer = {"input_ids": torch.cat([output, torch.full((1, 5), 50)], dim=1)}
+    output = model.generate(**longer, logits_processor=[processor], max_new_tokens=24, do_sample=True)
+    check(output, longer["input_ids"].shape[1], [PATTERNS[0]])
+    processor.reset()
+    again = {"input_ids": output}
+    output = model.generate(**again, logits_processor=[processor], max_new_tokens=24, do_sample=True)
+    check(output, again["input_ids"].shape[1], [PATTERNS[0]])
+
+
+def test_prompt_that_begins_the_output(model, compiled):
+    inputs = {"input_ids": torch.tensor([[50, 51, 52, TOKENS.index(b"1"), TOKENS.index(b"2")]])}
+    processor = ConstrainLogitsProcessor(compiled[PATTERNS[1]], prompt_length=3)
+    output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=24, do_sample=False)
+    ((text, finished),) = texts(output, 3)
+    assert finished
+    assert re.fullmatch("12-[0-9]{1,3}", text)
+    with pytest.raises(ConstrainError, match="fewer than prompt_length=3"):
+        processor(torch.zeros((1, 2), dtype=torch.long), torch.zeros((1, MODEL_WIDTH)))
+
+
+def test_assisted_decoding(model, compiled):
+    inputs = prompts(1)
+    for sample in (False, True):
+        torch.manual_seed(2)
+        output = model.generate(
+            **inputs,
+            assistant_model=model,
+            logits_processor=[ConstrainLogitsProcessor(compiled[PATTERNS[0]])],
+            max_new_tokens=24,
+            do_sample=sample,
+        )
+        check(output, inputs["input_ids"].shape[1], [PATTERNS[0]])
+
+
+def test_scores_are_not_modified_and_rows_that_are_over_stay_finite(compiled):
+    processor = ConstrainLogitsProcessor(compiled["x*y"], prompt_length=0)
+    scores = torch.randn(3, MODEL_WIDTH)
+    before = scores.clone()
+    y = TOKENS.index(b"y")
+    masked = processor(torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3]), scores)
+    assert torch.equal(scores, before)
+    allowed = [set(torch.isfinite(row).nonzero().flatten().tolist()) for row in masked]
+    assert allowed == [{EOS}, {EOS}, {TOKENS.index(b"x"), y}]
+    assert masked[2, y] == scores[2, y]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_dtypes(compiled, dtype):
+    processor = ConstrainLogitsProcessor(compiled["x*y"])
+    masked = processor(torch.zeros((1, 4), dtype=torch.long), torch.zeros((1, MODEL_WIDTH), dtype=dtype))
+    assert masked.dtype == dtype
+    assert torch.isfinite(masked).sum() == 2
+
+
+def test_mismatches_are_errors(compiled):
+    one, other = compiled["x*y"], compiled[PATTERNS[0]]
+    elsewhere = GrammarCompiler(Vocabulary([b"x", b"y", b"</s>"], eos_ids=[2], special_ids=[2]))
+    endless = GrammarCompiler(Vocabulary([b"x", b"y"], eos_ids=[]))
+    grammar = Grammar.from_regex("x*y")
+    for grammars, message in [
+        ([], "at least one"),
+        ([one, elsewhere.compile(grammar)], "different vocabularies"),
+        ([endless.compile(grammar)], "no end-of-sequence"),
+    ]:
+        with pytest.raises(ConstrainError, match=message):
+            ConstrainLogitsProcessor(grammars)
+    with pytest.raises(ConstrainError, match="prompt_length must be"):
+        ConstrainLogitsProcessor(one, prompt_length=-1)
+    ids = torch.zeros((3, 4), dtype=torch.long)
+    scores = torch.zeros((3, MODEL_WIDTH))
+    with pytest.raises(ConstrainError, match="3 rows cannot be shared out evenly among 2"):
+        ConstrainLogitsProcessor([one, other])(ids, scores)
+    with pytest.raises(ConstrainError, match="scores for 50 tokens, but the vocabulary has 103"):
+        ConstrainLogitsProcessor(one)(ids, scores[:, :50])
+    with pytest.raises(ConstrainError, match="3 rows of token ids but 2 rows"):
+        ConstrainLogitsProcessor(one)(ids, scores[:2])
+    with pytest.raises(ConstrainError, match="row 0: every token that the grammar allows is ruled out"):
+        ConstrainLogitsProcessor(one)(ids, torch.full_like(scores, -torch.inf))
+    with pytest.raises(ConstrainError, match="row 0: the scores of the allowed tokens contain NaN"):
+        ConstrainLogitsProcessor(one)(ids, torch.full_like(scores, torch.nan))
+    mute = GrammarCompiler(Vocabulary([b"x", b"</s>"], eos_ids=[1], special_ids=[1])).compile(Grammar.from_regex("y"))
+    with pytest.raises(ConstrainError, match="row 0: no token of the vocabulary"):
+        ConstrainLogitsProcessor(mute)(ids, scores)
