@@ -10,220 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from naive_regular import derivative, is_viable_prefix, nullable
+
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import (
-    ByteSet,
-    Complement,
-    Concat,
-    Empty,
-    Intersect,
-    Literal,
-    Regular,
-    Repeat,
-    Union,
-)
+from constrain.grammar.regular import Regular
 
-# -- regular languages: derivatives over hash-consed nodes ---------------------------------------
-
-
-class Derivatives:
-    """Brzozowski derivatives of :class:`Regular` trees; a language is an int, the same int for an equal node.
-
-    Unions and intersections are sets of nodes, so there are finitely many derivatives of any tree
-    and exploring them all (which :meth:`is_alive` needs below a complement) comes to an end.
-    """
-
-    def __init__(self) -> None:
-        self._nodes: list[tuple[Any, ...]] = []
-        self._ids: dict[tuple[Any, ...], int] = {}
-        self._derived: dict[tuple[int, int], int] = {}
-        self._nullable: dict[int, bool] = {}
-        self._alive: dict[int, bool] = {}
-        self.empty = self._intern(("empty",))
-        self.epsilon = self._intern(("literal", b""))
-
-    def _intern(self, node: tuple[Any, ...]) -> int:
-        if node not in self._ids:
-            self._ids[node] = len(self._nodes)
-            self._nodes.append(node)
-        return self._ids[node]
-
-    def node(self, language: Regular) -> int:
-        """The node of a tree."""
-        if isinstance(language, Empty):
-            return self.empty
-        if isinstance(language, Literal):
-            return self._intern(("literal", language.data))
-        if isinstance(language, ByteSet):
-            return self._intern(("bytes", language.bits)) if language.bits else self.empty
-        if isinstance(language, Concat):
-            node = self.epsilon
-            for part in reversed(language.parts):
-                node = self._concat(self.node(part), node)
-            return node
-        if isinstance(language, Union):
-            return self._union(self.node(part) for part in language.parts)
-        if isinstance(language, Intersect):
-            return self._intersect(self.node(part) for part in language.parts)
-        if isinstance(language, Repeat):
-            return self._repeat(self.node(language.item), language.low, language.high)
-        if isinstance(language, Complement):
-            return self._complement(self.node(language.item))
-        raise TypeError(language)
-
-    def _concat(self, left: int, right: int) -> int:
-        if self.empty in (left, right):
-            return self.empty
-        if left == self.epsilon:
-            return right
-        if right == self.epsilon:
-            return left
-        kind, *arguments = self._nodes[left]
-        if kind == "concat":
-            first, rest = arguments
-            return self._intern(("concat", first, self._concat(rest, right)))
-        return self._intern(("concat", left, right))
-
-    def _union(self, parts: Iterable[int]) -> int:
-        flat: set[int] = set()
-        for part in parts:
-            kind, *arguments = self._nodes[part]
-            flat |= arguments[0] if kind == "union" else {part}
-        flat.discard(self.empty)
-        if len(flat) <= 1:
-            return flat.pop() if flat else self.empty
-        return self._intern(("union", frozenset(flat)))
-
-    def _intersect(self, parts: Iterable[int]) -> int:
-        flat: set[int] = set()
-        for part in parts:
-            kind, *arguments = self._nodes[part]
-            flat |= arguments[0] if kind == "intersect" else {part}
-        if self.empty in flat:
-            return self.empty
-        return flat.pop() if len(flat) == 1 else self._intern(("intersect", frozenset(flat)))
-
-    def _repeat(self, item: int, low: int, high: int | None) -> int:
-        if high is not None and high < low:
-            return self.empty
-        if high == 0:
-            return self.epsilon
-        return self._intern(("repeat", item, low, high))
-
-    def _complement(self, item: int) -> int:
-        return self._intern(("complement", item))
-
-    def is_nullable(self, node: int) -> bool:
-        """Whether the empty string is in the language."""
-        if node not in self._nullable:
-            kind, *arguments = self._nodes[node]
-            if kind == "literal":
-                result = arguments[0] == b""
-            elif kind == "concat":
-                result = all(map(self.is_nullable, arguments))
-            elif kind == "union":
-                result = any(map(self.is_nullable, arguments[0]))
-            elif kind == "intersect":
-                result = all(map(self.is_nullable, arguments[0]))
-            elif kind == "repeat":
-                result = arguments[1] == 0 or self.is_nullable(arguments[0])
-            elif kind == "complement":
-                result = not self.is_nullable(arguments[0])
-            else:
-                result = False
-            self._nullable[node] = result
-        return self._nullable[node]
-
-    def step(self, node: int, byte: int) -> int:
-        """What may follow ``byte``: the derivative."""
-        key = (node, byte)
-        if key not in self._derived:
-            self._derived[key] = self._step(node, byte)
-        return self._derived[key]
-
-    def _step(self, node: int, byte: int) -> int:
-        kind, *arguments = self._nodes[node]
-        if kind == "literal":
-            data = arguments[0]
-            return self._intern(("literal", data[1:])) if data[:1] == bytes((byte,)) else self.empty
-        if kind == "bytes":
-            return self.epsilon if arguments[0] >> byte & 1 else self.empty
-        if kind == "concat":
-            left, right = arguments
-            stepped = self._concat(self.step(left, byte), right)
-            return self._union((stepped, self.step(right, byte))) if self.is_nullable(left) else stepped
-        if kind == "union":
-            return self._union(self.step(part, byte) for part in arguments[0])
-        if kind == "intersect":
-            return self._intersect(self.step(part, byte) for part in arguments[0])
-        if kind == "repeat":
-            # Right for a nullable item too: x{m,n} with x nullable is x{0,n}, and x{0,n-1} covers every shorter split.
-            item, low, high = arguments
-            rest = self._repeat(item, max(low - 1, 0), None if high is None else high - 1)
-            return self._concat(self.step(item, byte), rest)
-        if kind == "complement":
-            return self._complement(self.step(arguments[0], byte))
-        return self.empty
-
-    def is_alive(self, node: int) -> bool:
-        """Whether there is any string in the language."""
-        if node not in self._alive:
-            kind, *arguments = self._nodes[node]
-            if kind == "empty":
-                result = False
-            elif kind in ("literal", "bytes"):
-                result = True
-            elif kind == "concat":
-                result = all(map(self.is_alive, arguments))
-            elif kind == "union":
-                result = any(map(self.is_alive, arguments[0]))
-            elif kind == "repeat":
-                result = arguments[1] == 0 or self.is_alive(arguments[0])
-            else:
-                result = self._reaches_nullable(node)
-            self._alive[node] = result
-        return self._alive[node]
-
-    def _reaches_nullable(self, node: int) -> bool:
-        alphabet = self._representatives(node)
-        seen = {node}
-        todo = [node]
-        while todo:
-            current = todo.pop()
-            if self.is_nullable(current):
-                return True
-            for byte in alphabet:
-                stepped = self.step(current, byte)
-                if stepped not in seen:
-                    seen.add(stepped)
-                    todo.append(stepped)
-        return False
-
-    def _representatives(self, node: int) -> list[int]:
-        """One byte of every class that the tree cannot tell apart (derivatives have no new classes)."""
-        sets: set[int] = set()
-        todo = [node]
-        while todo:
-            kind, *arguments = self._nodes[todo.pop()]
-            if kind == "literal":
-                sets |= {1 << byte for byte in arguments[0]}
-            elif kind == "bytes":
-                sets.add(arguments[0])
-            elif kind in ("union", "intersect"):
-                todo.extend(arguments[0])
-            elif kind == "concat":
-                todo.extend(arguments)
-            elif kind != "empty":
-                todo.append(arguments[0])
-        classes: dict[tuple[int, ...], int] = {}
-        for byte in range(256):
-            classes.setdefault(tuple(bits >> byte & 1 for bits in sets), byte)
-        return list(classes.values())
-
-
-# -- grammars: Earley over bytes -----------------------------------------------------------------
-
-Item = tuple[int, int, "Row", "int | None"]
+Item = tuple[int, int, "Row", "Regular | None"]
 """(production, dot, row where it began, what is left of the lexeme at the dot or None if that is not a lexeme)."""
 
 
@@ -242,40 +34,42 @@ class NaiveRecognizer:
 
     ``is_viable`` tells whether what was pushed is a prefix of some string in the language: it is
     False at the start only if the language is empty.
+
+    ``lexemes``, ``productions`` and ``start`` are the grammar that is recognised: the IR's with
+    ``ignore`` written out and what derives nothing left out.  ``rows`` has one row per byte pushed and the first.
     """
 
     def __init__(self, ir: GrammarIR) -> None:
-        self._languages = Derivatives()
-        self._lexemes = [self._languages.node(lexeme) for lexeme in ir.lexemes]
-        self._start, self._productions = self._trimmed(*self._with_ignore(ir))
+        self.lexemes = ir.lexemes
+        self.start, self.productions = self._trimmed(*self._with_ignore(ir))
         self._by_left: dict[int, list[int]] = {}
-        for index, (left, _) in enumerate(self._productions):
+        for index, (left, _) in enumerate(self.productions):
             self._by_left.setdefault(left, []).append(index)
         first = Row()
-        self._close(first, [(index, 0, first, None) for index in self._by_left.get(self._start, ())])
-        self._rows = [first]
+        self._close(first, [(index, 0, first, None) for index in self._by_left.get(self.start, ())])
+        self.rows = [first]
 
     @property
     def is_viable(self) -> bool:
         """Whether the bytes pushed so far are a prefix of some string in the language."""
-        return bool(self._rows[-1].items)
+        return bool(self.rows[-1].items)
 
     def push(self, byte: int) -> bool:
         """Take one byte more; False (and nothing changes) if no string of the language goes on like that."""
-        row = self._rows[-1]
+        row = self.rows[-1]
         if byte not in row.after:
             row.after[byte] = self._scan(row, byte)
         following = row.after[byte]
         if following is None:
             return False
-        self._rows.append(following)
+        self.rows.append(following)
         return True
 
     def pop(self, count: int) -> None:
         """Take the last ``count`` bytes back."""
-        if count >= len(self._rows):
+        if count >= len(self.rows):
             raise ValueError("more pops than pushes")
-        del self._rows[len(self._rows) - count :]
+        del self.rows[len(self.rows) - count :]
 
     def push_bytes(self, data: bytes) -> bool:
         """Take all of ``data``, or nothing."""
@@ -287,11 +81,11 @@ class NaiveRecognizer:
 
     def is_accepting(self) -> bool:
         """Whether the bytes pushed so far are a string of the language."""
-        first = self._rows[0]
+        first = self.rows[0]
         return any(
-            origin is first and self._productions[index] == (self._start, right)
-            for index, dot, origin, _ in self._rows[-1].items
-            if dot == len(right := self._productions[index][1])
+            origin is first and self.productions[index] == (self.start, right)
+            for index, dot, origin, _ in self.rows[-1].items
+            if dot == len(right := self.productions[index][1])
         )
 
     def accepts(self, data: bytes) -> bool:
@@ -334,7 +128,7 @@ class NaiveRecognizer:
         self, start: int, productions: Sequence[tuple[int, tuple[int, ...]]]
     ) -> tuple[int, list[tuple[int, tuple[int, ...]]]]:
         """Only the productions that derive some string; without this a live row could be a dead end."""
-        alive = {~index for index, lexeme in enumerate(self._lexemes) if self._languages.is_alive(lexeme)}
+        alive = {~index for index, lexeme in enumerate(self.lexemes) if is_viable_prefix(lexeme, b"")}
         while True:
             more = {left for left, right in productions if alive.issuperset(right)} - alive
             if not more:
@@ -345,8 +139,8 @@ class NaiveRecognizer:
         kernel = []
         for index, dot, origin, rest in row.items:
             if rest is not None:
-                rest = self._languages.step(rest, byte)
-                if self._languages.is_alive(rest):
+                rest = derivative(rest, byte)
+                if is_viable_prefix(rest, b""):
                     kernel.append((index, dot, origin, rest))
         if not kernel:
             return None
@@ -363,16 +157,16 @@ class NaiveRecognizer:
                 continue
             row.items.add(item)
             index, dot, origin, rest = item
-            left, right = self._productions[index]
+            left, right = self.productions[index]
             if rest is not None:
-                if self._languages.is_nullable(rest):
+                if nullable(rest):
                     todo.append((index, dot + 1, origin, None))
             elif dot == len(right):
                 todo += [(i, d + 1, o, None) for i, d, o, _ in origin.waiting.get(left, ())]
                 if origin is row:
                     row.nullable.add(left)
             elif right[dot] < 0:
-                todo.append((index, dot, origin, self._lexemes[~right[dot]]))
+                todo.append((index, dot, origin, self.lexemes[~right[dot]]))
             else:
                 row.waiting.setdefault(right[dot], []).append(item)
                 todo += [(predicted, 0, row, None) for predicted in self._by_left[right[dot]]]

@@ -5,10 +5,10 @@ The oracle lists every string of a small grammar up to a length, bottom up, as a
 
 from __future__ import annotations
 
-from random import Random
-
 from hypothesis import given, settings
-from naive import Derivatives, NaiveRecognizer
+from naive import NaiveRecognizer
+from naive_completion import Completer
+from naive_regular import is_viable_prefix, matches
 from strategies import LENGTH, grammars, regulars, strings_of_length_up_to
 
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
@@ -94,30 +94,25 @@ def strings(ir: GrammarIR) -> frozenset[bytes]:
 
 @given(regulars())
 def test_derivatives_equal_the_listed_language(tree: Regular) -> None:
-    languages = Derivatives()
     expected = language(tree)
-    for text in UNIVERSE:
-        node = languages.node(tree)
-        for byte in text:
-            node = languages.step(node, byte)
-        assert languages.is_nullable(node) == (text in expected), text
-    if expected:
-        assert languages.is_alive(languages.node(tree))
+    assert expected == {text for text in UNIVERSE if matches(tree, text)}
+    for text in expected:
+        assert all(is_viable_prefix(tree, text[:end]) for end in range(len(text) + 1))
 
 
 def test_liveness_below_intersections_and_complements() -> None:
-    languages = Derivatives()
     some, other = Literal(b"aa"), Repeat(Literal(b"aaa"), 0, None)
     everything = complement(EMPTY)
-    assert not languages.is_alive(languages.node(Intersect((some, other))))
-    assert languages.is_alive(languages.node(Intersect((Repeat(some, 1, None), other))))
-    assert not languages.is_alive(languages.node(Intersect((Repeat(some, 1, 2), Repeat(some, 3, None)))))
-    assert not languages.is_alive(languages.node(Complement(Repeat(ByteSet((1 << 256) - 1), 0, None))))
-    assert not languages.is_alive(languages.node(Complement(Union((everything, some)))))
-    assert languages.is_alive(languages.node(Complement(Concat((everything, Literal(b"a"), everything)))))
-    assert not languages.is_alive(
-        languages.node(Intersect((Complement(Concat((everything, Literal(b"a"), everything))), Literal(b"bab"))))
-    )
+    no_a = Complement(Concat((everything, Literal(b"a"), everything)))
+    assert not is_viable_prefix(Intersect((some, other)), b"")
+    assert is_viable_prefix(Intersect((Repeat(some, 1, None), other)), b"")
+    assert not is_viable_prefix(Intersect((Repeat(some, 1, 2), Repeat(some, 3, None))), b"")
+    assert not is_viable_prefix(Complement(Repeat(ByteSet((1 << 256) - 1), 0, None)), b"")
+    assert not is_viable_prefix(Complement(Union((everything, some))), b"")
+    assert is_viable_prefix(no_a, b"")
+    assert is_viable_prefix(no_a, b"b")
+    assert not is_viable_prefix(no_a, b"ba")
+    assert not is_viable_prefix(Intersect((no_a, Literal(b"bab"))), b"")
 
 
 @settings(max_examples=150)
@@ -129,31 +124,16 @@ def test_recogniser_equals_the_listed_strings(ir: GrammarIR) -> None:
     prefixes = {text[:end] for text in expected for end in range(len(text) + 1)}
     viable = {text for text in UNIVERSE if recognizer.is_viable_prefix(text)}
     assert prefixes <= viable
-    # What is viable and not the start of a listed string must be the start of a longer one: this is
-    # the half of the prefix property that no bounded list can show.
-    words = [lexeme.data for lexeme in ir.lexemes if isinstance(lexeme, Literal)]
-    for text in sorted(viable - prefixes, key=len)[-2:]:
-        assert can_be_finished(recognizer, text, words), text
-
-
-def can_be_finished(recognizer: NaiveRecognizer, prefix: bytes, words: list[bytes]) -> bool:
-    """Whether one of some random walks from ``prefix``, by bytes and by ``words``, finds a string of the language."""
-    random = Random(0)
-    for length in (20, 20, 20, 20, 100, 100, 100, 200, 200):
-        assert recognizer.push_bytes(prefix)
-        pushed = len(prefix)
-        while not recognizer.is_accepting() and pushed < length:
-            # A byte outside the alphabet, for complements that end with nothing else.
-            steps = random.sample(words, len(words)) if random.random() < 0.6 else []
-            steps += [bytes((byte,)) for byte in random.sample(b"ab\xc3\xa9z", 5)]
-            taken = next((step for step in steps if step and recognizer.push_bytes(step)), None)
-            assert taken, "a dead end"
-            pushed += len(taken)
-        accepting = recognizer.is_accepting()
-        recognizer.pop(pushed)
-        if accepting:
-            return True
-    return False
+    # What is viable and not the start of a listed string must be the start of a longer one.
+    completer = Completer(recognizer) if viable else None
+    for text in viable:
+        assert completer
+        assert recognizer.push_bytes(text)
+        end = completer.shortest()
+        recognizer.pop(len(text))
+        assert recognizer.accepts(text + end)
+        # No listed string with this beginning is shorter.
+        assert not any(longer.startswith(text) and len(longer) < len(text + end) for longer in expected)
 
 
 def test_push_and_pop() -> None:

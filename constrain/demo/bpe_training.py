@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from heapq import heapify, heappop, heappush
 
@@ -24,7 +25,7 @@ def learn_merges(pieces: dict[bytes, int], vocab_size: int) -> tuple[list[bytes]
     counts: dict[Pair, int] = defaultdict(int)
     where: dict[Pair, set[int]] = defaultdict(set)
     for index, word in enumerate(words):
-        for pair in zip(word, word[1:], strict=False):
+        for pair in itertools.pairwise(word):
             counts[pair] += weights[index]
             where[pair].add(index)
     heap = [(-count, pair) for pair, count in counts.items()]
@@ -41,11 +42,11 @@ def learn_merges(pieces: dict[bytes, int], vocab_size: int) -> tuple[list[bytes]
         changed: set[Pair] = set()
         for index in where.pop(pair):
             word, weight = words[index], weights[index]
-            for old in zip(word, word[1:], strict=False):
+            for old in itertools.pairwise(word):
                 counts[old] -= weight
                 changed.add(old)
             word = words[index] = _joined(word, pair, new)
-            for fresh in zip(word, word[1:], strict=False):
+            for fresh in itertools.pairwise(word):
                 counts[fresh] += weight
                 where[fresh].add(index)
                 changed.add(fresh)

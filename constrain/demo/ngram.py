@@ -8,13 +8,15 @@ every part of the package can be tried without a download.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.demo.ngram_kernels import next_costs
-from constrain.demo.ngram_training import STEP
+
+STEP = 1 / 16
+"""Log-probabilities are stored as multiples of this (natural logarithm)."""
 
 
 class DemoModel:
@@ -28,7 +30,7 @@ class DemoModel:
         How many of the last tokens have a say.
     """
 
-    def __init__(self, file: BinaryIO, boundary: int) -> None:
+    def __init__(self, file: IO[bytes], boundary: int) -> None:
         with np.load(file, allow_pickle=False) as arrays:
             children = _from_byte_planes(arrays["children"])
             steps = _from_byte_planes(arrays["words"])
@@ -67,7 +69,8 @@ class DemoModel:
 
 
 def _from_byte_planes(planes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
-    return planes[0] | planes[1].astype(np.uint16) << 8
+    values: npt.NDArray[np.uint16] = planes[0] | planes[1].astype(np.uint16) << 8
+    return values
 
 
 def _undo_differences(steps: npt.NDArray[np.uint16], children: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
@@ -75,4 +78,5 @@ def _undo_differences(steps: npt.NDArray[np.uint16], children: npt.NDArray[np.ui
     sums = np.cumsum(steps, dtype=np.uint16)
     counts = children[children > 0].astype(np.int32)
     firsts = np.cumsum(counts) - counts
-    return sums - np.repeat(sums[firsts] - steps[firsts], counts)
+    words: npt.NDArray[np.uint16] = sums - np.repeat(sums[firsts] - steps[firsts], counts)
+    return words

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-STEP = 1 / 16
-"""Log-probabilities are stored as multiples of this (natural logarithm)."""
+from constrain.demo.ngram import STEP
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -42,7 +41,16 @@ def count_ngrams(tokens: Ints, vocab_size: int, boundary: int, highest: int) -> 
     """
     empty = np.zeros(0)
     unigrams = np.bincount(tokens, minlength=vocab_size).astype(np.int64)
-    orders = [Order(np.zeros(vocab_size, np.int64), np.arange(vocab_size), np.zeros(vocab_size, np.int64), unigrams, empty, empty)]
+    orders = [
+        Order(
+            np.zeros(vocab_size, np.int64),
+            np.arange(vocab_size),
+            np.zeros(vocab_size, np.int64),
+            unigrams,
+            empty,
+            empty,
+        )
+    ]
     row_at = tokens.copy()  # the row of the n-gram of the current order that begins at each place, or -1
     for _ in range(2, highest + 1):
         begin = np.flatnonzero(row_at[:-1] >= 0)
@@ -101,7 +109,9 @@ def _discounts(counts: Floats) -> Floats:
     n1, n2, n3, n4 = (max(1, int((counts == number).sum())) for number in (1, 2, 3, 4))
     share = n1 / (n1 + 2 * n2)
     values = (1 - 2 * share * n2 / n1, 2 - 3 * share * n3 / n2, 3 - 4 * share * n4 / n3)
-    return np.array((0.0, *(min(max(value, 0.05), limit - 0.05) for value, limit in zip(values, (1, 2, 3), strict=True))))
+    return np.array(
+        (0.0, *(min(max(value, 0.05), limit - 0.05) for value, limit in zip(values, (1, 2, 3), strict=True)))
+    )
 
 
 def _first_word(orders: list[Order], level: int) -> Ints:
@@ -123,7 +133,9 @@ def prune(orders: list[Order], limit: int) -> list[npt.NDArray[np.bool_]]:
         backed_off = lower.weight[order.parent] * lower.probability[order.suffix]
         costs.append(order.count * np.log(order.probability / backed_off))
     everything = np.concatenate(costs[1:])
-    threshold = np.partition(everything, len(everything) - limit)[len(everything) - limit] if limit < len(everything) else 0.0
+    threshold = (
+        np.partition(everything, len(everything) - limit)[len(everything) - limit] if limit < len(everything) else 0.0
+    )
     keep = [cost >= threshold for cost in costs]
     for level in range(len(orders) - 1, 0, -1):
         keep[level - 1][orders[level].parent[keep[level]]] = True

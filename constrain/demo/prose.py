@@ -49,7 +49,9 @@ def definition_sentence(synset: Synset, rng: Random) -> str:
     if synset.part == "verb":
         return sentence(rng.choice((f"to {word} is to {meaning}", f"to {word} means to {meaning}")))
     if synset.part == "adj":
-        return sentence(rng.choice((f"it is {word}: {meaning}", f"{word} means {meaning}", f"something {word} is {meaning}")))
+        return sentence(
+            rng.choice((f"it is {word}: {meaning}", f"{word} means {meaning}", f"something {word} is {meaning}"))
+        )
     return sentence(f"{word} means {meaning}")
 
 
@@ -68,7 +70,7 @@ def jargon_file(path: Path, known: set[str]) -> Iterator[str]:
     """The paragraphs of the Jargon File's lexicon whose words are nearly all ``known``."""
     text = path.read_text("utf-8", "replace")
     text = text[text.index("The Jargon Lexicon") :]
-    text = text.translate(str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "{": "", "}": ""}))
+    text = text.translate(str.maketrans("‘’“”", "''\"\"", "{}"))
     for block in re.split(r"\n\s*\n", text):
         paragraph = re.sub(r"\s+", " ", re.sub(r"^\s*\d+\. ", "", block)).strip()
         letters = sum(char.isalpha() or char in " ,.'" for char in paragraph)

@@ -8,15 +8,29 @@ its kind.  White space styles vary.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from constrain.demo.prose import capitalized, definition_sentence, sentence, without_domain
+from constrain.demo.prose import capitalized, sentence, without_domain
+from constrain.demo.record_values import (
+    ANIMAL,
+    ARTIFACT,
+    COLORS,
+    CURRENCIES,
+    FOOD,
+    GENDERS,
+    LANGUAGES,
+    LEVELS,
+    MONTHS,
+    PLANT,
+    ROLES,
+    SIZES,
+    STATUS,
+    UNITS,
+    ValueMaker,
+)
 from constrain.demo.wordnet import Synset
-
-PERSON, PLACE, ARTIFACT, FOOD, ANIMAL, PLANT, GROUP, OCCUPATION = 18, 15, 6, 13, 5, 20, 14, 18
 
 _STYLES: tuple[tuple[float, dict[str, Any]], ...] = (
     (0.34, {"separators": (", ", ": ")}),
@@ -26,141 +40,9 @@ _STYLES: tuple[tuple[float, dict[str, Any]], ...] = (
     (0.04, {"indent": "\t"}),
 )
 
-_STATUS = ("active", "inactive", "pending", "completed", "cancelled", "in progress", "open", "closed", "draft", "done")
-_LEVELS = ("low", "medium", "high", "critical", "normal", "none")
-_COLORS = ("red", "green", "blue", "yellow", "black", "white", "orange", "purple", "brown", "gray", "pink", "silver")
-_CURRENCIES = ("USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD")
-_LANGUAGES = ("en", "de", "fr", "es", "it", "ja", "zh", "English", "German", "French", "Spanish", "Japanese")
-_UNITS = ("kg", "g", "lb", "cm", "m", "km", "ml", "l", "celsius", "percent", "seconds", "hours", "days")
-_ROLES = ("admin", "user", "editor", "viewer", "owner", "guest", "manager", "developer", "member")
-_GENDERS = ("male", "female", "other")
-_STREETS = ("Street", "Avenue", "Road", "Lane", "Drive")
-_SIZES = ("small", "medium", "large", "S", "M", "L", "XL")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 
-
-class RecordMaker:
-    """Draws values and records; everything follows from the synsets and the random generator."""
-
-    def __init__(self, synsets: list[Synset], rng: Random) -> None:
-        self.rng = rng
-        nouns = [synset for synset in synsets if synset.part == "noun"]
-        people = [synset for synset in nouns if synset.is_instance and synset.topic == PERSON]
-        full = [word for synset in people for word in synset.words if re.fullmatch(r"[A-Z][a-z]+( [A-Z]\.)? [A-Z][a-z]+", word)]
-        self.full_names = full
-        self.first_names = [name.split()[0] for name in full]
-        self.last_names = [name.split()[-1] for name in full]
-        self.occupations = [s for s in nouns if s.topic == OCCUPATION and not s.is_instance and len(s.words[0]) < 24]
-        self.people = people
-        places = [synset for synset in nouns if synset.is_instance and synset.topic == PLACE]
-        self.cities = [s.words[0] for s in places if re.search(r"\b(city|town|port|capital)\b", s.definition)]
-        self.countries = [
-            s.words[0] for s in places if re.search(r"\b(republic|monarchy|kingdom|country|nation)\b", s.definition[:80])
-        ]
-        self.places = places
-        self.things = {topic: [s for s in nouns if s.topic == topic and not s.is_instance] for topic in range(3, 29)}
-        self.adjectives = [s.words[0] for s in synsets if s.part == "adj" and re.fullmatch("[a-z]{4,9}", s.words[0])]
-        self.common = [s.words[0] for s in nouns if re.fullmatch("[a-z]{3,9}", s.words[0]) and len(s.children) > 2]
-        self.families = [s for s in nouns if len(s.children) > 3 and re.fullmatch("[a-z]{3,12}( [a-z]{3,9})?", s.words[0])]
-        self.sentences = [sentence(text) for s in synsets for text in s.examples if len(text) > 20]
-        self.described = nouns
-
-    # Values
-
-    def pick(self, items: Any) -> Any:
-        return items[int(self.rng.random() * len(items))]
-
-    def thing(self, *topics: int) -> Synset:
-        found: Synset = self.pick(self.things[self.pick(topics)])
-        return found
-
-    def full_name(self) -> str:
-        if self.rng.random() < 0.5:
-            return str(self.pick(self.full_names))
-        return f"{self.pick(self.first_names)} {self.pick(self.last_names)}"
-
-    def title(self) -> str:
-        word = f"{self.pick(self.adjectives)} {self.pick(self.common)}"
-        return word.title() if self.rng.random() < 0.6 else capitalized(word)
-
-    def describe(self, synset: Synset) -> str:
-        """One of the ways to describe a synset."""
-        plain = without_domain(synset.definition)
-        way = self.rng.random()
-        if way < 0.3:
-            return capitalized(plain)
-        if way < 0.6:
-            return sentence(plain.split(";")[0])
-        if way < 0.9:
-            return definition_sentence(synset, self.rng)
-        return plain
-
-    def text(self) -> str:
-        way = self.rng.random()
-        if way < 0.5:
-            return str(self.pick(self.sentences))
-        if way < 0.7:
-            return f"{self.pick(self.sentences)} {self.pick(self.sentences)}"
-        return self.describe(self.pick(self.described))
-
-    def word(self) -> str:
-        return str(self.pick(self.common))
-
-    def words(self) -> list[str]:
-        family = self.pick(self.families)
-        names = [child.words[0] for child in family.children]
-        return self.rng.sample(names, min(len(names), 1 + int(self.rng.random() * 4)))
-
-    def tags(self) -> list[str]:
-        return [self.word() for _ in range(1 + int(self.rng.random() * 4))]
-
-    def number(self, low: int, high: int) -> int:
-        return low + int(self.rng.random() * (high - low + 1))
-
-    def price(self) -> float:
-        whole = self.number(1, 10 ** self.number(1, 3))
-        return whole + self.pick((0.99, 0.5, 0.95, 0.49, 0.0, 0.25))
-
-    def decimal(self, low: int, high: int, digits: int) -> float:
-        return round(low + self.rng.random() * (high - low), digits)
-
-    def date(self) -> str:
-        return f"{self.number(1950, 2030):04}-{self.number(1, 12):02}-{self.number(1, 28):02}"
-
-    def time(self) -> str:
-        return f"{self.number(0, 23):02}:{self.number(0, 59):02}:{self.pick((0, 0, 15, 30, 45)):02}"
-
-    def moment(self) -> str:
-        return f"{self.date()}T{self.time()}Z"
-
-    def email(self) -> str:
-        name = f"{self.pick(self.first_names)}.{self.pick(self.last_names)}".lower()
-        return f"{name}@example.{self.pick(('com', 'org', 'net'))}"
-
-    def link(self) -> str:
-        return f"https://{self.pick(('www.', ''))}example.com/{self.word()}/{self.word()}"
-
-    def street(self) -> str:
-        return f"{self.number(1, 999)} {self.pick(self.last_names)} {self.pick(_STREETS)}"
-
-    def phone(self) -> str:
-        return f"+1-555-{self.number(100, 999)}-{self.number(1000, 9999)}"
-
-    def identifier(self) -> Any:
-        way = self.rng.random()
-        if way < 0.6:
-            return self.number(1, 10 ** self.number(1, 6))
-        if way < 0.8:
-            return f"{self.word()}-{self.number(1, 999)}"
-        return "".join(self.pick("0123456789abcdef") for _ in range(8))
-
-    def flag(self) -> bool:
-        return self.rng.random() < 0.55
-
-    # Records
+class RecordMaker(ValueMaker):
+    """Draws records."""
 
     def address(self) -> dict[str, Any]:
         return {
@@ -176,21 +58,34 @@ class RecordMaker:
         email = f"{first}.{last}@example.com".lower() if self.flag() else self.email()
         job = self.pick(self.occupations)
         known = self.pick(self.people)
-        head = [("name", name)] if self.flag() else self.pick(
-            ([("first_name", first), ("last_name", last)], [("firstName", first), ("lastName", last)], [("full_name", name)])
-        )  # fmt: skip
+        head = (
+            [("name", name)]
+            if self.flag()
+            else self.pick(
+                (
+                    [("first_name", first), ("last_name", last)],
+                    [("firstName", first), ("lastName", last)],
+                    [("full_name", name)],
+                )
+            )
+        )
         return dict(
             head
             + self.some(
                 ("age", lambda: self.number(1, 99)),
                 ("email", lambda: email),
-                ("gender", lambda: self.pick(_GENDERS)),
+                ("gender", lambda: self.pick(GENDERS)),
                 ("phone", self.phone),
                 ("address", self.address if self.flag() else lambda: f"{self.street()}, {self.pick(self.cities)}"),
                 ("occupation", lambda: job.words[0]),
                 ("job", lambda: job.words[0]),
                 ("title", lambda: capitalized(job.words[0])),
-                ("company", lambda: f"{self.pick(self.last_names)} {self.pick(('Inc.', 'Ltd.', 'and Sons', 'Company', 'Group'))}"),
+                (
+                    "company",
+                    lambda: (
+                        f"{self.pick(self.last_names)} {self.pick(('Inc.', 'Ltd.', 'and Sons', 'Company', 'Group'))}"
+                    ),
+                ),
                 ("bio", lambda: sentence(without_domain(known.definition))),
                 ("description", lambda: self.describe(self.pick((job, known)))),
                 ("city", lambda: self.pick(self.cities)),
@@ -203,38 +98,46 @@ class RecordMaker:
                 ("skills", self.tags),
                 ("is_active", self.flag),
                 ("married", self.flag),
-                ("role", lambda: self.pick(_ROLES)),
+                ("role", lambda: self.pick(ROLES)),
                 ("height", lambda: self.number(140, 205)),
                 ("weight", lambda: self.number(40, 120)),
                 ("salary", lambda: self.number(20, 200) * 1000),
-                ("children", lambda: [{"name": self.pick(self.first_names), "age": self.number(1, 18)} for _ in range(self.number(0, 3))]),
+                (
+                    "children",
+                    lambda: [
+                        {"name": self.pick(self.first_names), "age": self.number(1, 18)}
+                        for _ in range(self.number(0, 3))
+                    ],
+                ),
                 ("friends", lambda: [self.full_name() for _ in range(self.number(1, 3))]),
                 ("website", self.link),
             )
-        )  # fmt: skip
+        )
 
     def place(self) -> dict[str, Any]:
         synset = self.pick(self.places)
         return dict(
-            [(self.pick(("name", "name", "city", "place", "location")), synset.words[0])]
-            + self.some(
-                ("description", lambda: self.describe(synset)),
-                ("country", lambda: self.pick(self.countries)),
-                ("population", lambda: self.number(1, 10 ** self.number(3, 7))),
-                ("latitude", lambda: self.decimal(-90, 90, 4)),
-                ("longitude", lambda: self.decimal(-180, 180, 4)),
-                ("lat", lambda: self.decimal(-90, 90, 2)),
-                ("lon", lambda: self.decimal(-180, 180, 2)),
-                ("coordinates", lambda: [self.decimal(-90, 90, 2), self.decimal(-180, 180, 2)]),
-                ("area", lambda: self.number(1, 99999)),
-                ("elevation", lambda: self.number(0, 4000)),
-                ("type", lambda: synset.parents[0].words[0] if synset.parents else "place"),
-                ("capital", self.flag),
-                ("founded", lambda: self.number(900, 2000)),
-                ("temperature", lambda: self.decimal(-20, 40, 1)),
-                ("weather", lambda: self.pick(("sunny", "cloudy", "rainy", "windy", "snow", "clear", "fog"))),
-                ("attractions", lambda: [self.title() for _ in range(self.number(1, 3))]),
-            )
+            [
+                (self.pick(("name", "name", "city", "place", "location")), synset.words[0]),
+                *self.some(
+                    ("description", lambda: self.describe(synset)),
+                    ("country", lambda: self.pick(self.countries)),
+                    ("population", lambda: self.number(1, 10 ** self.number(3, 7))),
+                    ("latitude", lambda: self.decimal(-90, 90, 4)),
+                    ("longitude", lambda: self.decimal(-180, 180, 4)),
+                    ("lat", lambda: self.decimal(-90, 90, 2)),
+                    ("lon", lambda: self.decimal(-180, 180, 2)),
+                    ("coordinates", lambda: [self.decimal(-90, 90, 2), self.decimal(-180, 180, 2)]),
+                    ("area", lambda: self.number(1, 99999)),
+                    ("elevation", lambda: self.number(0, 4000)),
+                    ("type", lambda: synset.parents[0].words[0] if synset.parents else "place"),
+                    ("capital", self.flag),
+                    ("founded", lambda: self.number(900, 2000)),
+                    ("temperature", lambda: self.decimal(-20, 40, 1)),
+                    ("weather", lambda: self.pick(("sunny", "cloudy", "rainy", "windy", "snow", "clear", "fog"))),
+                    ("attractions", lambda: [self.title() for _ in range(self.number(1, 3))]),
+                ),
+            ]
         )
 
     def product(self) -> dict[str, Any]:
@@ -243,189 +146,245 @@ class RecordMaker:
         if self.flag():
             name = name.title()
         return dict(
-            self.some(("id", self.identifier), ("sku", self.identifier))
-            + [(self.pick(("name", "name", "product", "title", "item")), name)]
-            + self.some(
-                ("description", lambda: self.describe(synset)),
-                ("price", self.price),
-                ("quantity", lambda: self.number(1, 50)),
-                ("currency", lambda: self.pick(_CURRENCIES)),
-                ("category", lambda: synset.parents[0].words[0] if synset.parents else "other"),
-                ("in_stock", self.flag),
-                ("inStock", self.flag),
-                ("available", self.flag),
-                ("stock", lambda: self.number(0, 500)),
-                ("color", lambda: self.pick(_COLORS)),
-                ("size", lambda: self.pick(_SIZES)),
-                ("material", lambda: self.thing(27).words[0]),
-                ("brand", lambda: self.pick(self.last_names)),
-                ("weight", lambda: self.decimal(0, 50, 1)),
-                ("dimensions", lambda: {"width": self.number(1, 200), "height": self.number(1, 200), "depth": self.number(1, 200)}),
-                ("rating", lambda: self.decimal(1, 5, 1)),
-                ("reviews", lambda: [{"author": self.full_name(), "rating": self.number(1, 5), "comment": self.pick(self.sentences)} for _ in range(self.number(1, 2))]),
-                ("discount", lambda: self.number(0, 50)),
-                ("tags", self.tags),
-                ("url", self.link),
-                ("image", lambda: f"https://example.com/images/{self.word()}.jpg"),
-                ("features", lambda: [self.title() for _ in range(self.number(1, 4))]),
-            )
-        )  # fmt: skip
+            [
+                *self.some(("id", self.identifier), ("sku", self.identifier)),
+                (self.pick(("name", "name", "product", "title", "item")), name),
+                *self.some(
+                    ("description", lambda: self.describe(synset)),
+                    ("price", self.price),
+                    ("quantity", lambda: self.number(1, 50)),
+                    ("currency", lambda: self.pick(CURRENCIES)),
+                    ("category", lambda: synset.parents[0].words[0] if synset.parents else "other"),
+                    ("in_stock", self.flag),
+                    ("inStock", self.flag),
+                    ("available", self.flag),
+                    ("stock", lambda: self.number(0, 500)),
+                    ("color", lambda: self.pick(COLORS)),
+                    ("size", lambda: self.pick(SIZES)),
+                    ("material", lambda: self.thing(27).words[0]),
+                    ("brand", lambda: self.pick(self.last_names)),
+                    ("weight", lambda: self.decimal(0, 50, 1)),
+                    (
+                        "dimensions",
+                        lambda: {
+                            "width": self.number(1, 200),
+                            "height": self.number(1, 200),
+                            "depth": self.number(1, 200),
+                        },
+                    ),
+                    ("rating", lambda: self.decimal(1, 5, 1)),
+                    (
+                        "reviews",
+                        lambda: [
+                            {
+                                "author": self.full_name(),
+                                "rating": self.number(1, 5),
+                                "comment": self.pick(self.sentences),
+                            }
+                            for _ in range(self.number(1, 2))
+                        ],
+                    ),
+                    ("discount", lambda: self.number(0, 50)),
+                    ("tags", self.tags),
+                    ("url", self.link),
+                    ("image", lambda: f"https://example.com/images/{self.word()}.jpg"),
+                    ("features", lambda: [self.title() for _ in range(self.number(1, 4))]),
+                ),
+            ]
+        )
 
     def living_thing(self) -> dict[str, Any]:
         synset = self.thing(ANIMAL, ANIMAL, PLANT)
         return dict(
-            [(self.pick(("name", "species", "animal" if synset.topic == ANIMAL else "plant")), synset.words[0])]
-            + self.some(
-                ("scientific_name", lambda: synset.words[-1]),
-                ("description", lambda: self.describe(synset)),
-                ("kind", lambda: synset.parents[0].words[0] if synset.parents else "organism"),
-                ("family", lambda: synset.parents[0].words[0] if synset.parents else "organism"),
-                ("habitat", lambda: self.thing(17).words[0]),
-                ("color", lambda: self.pick(_COLORS)),
-                ("legs", lambda: self.pick((0, 2, 4, 4, 6, 8))),
-                ("weight_kg", lambda: self.decimal(0, 300, 1)),
-                ("lifespan", lambda: self.number(1, 80)),
-                ("endangered", self.flag),
-                ("diet", lambda: self.pick(("herbivore", "carnivore", "omnivore", "insects", "fish", "seeds", "grass"))),
-                ("legs", lambda: self.number(0, 8)),
-            )
-        )  # fmt: skip
+            [
+                (self.pick(("name", "species", "animal" if synset.topic == ANIMAL else "plant")), synset.words[0]),
+                *self.some(
+                    ("scientific_name", lambda: synset.words[-1]),
+                    ("description", lambda: self.describe(synset)),
+                    ("kind", lambda: synset.parents[0].words[0] if synset.parents else "organism"),
+                    ("family", lambda: synset.parents[0].words[0] if synset.parents else "organism"),
+                    ("habitat", lambda: self.thing(17).words[0]),
+                    ("color", lambda: self.pick(COLORS)),
+                    ("legs", lambda: self.pick((0, 2, 4, 4, 6, 8))),
+                    ("weight_kg", lambda: self.decimal(0, 300, 1)),
+                    ("lifespan", lambda: self.number(1, 80)),
+                    ("endangered", self.flag),
+                    (
+                        "diet",
+                        lambda: self.pick(("herbivore", "carnivore", "omnivore", "insects", "fish", "seeds", "grass")),
+                    ),
+                ),
+            ]
+        )
 
     def entry(self) -> dict[str, Any]:
         synset = self.pick(self.described)
         return dict(
-            [(self.pick(("word", "term", "name", "label", "title")), synset.words[0])]
-            + self.some(
-                ("part_of_speech", lambda: synset.part),
-                ("definition", lambda: synset.definition),
-                ("meaning", lambda: synset.definition),
-                ("description", lambda: self.describe(synset)),
-                ("synonyms", lambda: synset.words[1:]),
-                ("examples", lambda: synset.examples),
-                ("example", lambda: synset.examples[0] if synset.examples else self.pick(self.sentences)),
-                ("related", self.words),
-                ("category", lambda: synset.parents[0].words[0] if synset.parents else "thing"),
-                ("language", lambda: self.pick(_LANGUAGES)),
-            )
+            [
+                (self.pick(("word", "term", "name", "label", "title")), synset.words[0]),
+                *self.some(
+                    ("part_of_speech", lambda: synset.part),
+                    ("definition", lambda: synset.definition),
+                    ("meaning", lambda: synset.definition),
+                    ("description", lambda: self.describe(synset)),
+                    ("synonyms", lambda: synset.words[1:]),
+                    ("examples", lambda: synset.examples),
+                    ("example", lambda: synset.examples[0] if synset.examples else self.pick(self.sentences)),
+                    ("related", self.words),
+                    ("category", lambda: synset.parents[0].words[0] if synset.parents else "thing"),
+                    ("language", lambda: self.pick(LANGUAGES)),
+                ),
+            ]
         )
 
     def article(self) -> dict[str, Any]:
         return dict(
-            self.some(("id", self.identifier))
-            + [("title", self.title() if self.flag() else self.pick(self.sentences).rstrip("."))]
-            + self.some(
-                ("author", self.full_name),
-                ("authors", lambda: [self.full_name() for _ in range(self.number(1, 3))]),
-                ("summary", self.text),
-                ("abstract", self.text),
-                ("content", self.text),
-                ("text", self.text),
-                ("body", self.text),
-                ("description", self.text),
-                ("published", self.date),
-                ("date", self.date),
-                ("year", lambda: self.number(1900, 2030)),
-                ("publisher", lambda: f"{self.pick(self.last_names)} Press"),
-                ("genre", lambda: self.pick(("fiction", "history", "poetry", "science", "mystery", "biography", "drama"))),
-                ("pages", lambda: self.number(20, 900)),
-                ("isbn", lambda: f"978-{self.number(0, 9)}-{self.number(1000, 9999)}-{self.number(1000, 9999)}-{self.number(0, 9)}"),
-                ("language", lambda: self.pick(_LANGUAGES)),
-                ("keywords", self.tags),
-                ("tags", self.tags),
-                ("views", lambda: self.number(0, 100000)),
-                ("likes", lambda: self.number(0, 5000)),
-                ("comments", lambda: [{"user": self.pick(self.first_names), "text": self.pick(self.sentences)} for _ in range(self.number(1, 2))]),
-                ("url", self.link),
-            )
-        )  # fmt: skip
+            [
+                *self.some(("id", self.identifier)),
+                ("title", self.title() if self.flag() else self.pick(self.sentences).rstrip(".")),
+                *self.some(
+                    ("author", self.full_name),
+                    ("authors", lambda: [self.full_name() for _ in range(self.number(1, 3))]),
+                    ("summary", self.text),
+                    ("abstract", self.text),
+                    ("content", self.text),
+                    ("text", self.text),
+                    ("body", self.text),
+                    ("description", self.text),
+                    ("published", self.date),
+                    ("date", self.date),
+                    ("year", lambda: self.number(1900, 2030)),
+                    ("publisher", lambda: f"{self.pick(self.last_names)} Press"),
+                    (
+                        "genre",
+                        lambda: self.pick(("fiction", "history", "poetry", "science", "mystery", "biography", "drama")),
+                    ),
+                    ("pages", lambda: self.number(20, 900)),
+                    ("isbn", self.book_number),
+                    ("language", lambda: self.pick(LANGUAGES)),
+                    ("keywords", self.tags),
+                    ("tags", self.tags),
+                    ("views", lambda: self.number(0, 100000)),
+                    ("likes", lambda: self.number(0, 5000)),
+                    (
+                        "comments",
+                        lambda: [
+                            {"user": self.pick(self.first_names), "text": self.pick(self.sentences)}
+                            for _ in range(self.number(1, 2))
+                        ],
+                    ),
+                    ("url", self.link),
+                ),
+            ]
+        )
 
     def task(self) -> dict[str, Any]:
-        verb = self.pick(("Clean", "Write", "Check", "Find", "Review", "Update", "Fix", "Buy", "Plan", "Prepare", "Send"))
+        verb = self.pick(
+            ("Clean", "Write", "Check", "Find", "Review", "Update", "Fix", "Buy", "Plan", "Prepare", "Send")
+        )
         return dict(
-            self.some(("id", self.identifier))
-            + [(self.pick(("title", "task", "name", "subject")), f"{verb} the {self.pick(self.adjectives)} {self.word()}")]
-            + self.some(
-                ("description", self.text),
-                ("notes", self.text),
-                ("message", self.text),
-                ("status", lambda: self.pick(_STATUS)),
-                ("priority", lambda: self.pick(_LEVELS) if self.flag() else self.number(1, 5)),
-                ("due_date", self.date),
-                ("dueDate", self.date),
-                ("created_at", self.moment),
-                ("createdAt", self.moment),
-                ("updated_at", self.moment),
-                ("timestamp", self.moment),
-                ("assignee", self.full_name),
-                ("owner", self.full_name),
-                ("completed", self.flag),
-                ("done", self.flag),
-                ("steps", lambda: [self.pick(self.sentences) for _ in range(self.number(1, 3))]),
-                ("labels", self.tags),
-                ("progress", lambda: self.number(0, 100)),
-                ("hours", lambda: self.decimal(0, 40, 1)),
-                ("error", lambda: None if self.flag() else self.pick(self.sentences)),
-            )
+            [
+                *self.some(("id", self.identifier)),
+                (
+                    self.pick(("title", "task", "name", "subject")),
+                    f"{verb} the {self.pick(self.adjectives)} {self.word()}",
+                ),
+                *self.some(
+                    ("description", self.text),
+                    ("notes", self.text),
+                    ("message", self.text),
+                    ("status", lambda: self.pick(STATUS)),
+                    ("priority", lambda: self.pick(LEVELS) if self.flag() else self.number(1, 5)),
+                    ("due_date", self.date),
+                    ("dueDate", self.date),
+                    ("created_at", self.moment),
+                    ("createdAt", self.moment),
+                    ("updated_at", self.moment),
+                    ("timestamp", self.moment),
+                    ("assignee", self.full_name),
+                    ("owner", self.full_name),
+                    ("completed", self.flag),
+                    ("done", self.flag),
+                    ("steps", lambda: [self.pick(self.sentences) for _ in range(self.number(1, 3))]),
+                    ("labels", self.tags),
+                    ("progress", lambda: self.number(0, 100)),
+                    ("hours", lambda: self.decimal(0, 40, 1)),
+                    ("error", lambda: None if self.flag() else self.pick(self.sentences)),
+                ),
+            ]
         )
 
     def order(self) -> dict[str, Any]:
         items = [
-            {self.pick(("name", "product", "item")): self.thing(ARTIFACT, FOOD).words[0], "quantity": self.number(1, 12), "price": self.price()}
+            {
+                self.pick(("name", "product", "item")): self.thing(ARTIFACT, FOOD).words[0],
+                "quantity": self.number(1, 12),
+                "price": self.price(),
+            }
             for _ in range(self.number(1, 3))
-        ]  # fmt: skip
+        ]
         return dict(
-            [(self.pick(("id", "order_id", "orderId", "order_number")), self.identifier())]
-            + self.some(
-                ("customer", self.person if self.flag() else self.full_name),
-                ("date", self.date),
-                ("total", self.price),
-                ("currency", lambda: self.pick(_CURRENCIES)),
-                ("status", lambda: self.pick(_STATUS)),
-                ("shipping_address", self.address),
-                ("paid", self.flag),
-            )
-            + [(self.pick(("items", "items", "products", "lines")), items)]
+            [
+                (self.pick(("id", "order_id", "orderId", "order_number")), self.identifier()),
+                *self.some(
+                    ("customer", self.person if self.flag() else self.full_name),
+                    ("date", self.date),
+                    ("total", self.price),
+                    ("currency", lambda: self.pick(CURRENCIES)),
+                    ("status", lambda: self.pick(STATUS)),
+                    ("shipping_address", self.address),
+                    ("paid", self.flag),
+                ),
+                (self.pick(("items", "items", "products", "lines")), items),
+            ]
         )
 
     def recipe(self) -> dict[str, Any]:
         synset = self.thing(FOOD)
         return dict(
-            [(self.pick(("name", "title", "dish", "recipe")), synset.words[0])]
-            + self.some(
-                ("description", lambda: self.describe(synset)),
-                ("ingredients", lambda: [self.thing(FOOD).words[0] for _ in range(self.number(2, 5))]),
-                ("servings", lambda: self.number(1, 12)),
-                ("calories", lambda: self.number(20, 900)),
-                ("prep_time", lambda: self.number(5, 90)),
-                ("vegetarian", self.flag),
-                ("cuisine", lambda: self.pick(self.countries)),
-                ("difficulty", lambda: self.pick(("easy", "medium", "hard"))),
-                ("instructions", lambda: [self.pick(self.sentences) for _ in range(self.number(1, 3))]),
-            )
+            [
+                (self.pick(("name", "title", "dish", "recipe")), synset.words[0]),
+                *self.some(
+                    ("description", lambda: self.describe(synset)),
+                    ("ingredients", lambda: [self.thing(FOOD).words[0] for _ in range(self.number(2, 5))]),
+                    ("servings", lambda: self.number(1, 12)),
+                    ("calories", lambda: self.number(20, 900)),
+                    ("prep_time", lambda: self.number(5, 90)),
+                    ("vegetarian", self.flag),
+                    ("cuisine", lambda: self.pick(self.countries)),
+                    ("difficulty", lambda: self.pick(("easy", "medium", "hard"))),
+                    ("instructions", lambda: [self.pick(self.sentences) for _ in range(self.number(1, 3))]),
+                ),
+            ]
         )
 
     def event(self) -> dict[str, Any]:
         return dict(
-            [(self.pick(("event", "name", "title")), self.title() if self.flag() else capitalized(self.thing(4, 11).words[0]))]
-            + self.some(
-                ("description", self.text),
-                ("date", self.date),
-                ("start", self.moment),
-                ("end", self.moment),
-                ("start_date", self.date),
-                ("end_date", self.date),
-                ("time", self.time),
-                ("location", lambda: self.pick(self.cities)),
-                ("venue", self.title),
-                ("organizer", self.full_name),
-                ("attendees", lambda: [self.full_name() for _ in range(self.number(1, 4))]),
-                ("capacity", lambda: self.number(10, 5000)),
-                ("public", self.flag),
-                ("month", lambda: self.pick(_MONTHS)),
-                ("duration", lambda: self.number(1, 240)),
-                ("type", lambda: self.thing(4).words[0]),
-            )
-        )  # fmt: skip
+            [
+                (
+                    self.pick(("event", "name", "title")),
+                    self.title() if self.flag() else capitalized(self.thing(4, 11).words[0]),
+                ),
+                *self.some(
+                    ("description", self.text),
+                    ("date", self.date),
+                    ("start", self.moment),
+                    ("end", self.moment),
+                    ("start_date", self.date),
+                    ("end_date", self.date),
+                    ("time", self.time),
+                    ("location", lambda: self.pick(self.cities)),
+                    ("venue", self.title),
+                    ("organizer", self.full_name),
+                    ("attendees", lambda: [self.full_name() for _ in range(self.number(1, 4))]),
+                    ("capacity", lambda: self.number(10, 5000)),
+                    ("public", self.flag),
+                    ("month", lambda: self.pick(MONTHS)),
+                    ("duration", lambda: self.number(1, 240)),
+                    ("type", lambda: self.thing(4).words[0]),
+                ),
+            ]
+        )
 
     def settings(self) -> dict[str, Any]:
         return dict(
@@ -442,8 +401,8 @@ class RecordMaker:
                 ("file", lambda: f"{self.word()}.{self.pick(('txt', 'json', 'csv', 'png', 'py'))}"),
                 ("level", lambda: self.pick(("debug", "info", "warning", "error"))),
                 ("theme", lambda: self.pick(("dark", "light"))),
-                ("language", lambda: self.pick(_LANGUAGES)),
-                ("unit", lambda: self.pick(_UNITS)),
+                ("language", lambda: self.pick(LANGUAGES)),
+                ("unit", lambda: self.pick(UNITS)),
                 ("value", lambda: self.pick((self.number(0, 1000), self.decimal(0, 100, 2), self.word()))),
                 ("values", lambda: [self.decimal(0, 100, 1) for _ in range(self.number(1, 5))]),
                 ("count", lambda: self.number(0, 1000)),
@@ -464,7 +423,7 @@ class RecordMaker:
                 ("color", lambda: f"#{self.number(0, 0xFFFFFF):06x}"),
                 share=0.2,
             )
-        )  # fmt: skip
+        )
 
     def kinds(self) -> dict[str, Any]:
         """Keys that are kinds of things with values of that kind."""
@@ -527,7 +486,12 @@ def documents(synsets: list[Synset], count: int, rng: Random) -> Iterator[str]:
         if draw < 0.08:
             value = [value, *(maker.record() for _ in range(maker.number(0, 2)))]
         elif draw < 0.14:
-            value = {maker.pick(("data", "result", "items", "results", "people", "products", "users")): [value, maker.record()]}
+            value = {
+                maker.pick(("data", "result", "items", "results", "people", "products", "users")): [
+                    value,
+                    maker.record(),
+                ]
+            }
         elif draw < 0.18:
             value = {maker.pick(("person", "item", "product", "user", "place", "response", maker.word())): value}
         style = rng.random()

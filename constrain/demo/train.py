@@ -68,7 +68,9 @@ def main(arguments: list[str] | None = None) -> None:
             texts += jargon_file(_unpacked(options.jargon, Path(folder)), known)
     prose_count = len(texts)
     texts += documents(synsets, options.records, rng)
-    say(f"{prose_count} texts and {options.records} JSON documents, {sum(map(len, texts)) / 1e6:.1f} million characters")
+    say(
+        f"{prose_count} texts and {options.records} JSON documents, {sum(map(len, texts)) / 1e6:.1f} million characters"
+    )
 
     training = [text for i, text in enumerate(texts) if i % _HELD_OUT_EVERY]
     tokens, merges = learn_merges(count_pieces(training), options.vocab_size)
@@ -87,14 +89,17 @@ def main(arguments: list[str] | None = None) -> None:
     say("n-grams of each order: " + ", ".join(str(len(order.word)) for order in orders))
     arrays = pack(orders, prune(orders, options.ngrams))
     packed = io.BytesIO()
-    np.savez_compressed(packed, order=np.array(options.order), **arrays)
+    np.savez_compressed(packed, order=np.array(options.order), **arrays)  # type: ignore[arg-type]
     (options.out / "model.npz").write_bytes(packed.getvalue())
     size = sum((options.out / name).stat().st_size for name in ("tokenizer.json", "model.npz"))
-    say(f"kept {len(arrays['words'])}; both files together {size / 1e6:.2f} MB")
+    say(f"kept {len(arrays['costs'])}; both files together {size / 1e6:.2f} MB")
 
     packed.seek(0)
     model = DemoModel(packed, boundary)
-    for name, held_out in (("prose", texts[:prose_count:_HELD_OUT_EVERY]), ("JSON", texts[prose_count::_HELD_OUT_EVERY])):
+    for name, held_out in (
+        ("prose", texts[:prose_count:_HELD_OUT_EVERY]),
+        ("JSON", texts[prose_count::_HELD_OUT_EVERY]),
+    ):
         say(f"held-out {name}: {bits_per_byte(model, tokenizer, held_out[:400], boundary):.3f} bits per byte")
 
 

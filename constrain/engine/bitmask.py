@@ -5,7 +5,7 @@ The layout is the one that XGrammar and llguidance use, so that code written for
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import boolean, float32, float64, int32, njit, void
@@ -53,7 +53,7 @@ def check_bitmask(mask: Any, index: int, words: int) -> Bitmask:
         raise ConstrainError("the mask must be a writable, C-contiguous array")
     if not 0 <= index < mask.shape[0]:
         raise ConstrainError(f"mask row {index} is out of range, the mask has {mask.shape[0]} rows")
-    return mask
+    return cast(Bitmask, mask)
 
 
 @njit(

@@ -129,7 +129,7 @@ class CompiledGrammar:
         productive = np.zeros(n_rules, np.uint8)
         if not program.flatten_rules(ctx, left, offsets, symbols, productive, ir.start):
             records = tables.get(LEXEMES).reshape(-1, 3)
-            usable = (records[:, 1:].any(axis=1)).tolist()
+            usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
             reason, place = program.explain_empty(ir, productive, usable)
             raise ir.make_error(f"the grammar matches no text: {reason}", place)
         consumes = tables.get(LEXEMES)[2::3]
@@ -173,31 +173,31 @@ class CompiledGrammar:
             patterns is empty takes too long.
         """
         with self._lock:
-            while True:
-                result = kernel(self._ctx, *args)
-                if result == FAIL:
-                    self._tables.grow()
-                elif result == LIMIT:
-                    raise LimitError(
-                        "too many steps to decide whether an intersection of patterns is empty; simplify the pattern"
-                    )
-                else:
-                    return result
+            return self._run(kernel, *args)
+
+    def _run(self, kernel: Callable[..., int], *args: Any) -> int:
+        while True:
+            result = kernel(self._ctx, *args)
+            if result == FAIL:
+                self._tables.grow()
+            elif result == LIMIT:
+                raise LimitError(
+                    "too many steps to decide whether an intersection of patterns is empty; simplify the pattern"
+                )
+            else:
+                return result
 
     def write_mask(self, state: int, out: Bitmask, index: int) -> None:
         """Write the mask of ``state`` into row ``index`` of ``out``, computing it if it is not known."""
+        # Under one lock throughout: another thread may drop the masks in between.
         with self._lock:
             if masks.write_mask(self._ctx, state, out, index) == 0:
                 return
-        if self.mask_bytes > self.mask_limit_bytes:
-            self._forget_masks()
-        self.run(masks.compute_mask, state)
-        self.run(masks.write_mask, state, out, index)
-
-    def _forget_masks(self) -> None:
-        with self._lock:
-            masks.forget_masks(self._ctx)
-            self._allocate_masks()
+            if self.mask_bytes > self.mask_limit_bytes:
+                masks.forget_masks(self._ctx)
+                self._allocate_masks()
+            self._run(masks.compute_mask, state)
+            masks.write_mask(self._ctx, state, out, index)
 
     def forced_bytes(self, state: int) -> bytes:
         """The bytes that every continuation of ``state`` begins with."""

@@ -52,6 +52,8 @@ class GrammarCompiler:
         LimitError
             If it needs more memory than ``limit_bytes``.
         """
+        if not isinstance(grammar, Grammar):
+            raise TypeError(f"compile() takes a Grammar, not {type(grammar).__name__}: use one of Grammar.from_...")
         key = grammar.key
         with self._lock:
             compiled = self._cache.get(key)

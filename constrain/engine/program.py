@@ -63,7 +63,7 @@ from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Inters
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
 
-_N_ARY = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
+_N_ARY: dict[type[Regular], int] = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
 
 
 class LexemeProgram:
@@ -121,7 +121,7 @@ class LexemeProgram:
                     stack.append((node.item, False))
             else:
                 if isinstance(node, (Concat, Union, Intersect)):
-                    code += (_N_ARY[kind], len(node.parts))  # type: ignore[index]
+                    code += (_N_ARY[kind], len(node.parts))
                 elif isinstance(node, Repeat):
                     code += (OP_REPEAT, node.low, -1 if node.high is None else node.high)
                 else:
@@ -340,7 +340,9 @@ def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:
     return left, offsets, symbols
 
 
-def explain_empty(ir: GrammarIR, productive: np.ndarray[Any, np.dtype[np.uint8]], usable: list[bool]) -> tuple[str, str]:
+def explain_empty(
+    ir: GrammarIR, productive: np.ndarray[Any, np.dtype[np.uint8]], usable: list[bool]
+) -> tuple[str, str]:
     """Why the start rule derives nothing: (reason, name of the innermost named rule at fault)."""
     rules: dict[int, list[tuple[int, ...]]] = {}
     for left, right in ir.productions:

@@ -99,10 +99,7 @@ def _intern_state(ctx, count, accepts):
             offset = records[3 * state + STATE_OFFSET]
             same = True
             for j in range(n):
-                if (
-                    threads[2 * (offset + j)] != keys[j] >> 32
-                    or threads[2 * (offset + j) + 1] != keys[j] & 0x7FFFFFFF
-                ):
+                if threads[2 * (offset + j)] != keys[j] >> 32 or threads[2 * (offset + j) + 1] != keys[j] & 0x7FFFFFFF:
                     same = False
                     break
             if same:
@@ -279,12 +276,10 @@ def forced(ctx, state, out):
             if only >= 0 or size[byte_class] > 1:
                 choice = True
                 break
-            only = byte
+            only = int64(byte)
             successor = target
         if choice or only < 0:
             return n
         out[n] = only
         state = successor
     return len(out)
-
-

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, int32, int64, njit, types, uint8
+from numba import carray, int32, int64, njit, types, uint8  # type: ignore[attr-defined]
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -141,7 +141,10 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 CTX = int64[::1]
 
 
-@intrinsic
+_intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
+
+
+@_intrinsic
 def _as_pointer(_typing: Any, address: Any) -> Any:
     def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], cgutils.voidptr_t)
@@ -160,7 +163,7 @@ def far_entry(index: int, kernel: Any) -> None:
     _far_addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
-@intrinsic
+@_intrinsic
 def _call_address(_typing: Any, address: Any, ctx: Any, a: Any, b: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         convention = context.call_conv

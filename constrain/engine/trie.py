@@ -17,7 +17,7 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 
 @njit(
-    types.UniTuple(int64, 2)(
+    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
         uint8[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1]
     ),
     cache=True,

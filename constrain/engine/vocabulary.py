@@ -48,9 +48,7 @@ class Vocabulary:
         Sorted.
     """
 
-    def __init__(
-        self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
-    ) -> None:
+    def __init__(self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()) -> None:
         self.tokens = tuple(tokens)
         self.size = len(self.tokens)
         if self.size == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -46,7 +47,9 @@ class Grammar:
         """
         from constrain.grammar.json_schema import from_json_schema
 
-        return cls(from_json_schema(schema, **options))
+        ir = from_json_schema(schema, **options)
+        text = schema if isinstance(schema, (str, bytes)) else json.dumps(schema)
+        return cls(ir, ("json_schema", text, *sorted(options.items())))
 
     @classmethod
     def from_regex(cls, pattern: str, flags: str = "") -> Grammar:
@@ -72,7 +75,9 @@ class Grammar:
         """
         from constrain.grammar.lark import from_lark
 
-        return cls(from_lark(text, start=start, base_path=base_path))
+        ir = from_lark(text, start=start, base_path=base_path)
+        # What a relative import brought in may be different next time, so the text is not the whole story.
+        return cls(ir, ("lark", text, start) if base_path is None else None)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:
@@ -98,7 +103,7 @@ class Grammar:
         """
         from constrain.grammar.choices import from_choices
 
-        return cls(from_choices(choices))
+        return cls(from_choices(choices), ("choices", *choices))
 
     @classmethod
     def from_pydantic(cls, model: Any, **options: Any) -> Grammar:

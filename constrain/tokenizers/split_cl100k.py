@@ -1,6 +1,8 @@
 """The split patterns of cl100k, Llama 3 and Qwen 2, which differ in two details.
 
-``(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+``
+With ``C = (?i:'s|'t|'re|'ve|'m|'ll|'d)``::
+
+    C|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+
 
 That is Llama 3.  Qwen 2 has ``\\p{N}`` for ``\\p{N}{1,3}``, and tiktoken's cl100k takes white space at
 the end of the text whole (``\\s++$``) even if it has newlines in it.  ``option`` is the largest
@@ -48,9 +50,7 @@ def split(data, classes, option, ends):  # type: ignore[no-untyped-def]
                 end = skip_numbers(data, classes, pos, most_digits)
             elif is_letter(next_kind) and data[pos] != 0x0A and data[pos] != 0x0D:
                 end = skip_letters(data, classes, after_next)
-            elif kind != SPACE:
-                end = skip_newlines(data, skip_signs(data, classes, after))
-            elif data[pos] == 0x20 and next_kind != SPACE and next_kind != NUMBER:
+            elif kind != SPACE or (data[pos] == 0x20 and next_kind != SPACE and next_kind != NUMBER):
                 end = skip_newlines(data, skip_signs(data, classes, after))
             else:
                 end, last, newline = skip_spaces(data, classes, pos)

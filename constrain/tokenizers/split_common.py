@@ -75,7 +75,7 @@ def skip_signs(data, classes, pos):  # type: ignore[no-untyped-def]
     """The end of ``[^\\s\\p{L}\\p{N}]*`` at ``pos``."""
     while pos < data.size:
         kind, after = char_at(data, classes, pos)
-        if is_letter(kind) or kind == NUMBER or kind == SPACE:
+        if is_letter(kind) or kind in (NUMBER, SPACE):
             break
         pos = after
     return pos

@@ -21,7 +21,7 @@ from constrain.tokenizers.split_common import (
     skip_signs,
     skip_spaces,
 )
-from constrain.tokenizers.unicode_classes import LOWER, MARK, MODIFIER, NUMBER, OTHER_LETTER, SPACE, TITLE, UPPER
+from constrain.tokenizers.unicode_classes import LOWER, MARK, MODIFIER, NUMBER, OTHER_LETTER, TITLE, UPPER
 
 
 @njit
@@ -31,7 +31,7 @@ def _word(data, classes, pos):  # type: ignore[no-untyped-def]
     after_x = begin  # the end of the last X in [UX]*: where [LX]+ can still begin after giving back
     while pos < data.size:
         kind, after = char_at(data, classes, pos)
-        if kind == MODIFIER or kind == OTHER_LETTER or kind == MARK:
+        if kind in (MODIFIER, OTHER_LETTER, MARK):
             after_x = after
         elif kind != UPPER and kind != TITLE:
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -15,10 +15,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.unicode_classes import class_table
 
 _CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_LLAMA3 = (
-    _CONTRACTION
-    + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+_LLAMA3 = _CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _O200K = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTION}?"
@@ -56,7 +53,7 @@ class SplitPattern:
         return ends[:count]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _scanner(name: str) -> tuple[Callable[..., int], int]:
     """Imported when first used: importing a scanner loads its machine code."""
     module, option = _MODULES[name]

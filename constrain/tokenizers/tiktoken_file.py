@@ -6,7 +6,7 @@ known by name.  The name is taken from the file name, else from the number of ra
 
 from __future__ import annotations
 
-import binascii
+import base64
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +59,7 @@ ENCODINGS: dict[str, RankEncoding] = {
 """The encodings that a rank file can be opened with, by name."""
 
 
-def load_tiktoken_file(
-    path: Path, encoding: str | None = None, eos_ids: tuple[int, ...] | None = None
-) -> ByteLevelBPE:
+def load_tiktoken_file(path: Path, encoding: str | None = None, eos_ids: tuple[int, ...] | None = None) -> ByteLevelBPE:
     """Read a rank file; ``encoding`` is one of :data:`ENCODINGS` where the file cannot tell."""
     try:
         ranks = parse_ranks(path.read_bytes())
@@ -110,7 +108,7 @@ def parse_ranks(data: bytes) -> dict[int, bytes]:
             index = int(rank)
             if index in ranks:
                 raise TokenizerError(f"line {number}: rank {index} is there twice")
-            ranks[index] = binascii.a2b_base64(token, strict_mode=True)
+            ranks[index] = base64.b64decode(token, validate=True)
         except TokenizerError:
             raise
         except ValueError:

@@ -58,7 +58,8 @@ def parse_tokenizer_json(
     ids = {token.content: token.id for token in added}
 
     def to_id(name: str) -> int | None:
-        return ids.get(name, model["vocab"].get(name))
+        token_id: int | None = ids.get(name, model["vocab"].get(name))
+        return token_id
 
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     before, after = _post_processor(content.get("post_processor"), to_id)
@@ -198,7 +199,8 @@ def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tup
             more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
         else:
             raise TokenizerError(
-                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing, RobertaProcessing"
+                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing and"
+                " RobertaProcessing"
             )
         before, after = (*more_before, *before), (*after, *more_after)
     return before, after

@@ -14,7 +14,6 @@ import constrain
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import Regular
 
-
 LONGEST = 16
 """Walks end after so many bytes: the naive recogniser is cubic in a very ambiguous grammar."""
 
@@ -50,7 +49,7 @@ def compare_along(
         assert naive.push_bytes(vocabulary.tokens[token])
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(ir=viable_grammars(), vocabulary=vocabularies(), walk=walks())
 def test_masks_of_random_grammars(masks_compared: Any, ir: GrammarIR, vocabulary: Tokens, walk: list[int]) -> None:
     compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()))

@@ -254,7 +254,7 @@ def test_forced_bytes_of_a_long_string() -> None:
     assert matcher.forced_bytes() == b"ab" * 5_000
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(viable_grammars(), st.lists(st.integers(0, 99), min_size=3, max_size=6))
 def test_forced_bytes_of_random_grammars(ir: GrammarIR, walk: list[int]) -> None:
     naive = NaiveRecognizer(ir)

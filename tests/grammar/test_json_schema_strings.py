@@ -9,7 +9,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import Derivatives
+from naive_regular import matches
 
 from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell, spell_any, spell_points
 from constrain.grammar.regular import Regular
@@ -17,15 +17,13 @@ from constrain.grammar.utf8 import LAST, normalize
 
 
 class Language:
+    """A regular language, asked with ``in``."""
+
     def __init__(self, language: Regular) -> None:
-        self.derivatives = Derivatives()
-        self.start = self.derivatives.node(language)
+        self.language = language
 
     def __contains__(self, text: str) -> bool:
-        node = self.start
-        for byte in text.encode():
-            node = self.derivatives.step(node, byte)
-        return self.derivatives.is_nullable(node)
+        return matches(self.language, text.encode())
 
 
 def spellings(character: str) -> list[str]:

@@ -7,6 +7,7 @@ document that nothing refers to cost nothing.
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from typing import Any, NoReturn
 from urllib.parse import quote, unquote, urljoin
@@ -175,7 +176,7 @@ class Document:
         uri, _, fragment = reference.partition("#")
         resource = location.resource
         if uri:
-            resource = self._find_resource(location, uri)
+            resource = self._find_resource(location, uri, reference)
         try:
             fragment = unquote(fragment, errors="strict")
         except UnicodeDecodeError:
@@ -184,12 +185,12 @@ class Document:
             location.fail(f"$ref {reference!r} names an anchor: only JSON pointers are supported", "$ref")
         return self._walk(resource, fragment, location)
 
-    def _find_resource(self, location: Location, uri: str) -> Resource:
+    def _find_resource(self, location: Location, uri: str, reference: str) -> Resource:
         absolute = _join(location.resource.uri, uri, location.pointer + "/$ref")
         for resource in (location.resource, self.root.resource):
             if resource.uri and absolute == resource.uri:
                 return resource
-        location.fail(f"$ref {location.schema['$ref']!r} is remote: it is not fetched", "$ref")  # type: ignore[index]
+        location.fail(f"$ref {reference!r} leads to another document: remote references are not fetched", "$ref")
 
     def _walk(self, resource: Resource, fragment: str, source: Location) -> Handle:
         schema, pointer = resource.schema, resource.pointer
@@ -197,19 +198,9 @@ class Document:
         for token in tokens:
             token = token.replace("~1", "/").replace("~0", "~")
             try:
-                if isinstance(schema, dict):
-                    schema = schema[token]
-                elif (
-                    isinstance(schema, (list, tuple))
-                    and token.isdecimal()
-                    and token.isascii()
-                    and (token == "0" or token[0] != "0")
-                ):
-                    schema = schema[int(token)]
-                else:
-                    raise KeyError
-            except (KeyError, IndexError, ValueError):
-                source.fail(f"$ref {source.schema['$ref']!r} leads nowhere", "$ref")  # type: ignore[index]
+                schema = schema[token] if isinstance(schema, dict) else schema[_array_index(token, schema)]
+            except (KeyError, IndexError):
+                source.fail(f"$ref {'#' + fragment!r} leads nowhere", "$ref")
             pointer = f"{pointer}/{escape(token)}"
             # On the way there may be objects that are no schemas, such as one of properties named "$id".
             if isinstance(schema, dict) and any(
@@ -220,6 +211,16 @@ class Document:
             return ()
         known = self.locations.get(id(schema))
         return (known or self.locate(schema, pointer, resource, len(tokens))).handle
+
+
+def _array_index(token: str, array: Any) -> int:
+    """What a token of a JSON pointer means in an array; KeyError if it means nothing."""
+    if isinstance(array, (list, tuple)) and _ARRAY_INDEX.fullmatch(token):
+        return int(token)
+    raise KeyError(token)
+
+
+_ARRAY_INDEX = re.compile("0|[1-9][0-9]{0,8}")
 
 
 def _stands_alone(location: Location) -> bool:

@@ -79,17 +79,13 @@ def number_node(
         if not kept:
             which = f"the value {describe(str(values[0]))} is not" if len(values) == 1 else "none of the values is"
             kind = "a number" if form is NumberForm.ANY else "an integer"
-            limits = " and ".join(_bound(bound) for bound in (low, high) if bound is not None)
+            limits = " and ".join(str(bound) for bound in (low, high) if bound is not None)
             return Conflict(f"{which} {kind}{' within ' if limits else ''}{limits}", pointer)
         return NumberNode(pointer, form, None, None, kept)
     if low is not None and high is not None:
         if low.value > high.value or (low.value == high.value and (low.is_open or high.is_open)):
-            return Conflict(f"{_bound(low)} contradicts {_bound(high)}", low.pointer)
+            return Conflict(f"{low} contradicts {high}", low.pointer)
     return NumberNode(pointer, form, low, high)
-
-
-def _bound(bound: Bound) -> str:
-    return f"{bound.pointer.rpartition('/')[2]} {bound.value} (at {bound.pointer})"
 
 
 def _fits(value: Decimal, form: NumberForm, low: Bound | None, high: Bound | None) -> bool:
@@ -132,11 +128,11 @@ def string_node(
         if low is not None:
             kept = tuple(value for value in kept if len(value) >= low.value)
             if not kept:
-                return Conflict(f"every value is shorter than {_count(low)}", pointer)
+                return Conflict(f"every value is shorter than {low}", pointer)
         if high is not None:
             kept = tuple(value for value in kept if len(value) <= high.value)
             if not kept:
-                return Conflict(f"no value is of the right length: {_count(high)}", pointer)
+                return Conflict(f"no value is of the right length: {high}", pointer)
         return StringNode(pointer, None, None, patterns, kept)
     return StringNode(pointer, low, high, patterns)
 
@@ -159,11 +155,7 @@ def count_conflict(low: Count | None, high: Count | None) -> Conflict | None:
     """The conflict between two limits on a length, if there is one."""
     if low is None or high is None or low.value <= high.value:
         return None
-    return Conflict(f"{_count(low)} contradicts {_count(high)}", low.pointer)
-
-
-def _count(count: Count) -> str:
-    return f"{count.pointer.rpartition('/')[2]} {count.value} (at {count.pointer})"
+    return Conflict(f"{low} contradicts {high}", low.pointer)
 
 
 # -- arrays and objects ---------------------------------------------------------------------------

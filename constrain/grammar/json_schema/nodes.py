@@ -24,12 +24,18 @@ class Bound(NamedTuple):
     """Whether the bound itself is excluded."""
     pointer: str
 
+    def __str__(self) -> str:
+        return f"{self.pointer.rpartition('/')[2]} {self.value} (at {self.pointer})"
+
 
 class Count(NamedTuple):
     """A limit on a length, and the pointer of the keyword that set it."""
 
     value: int
     pointer: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer.rpartition('/')[2]} {self.value} (at {self.pointer})"
 
 
 @dataclass(eq=False)

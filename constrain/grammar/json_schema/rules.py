@@ -75,7 +75,7 @@ class _RuleWriter:
                 if isinstance(core, Conflict):
                     conflict = core
                 else:
-                    builder.add(start, (builder.lexeme(core, node.pointer),))
+                    builder.add(start, (builder.lexeme(core, _name(node)),))
         if conflict is not None:
             self._dead[start] = conflict
         while self._queue:
@@ -118,7 +118,7 @@ class _RuleWriter:
             if isinstance(core, Conflict):
                 conflict = core
             else:
-                symbols[self._builder.lexeme(self._layout.value(core), node.pointer)] = None
+                symbols[self._builder.lexeme(self._layout.value(core), _name(node))] = None
         result: Symbol | None = None
         if len(symbols) == 1:
             result = next(iter(symbols))
@@ -291,6 +291,17 @@ def _scalar(node: Node) -> Regular | Conflict:
         return tokens.TRUE if node.values[0] else tokens.FALSE
     assert isinstance(node, NullNode)
     return tokens.NULL
+
+
+def _name(node: Node) -> str:
+    """What the engine calls the lexeme of a scalar: where it comes from, and all that could make it empty."""
+    if not isinstance(node, StringNode) or not node.patterns:
+        return node.pointer
+    parts = [f"pattern {describe(pattern)} (at {pointer})" for pattern, pointer in node.patterns]
+    parts += [str(count) for count in (node.low, node.high) if count is not None]
+    if node.values is not None:
+        parts.append(f"the values at {node.pointer}")
+    return "a string with " + " and ".join(parts)
 
 
 def _string(node: StringNode) -> Regular:

@@ -138,17 +138,13 @@ def _property(source: Source, letter: str, at: int) -> CodePoints:
         source.at += 1
         if not name.isalpha():
             source.fail(f"\\{letter} must be followed by a property, as in \\{letter}{{Lu}} or \\{letter}L", at)
-    return _property_points(source, name, letter == "P", at)
-
-
-def _property_points(source: Source, name: str, negated: bool, at: int) -> CodePoints:
     try:
         points = classes.property_class(name)
     except KeyError as unknown:
         source.fail(unknown.args[0], at)
     if source.flags & FOLD:
         points = classes.fold(points, bool(source.flags & ASCII))
-    return negate(points) if negated else points
+    return negate(points) if letter == "P" else points
 
 
 def _unicode_escape(source: Source, at: int) -> int:

@@ -1,0 +1,225 @@
+"""The figures in the README: how fast, how exact, how quickly started.
+
+Times are minima and medians over many repetitions, since other work on the machine can only make a
+run slower.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def data_folder() -> Path:
+    """The folder of vocabularies and schemas that are not in the repository."""
+    folder = Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        raise click.ClickException(f"no data at {folder}: set CONSTRAIN_TEST_DATA")
+    return folder
+
+
+def llama3_vocabulary():  # type: ignore[no-untyped-def]
+    """The 128,256 tokens of Llama-3."""
+    import constrain
+
+    tokens = [b""] * 128_256
+    with open(data_folder() / "vocab" / "llama3.tiktoken") as file:
+        for line in file:
+            token, rank = line.split()
+            tokens[int(rank)] = base64.b64decode(token)
+    return constrain.Vocabulary(tokens, eos_ids=[128_001, 128_009], special_ids=range(128_000, 128_256))
+
+
+def report(name: str, seconds: list[float]) -> None:
+    """One line: minimum and median in microseconds."""
+    low, middle = 1e6 * min(seconds), 1e6 * statistics.median(seconds)
+    click.echo(f"{name:56s} min {low:9.2f} us   median {middle:9.2f} us")
+
+
+@click.group()
+def main() -> None:
+    """Measure the figures of the README."""
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "kind": {"enum": ["person", "place"]},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@main.command()
+@click.option("--runs", default=30, show_default=True)
+def masks(runs: int) -> None:
+    """Masks and compiling on Llama-3's vocabulary."""
+    import constrain
+
+    started = time.perf_counter()
+    vocabulary = llama3_vocabulary()
+    trie = vocabulary.trie
+    click.echo(
+        f"vocabulary: {vocabulary.size:,} tokens, {len(trie.node):,} trie nodes, {vocabulary.nbytes / 1e6:.1f} MB, "
+        f"built in {time.perf_counter() - started:.2f} s"
+    )
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    text = json.dumps(SCHEMA)
+    fronts, compiles, firsts, inside, again, accepts, copies = ([] for _ in range(7))
+    for _ in range(runs):
+        t0 = time.perf_counter()
+        grammar = constrain.Grammar.from_json_schema(text)
+        t1 = time.perf_counter()
+        compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+        t2 = time.perf_counter()
+        matcher = constrain.Matcher(compiled)
+        matcher.fill_next_token_bitmask(mask)
+        t3 = time.perf_counter()
+        matcher.accept_bytes(b'{"name": "')
+        t4 = time.perf_counter()
+        matcher.fill_next_token_bitmask(mask)
+        t5 = time.perf_counter()
+        fronts.append(t1 - t0)
+        compiles.append(t2 - t1)
+        firsts.append(t3 - t2)
+        inside.append(t5 - t4)
+        token = int(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))[1000])
+        for _ in range(200):
+            t0 = time.perf_counter()
+            matcher.fill_next_token_bitmask(mask)
+            t1 = time.perf_counter()
+            matcher.accept_token(token)
+            t2 = time.perf_counter()
+            copy = mask.copy()
+            t3 = time.perf_counter()
+            again.append(t1 - t0)
+            accepts.append(t2 - t1)
+            copies.append(t3 - t2)
+        del copy
+    report("front-end, four properties", fronts)
+    report("compile", compiles)
+    report("first mask of all", firsts)
+    report("mask inside an open JSON string, first visit", inside)
+    report("mask inside an open JSON string, repeated", again)
+    report("accept a token", accepts)
+    report("(a copy of the mask, for comparison)", copies)
+
+
+@main.command()
+@click.option("--warm-runs", default=5, show_default=True)
+def starts(warm_runs: int) -> None:
+    """The main job from an empty and from a filled cache of kernels, as a subprocess, wall time."""
+    schema = ROOT / "grammars" / "person.schema.json"
+    command = [sys.executable, "-m", "constrain", "generate", "--schema", str(schema), "--seed", "1"]
+    with tempfile.TemporaryDirectory() as cache:
+        times = []
+        for _ in range(1 + warm_runs):
+            began = time.perf_counter()
+            subprocess.run(
+                command, check=True, capture_output=True, cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": cache}
+            )
+            times.append(time.perf_counter() - began)
+    click.echo(f"cold start {times[0]:.1f} s; warm start min {min(times[1:]):.2f} s, max {max(times[1:]):.2f} s")
+
+
+@main.command()
+@click.option("--count", default=500, show_default=True, help="How many schemas, or 0 for all that compile.")
+def schemas(count: int) -> None:
+    """MaskBench schemas that use only supported keywords: is every instance judged rightly?"""
+    import constrain
+
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([bytes([b]) for b in range(256)]), cache_limit_bytes=0)
+    taken = refused = right = 0
+    rejected: list[str] = []
+    accepted: list[str] = []
+    times: list[float] = []
+    with gzip.open(data_folder() / "maskbench-dev.jsonl.gz", "rt", errors="surrogatepass") as file:
+        for line in file:
+            entry = json.loads(line)
+            try:
+                began = time.perf_counter()
+                compiled = compiler.compile(constrain.Grammar.from_json_schema(entry["schema"]))
+                times.append(time.perf_counter() - began)
+            except constrain.ConstrainError:
+                refused += 1
+                continue
+            taken += 1
+            for test in entry["tests"]:
+                try:
+                    text = json.dumps(test["data"], ensure_ascii=False).encode()
+                except UnicodeEncodeError:
+                    continue
+                matcher = constrain.Matcher(compiled)
+                verdict = matcher.accept_bytes(text) and matcher.is_accepting()
+                if verdict == test["valid"]:
+                    right += 1
+                else:
+                    (accepted if verdict else rejected).append(entry["id"])
+            if taken == count:
+                break
+    click.echo(f"schemas: {taken} compiled, {refused} refused with an error before that many were found")
+    click.echo(f"instances: {right} right, {len(rejected)} wrongly rejected, {len(accepted)} wrongly accepted")
+    for name, ids in (("wrongly rejected", rejected), ("wrongly accepted", accepted)):
+        if ids:
+            click.echo(f"{name}: {' '.join(ids)}")
+    report("front-end and compile, a schema", times)
+
+
+@main.command()
+def growth() -> None:
+    """Cost per byte of text, mask and accept, as the text grows."""
+    import constrain
+    from constrain.grammar import regular
+    from constrain.grammar.ir import GrammarBuilder
+
+    vocabulary = constrain.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos_ids=[256])
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+
+    def lists(recursion: str):  # type: ignore[no-untyped-def]
+        builder = GrammarBuilder()
+        item, comma = builder.lexeme(regular.literal("x")), builder.lexeme(regular.literal(","))
+        rule = builder.nonterminal("list")
+        builder.add(rule, [item])
+        builder.add(rule, [item, comma, rule] if recursion == "right" else [rule, comma, item])
+        return builder.finish(rule), lambda n: b"x," * n + b"x"
+
+    def nested():  # type: ignore[no-untyped-def]
+        builder = GrammarBuilder()
+        rule = builder.nonterminal("nested")
+        builder.add(rule, [])
+        builder.add(rule, [builder.lexeme(regular.literal("(")), rule, builder.lexeme(regular.literal(")"))])
+        return builder.finish(rule), lambda n: b"(" * n + b")" * n
+
+    cases = {"left-recursive list": lists("left"), "right-recursive list": lists("right"), "nesting": nested()}
+    for name, (ir, make_text) in cases.items():
+        for n in (1_000, 10_000, 50_000):
+            matcher = constrain.Matcher(constrain.CompiledGrammar(ir, vocabulary))
+            text = make_text(n)
+            began = time.perf_counter()
+            for byte in text:
+                matcher.fill_next_token_bitmask(mask)
+                assert matcher.accept_token(byte)
+            seconds = time.perf_counter() - began
+            rows = matcher.compiled.statistics()["rows"]
+            click.echo(f"{name:22s} n = {n:6d}: {1e6 * seconds / len(text):6.2f} us a byte, {rows:6d} rows")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The pydantic front-end, compared with pydantic's own validation."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import enum
+import json
+from typing import Annotated, Any, Literal, Optional, Union
+
+import pydantic
+import pytest
+from naive import NaiveRecognizer
+from typing_extensions import TypedDict
+
+from constrain.errors import ConstrainError, GrammarError, SchemaError
+from constrain.grammar.json_schema import from_json_schema
+from constrain.grammar.pydantic import from_pydantic
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Point(pydantic.BaseModel):
+    x: int
+    y: int = 0
+
+
+class Shape(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    name: Annotated[str, pydantic.Field(min_length=1, pattern="^[a-z]+$")]
+    colour: Colour
+    kind: Literal["a", 1]
+    points: Annotated[list[Point], pydantic.Field(max_length=2)] = pydantic.Field(alias="pts")
+    weight: Optional[Annotated[float, pydantic.Field(gt=0, le=2.5)]] = None  # noqa: UP045
+    parts: list[Shape] = pydantic.Field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Pair:
+    left: int
+    right: Union[str, None] = None  # noqa: UP007
+
+
+class Movie(TypedDict):
+    title: str
+    year: int
+
+
+SHAPE: dict[str, Any] = {"name": "ab", "colour": "red", "kind": 1, "pts": [{"x": 1, "y": 2}], "weight": 0.5}
+CASES: list[tuple[Any, list[Any], list[Any]]] = [
+    (
+        Shape,
+        [SHAPE, {**SHAPE, "weight": None}, {**SHAPE, "parts": [SHAPE, SHAPE]}],
+        [
+            {**SHAPE, "name": ""},
+            {**SHAPE, "colour": "green"},
+            {**SHAPE, "kind": "b"},
+            {**SHAPE, "pts": [{"x": 1}] * 3},
+            {**SHAPE, "weight": 0},
+            {**SHAPE, "extra": 1},
+            {},
+        ],
+    ),
+    (Pair, [{"left": 1}, {"left": 1, "right": "a"}], [{"right": "a"}, {"left": None}]),
+    (Movie, [{"title": "t", "year": 1999}], [{"title": "t"}]),
+    (list[int], [[], [1, 2]], [["a"], 1]),
+    (dict[str, bool], [{}, {"a": True}], [{"a": None}]),
+    (tuple[int, str], [[1, "a"]], [[1], [1, "a", 2]]),
+    (pydantic.TypeAdapter(Optional[Point]), [None, {"x": 1}], [1]),  # noqa: UP045
+    (Literal["a", "b"], ["a"], ["c"]),
+    (Colour, ["blue"], ["RED"]),
+]
+
+
+@pytest.mark.parametrize(("model", "valid", "invalid"), CASES)
+def test_models(model: Any, valid: list[Any], invalid: list[Any]) -> None:
+    adapter = model if isinstance(model, pydantic.TypeAdapter) else pydantic.TypeAdapter(model)
+    recognizer = NaiveRecognizer(from_pydantic(model))
+    for instance in valid:
+        adapter.validate_json(json.dumps(instance))
+        assert recognizer.accepts(json.dumps(instance).encode()), instance
+    for instance in invalid:
+        with pytest.raises(pydantic.ValidationError):
+            adapter.validate_json(json.dumps(instance))
+        assert not recognizer.accepts(json.dumps(instance).encode()), instance
+
+
+def test_options_are_those_of_json_schema() -> None:
+    schema = Point.model_json_schema()
+    assert from_pydantic(Point, whitespace="compact") == from_json_schema(schema, whitespace="compact")
+
+
+def test_what_the_schema_cannot_say_is_refused() -> None:
+    with pytest.raises(SchemaError, match="uniqueItems"):
+        from_pydantic(set[int])
+
+
+class Opaque:
+    pass
+
+
+@pytest.mark.parametrize("model", [Opaque, 5, "NoSuchType"])
+def test_types_that_pydantic_does_not_know(model: Any) -> None:
+    with pytest.raises(GrammarError, match="pydantic has no JSON Schema"):
+        from_pydantic(model)
+
+
+def test_a_type_without_json() -> None:
+    class Callback(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        value: Opaque
+
+    with pytest.raises(GrammarError, match="Opaque"):
+        from_pydantic(Callback)
+
+
+def test_without_pydantic_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **keywords: Any) -> Any:
+        if name.partition(".")[0] == "pydantic":
+            raise ModuleNotFoundError(name)
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConstrainError, match=r"pip install 'constrain\[pydantic\]'"):
+        from_pydantic(Point)

