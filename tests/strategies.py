@@ -108,13 +108,19 @@ def regulars(max_leaves: int = 6) -> st.SearchStrategy[Regular]:
 # -- grammars ----------------------------------------------------------------------------------
 
 
+def _weighted(*choices: tuple[int, st.SearchStrategy[Regular]]) -> st.SearchStrategy[Regular]:
+    """One of the strategies, each with its weight (``one_of`` gives every branch of a nested choice the same)."""
+    slots = [strategy for weight, strategy in choices for _ in range(weight)]
+    return st.integers(0, len(slots) - 1).flatmap(slots.__getitem__)
+
+
 def _lexemes() -> st.SearchStrategy[Regular]:
     # Mostly plain ones: with too many rich lexemes nothing is ever forbidden.
-    plain = words(2).map(Literal)
     starred = st.tuples(st.sets(st.sampled_from(ALPHABET), min_size=1), _LARGE_BOUNDS).map(
         lambda drawn: repeat(byte_set(drawn[0]), *drawn[1])
     )
-    return st.one_of(plain, plain, plain, starred, regulars(3))
+    piece, word = st.sampled_from(_PIECES).map(Literal), words().map(Literal)
+    return _weighted((5, piece), (2, word), (2, starred), (2, regulars(3)))
 
 
 _Shape = tuple[Sequence[int], ...]
@@ -139,6 +145,11 @@ _SHAPES: dict[str, _Shape] = {
 }
 
 
+def _exactly(counts: st.SearchStrategy[int], items: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """As many items as drawn; plain lists are mostly as short as they may be."""
+    return counts.flatmap(lambda count: st.lists(items, min_size=count, max_size=count))
+
+
 @st.composite
 def grammars(draw: st.DrawFn, max_nonterminals: int = 4) -> GrammarIR:
     """Grammars with every sort of recursion, nullable and unproductive rules, cycles, and lexemes to ignore.
@@ -146,19 +157,22 @@ def grammars(draw: st.DrawFn, max_nonterminals: int = 4) -> GrammarIR:
     Their language may be empty.
     """
     builder = GrammarBuilder()
-    lexemes = [builder.lexeme(tree) for tree in draw(st.lists(_lexemes(), min_size=1, max_size=4))]
-    count = draw(st.integers(1, max_nonterminals))
+    lexemes = [builder.lexeme(tree) for tree in draw(_exactly(st.sampled_from((3, 2, 4, 1)), _lexemes()))]
+    count = min(draw(st.sampled_from((2, 3, 1, 4))), max_nonterminals)
     nonterminals = [builder.nonterminal(f"n{index}") for index in range(count)]
     for left in nonterminals:
-        for name in draw(st.lists(st.sampled_from(sorted(_SHAPES)), min_size=1, max_size=2, unique=True)):
+        for name in draw(_exactly(st.sampled_from((1, 2)), st.sampled_from(sorted(_SHAPES)))):
             other = draw(st.sampled_from(nonterminals))
             first, second = draw(st.sampled_from(lexemes)), draw(st.sampled_from(lexemes))
             symbols = (left, other, first, second)
             for shape in _SHAPES[name]:
                 builder.add(left, [symbols[index] for index in shape])
-        for right in draw(st.lists(_right_hand_sides(lexemes, nonterminals), max_size=2)):
+        for right in draw(_exactly(st.sampled_from((1, 0, 2)), _right_hand_sides(lexemes, nonterminals))):
             builder.add(left, right)
-    ignore = draw(st.lists(st.sampled_from(lexemes), max_size=2, unique=True)) if draw(st.booleans()) else []
+    ignore: list[Symbol] = []
+    if draw(st.booleans()):
+        extra = [builder.lexeme(tree) for tree in draw(st.lists(_lexemes(), max_size=1))]
+        ignore = draw(st.lists(st.sampled_from(lexemes + extra), min_size=1, max_size=2, unique=True))
     return builder.finish(nonterminals[0], ignore=ignore)
 
 
@@ -192,7 +206,7 @@ def vocabularies(draw: st.DrawFn, complete: bool = False) -> Tokens:
 
     ``complete``: every byte of the alphabet is a token, so that whatever is viable can be written.
     """
-    tokens = draw(st.lists(words(4), min_size=1, max_size=40))
+    tokens = draw(_exactly(st.sampled_from((20, 10, 40, 3)), words(4)))
     complete = complete or draw(st.booleans())
     special = draw(st.lists(words(2) | st.just(b"<s>"), max_size=3))
     eos = draw(st.lists(words(1) | st.just(b"</s>"), min_size=1, max_size=3))

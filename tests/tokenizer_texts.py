@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -30,14 +32,14 @@ def pieces_of(text: str, split_name: str) -> list[bytes]:
     """The pieces that a split pattern makes of a text."""
     data = text.encode()
     ends = by_name(split_name).ends(np.frombuffer(bytearray(data), dtype=np.uint8)).tolist()
-    return [data[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    return [data[begin:end] for begin, end in pairwise([0, *ends])]
 
 
 def naive_merge(piece: bytes, ranks: dict[bytes, int]) -> list[bytes]:
     """Joins the pair of lowest rank, leftmost first, until no pair is a token."""
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while True:
-        candidates = [(ranks[a + b], i) for i, (a, b) in enumerate(zip(parts, parts[1:], strict=False)) if a + b in ranks]
+        candidates = [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]
         if not candidates:
             return parts
         _, place = min(candidates)

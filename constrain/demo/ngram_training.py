@@ -74,7 +74,6 @@ def estimate(orders: list[Order], vocab_size: int, boundary: int, scale: float) 
     ``scale`` multiplies the discounts of orders above 2.  Below 1 the model leaves less to shorter
     contexts than would predict unseen text best, and what it makes up reads better.
     """
-    total = float(orders[0].count.sum())
     for level, order in enumerate(orders):
         counts = order.count.astype(np.float64)
         if level + 1 < len(orders):
@@ -97,11 +96,18 @@ def estimate(orders: list[Order], vocab_size: int, boundary: int, scale: float) 
             orders[level - 1].weight = weight
         share = np.divide(counts - discount, sums[groups], out=np.zeros(len(counts)), where=sums[groups] > 0)
         order.probability = share + weight[groups] * lower
-    end = orders[0].count[boundary] / total
-    others = orders[0].probability
-    others[boundary] = 0
-    orders[0].probability = others * (1 - end) / others.sum()
-    orders[0].probability[boundary] = end
+        if level == 0:
+            _set_share(order.probability, boundary, order.count[boundary] / order.count.sum())
+
+
+def _set_share(probability: Floats, token: int, share: float) -> None:
+    """Give one token this probability and scale the others.
+
+    The end of a text follows so many different tokens that its Kneser-Ney count says nothing.
+    """
+    probability[token] = 0
+    probability *= (1 - share) / probability.sum()
+    probability[token] = share
 
 
 def _discounts(counts: Floats) -> Floats:

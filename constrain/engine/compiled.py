@@ -16,15 +16,15 @@ from constrain.engine.tables import (
     CROSSINGS,
     DENSE,
     DOT_LEFT,
-    EMPTY_TOKENS,
-    EOS_TOKENS,
     FAIL,
     FOUND,
     IGNORE,
     LEXEMES,
     LIMIT,
+    LONGEST,
     N_IGNORE,
     N_WORDS,
+    NEW_SPLIT,
     NODE_HASH,
     NULLABLE,
     NULLABLE_REST,
@@ -32,19 +32,13 @@ from constrain.engine.tables import (
     ROW_HASH,
     RULE_STARTS,
     RULES,
-    SAME_BYTES,
     SCRATCH,
     SETS,
     STACK,
     STATE_HASH,
     SYMBOLS,
-    TOKEN_BYTES,
-    TOKEN_KIND,
     TOKEN_LISTS,
-    TOKEN_START,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
+    TWIN_STACK,
     Tables,
 )
 from constrain.engine.vocabulary import Vocabulary
@@ -95,8 +89,8 @@ class CompiledGrammar:
         self._words = words_for(vocabulary.size)
         self._tables = Tables(limit_bytes)
         self._ctx = self._tables.ctx
-        self._load_grammar(ir)
         self._load_vocabulary(vocabulary)
+        self._load_grammar(ir)
         self.start_state = self.run(states.make_start_state)
 
     # -- loading -----------------------------------------------------------------------------
@@ -138,23 +132,14 @@ class CompiledGrammar:
         ctx[N_IGNORE] = len(ignored)
 
     def _load_vocabulary(self, vocabulary: Vocabulary) -> None:
-        tables, trie = self._tables, vocabulary.trie
-        for slot, array in (
-            (TRIE_NODE, trie.node),
-            (TRIE_SIZE, trie.size),
-            (TRIE_TOKEN, trie.token),
-            (SAME_BYTES, trie.same),
-            (TOKEN_START, vocabulary.starts),
-            (TOKEN_BYTES, vocabulary.data),
-            (TOKEN_KIND, vocabulary.kinds),
-            (EMPTY_TOKENS, vocabulary.empty_ids),
-            (EOS_TOKENS, np.array(vocabulary.eos_ids, np.int32)),
-        ):
-            tables.share(slot, array)
+        tables = self._tables
+        for slot, address, size in vocabulary.shared_tables():
+            tables.share(slot, address, size)
         self._ctx[N_WORDS] = self._words
+        self._ctx[LONGEST] = vocabulary.trie.depth
         tables.allocate(SCRATCH, self._words)
-        tables.allocate(STACK, trie.depth + 2)
-        tables.allocate(FOUND, vocabulary.size + 1)
+        tables.allocate(STACK, vocabulary.trie.depth + 2)
+        tables.allocate(TWIN_STACK, vocabulary.trie.depth + 2)
         self._allocate_masks()
 
     def _allocate_masks(self) -> None:
@@ -196,7 +181,11 @@ class CompiledGrammar:
             if self.mask_bytes > self.mask_limit_bytes:
                 masks.forget_masks(self._ctx)
                 self._allocate_masks()
+            self._tables.share(FOUND, *self.vocabulary.scratch())
+            self._ctx[NEW_SPLIT] = -1
             self._run(masks.compute_mask, state)
+            if self._ctx[NEW_SPLIT] >= 0:
+                self.vocabulary.publish(self._ctx, int(self._ctx[NEW_SPLIT]))
             masks.write_mask(self._ctx, state, out, index)
 
     def forced_bytes(self, state: int) -> bytes:
@@ -232,7 +221,7 @@ class CompiledGrammar:
             "rows": ROW_HASH,
             "states": STATE_HASH,
         }
-        result = {name: len(self._tables.get(slot)) for name, slot in counts.items()}
+        result = {name: self._tables.used(slot) for name, slot in counts.items()}
         return {**result, "mask_bytes": self.mask_bytes, "nbytes": self.nbytes}
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ from constrain.engine.tables import (
     CLASS_BYTE,
     CLASSES,
     CTX,
+    F_ACCEPT_SET,
     F_DERIVATIVE,
     F_LEXER_STATE,
     F_LEXER_STEP,
@@ -162,6 +163,7 @@ def intern_lexer_state(ctx, base, count):
     return state
 
 
+far_entry(F_ACCEPT_SET, intern_accept_set)
 far_entry(F_LEXER_STATE, intern_lexer_state)
 
 

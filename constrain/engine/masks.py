@@ -6,8 +6,8 @@ For one thread the tokens fall into two parts:
 * those that stay inside the lexemes under way: they depend on the lexer state alone;
 * those in which a lexeme ends: the row decides about what comes after.
 
-So each lexer state is *split* once: the first part as a set of tokens, the second as a list of
-*crossings*, the places in the trie at which a lexeme can end.  The mask of a state is then a copy
+So each lexer state is *split* once (splits.py): the first part as a set of tokens, the second as a
+list of *crossings*, the places in the trie at which a lexeme can end.  The mask of a state is then a copy
 of the first part, plus a walk below each crossing with the row that follows there.  It is kept as
 (dense part, list of further tokens): a few hundred bytes, since the dense part is shared.
 """
@@ -15,12 +15,9 @@ of the first part, plus a walk below each crossing with the row that follows the
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, njit, types, uint64
+from numba import int64, njit, types, uint64
 
 from constrain.engine.lexer import (
-    LEX_ACCEPT,
-    LEX_GOES_ON,
-    NOT_SPLIT,
     SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
@@ -28,8 +25,9 @@ from constrain.engine.lexer import (
     SPLIT_LIST,
     clear_splits,
 )
-from constrain.engine.nodes import RESULT0, RESULT1
+from constrain.engine.nodes import RESULT1
 from constrain.engine.rows import CORE_INIT, ROW_CORE
+from constrain.engine.splits import keep_dense
 from constrain.engine.states import (
     MASK_COUNT,
     MASK_DENSE,
@@ -50,13 +48,10 @@ from constrain.engine.tables import (
     DENSE,
     EMPTY_TOKENS,
     EOS_TOKENS,
-    F_LEXER_STEP,
     F_SCAN,
+    F_SPLIT,
     F_STEP,
     FAIL,
-    FOUND,
-    LEX,
-    LEX_TRANS,
     LIST_END,
     LIST_LIMIT,
     N_WORDS,
@@ -100,113 +95,6 @@ def _allow(ctx, token):
                 i32(ctx, TOKEN_LISTS)[n] = token
             ctx[LIST_END] = n + 1
         token = int64(same[token]) if len(same) else int64(-1)
-
-
-@njit(RESULT0, cache=True, nogil=True)
-def _keep_dense(ctx):
-    """Copy the scratch mask to the pool of dense masks, which has room; returns where it is."""
-    words = ctx[N_WORDS]
-    scratch = i32(ctx, SCRATCH)
-    pool = i32(ctx, DENSE)
-    dense = used(ctx, DENSE)
-    for i in range(words):
-        pool[dense + i] = scratch[i]
-    set_used(ctx, DENSE, dense + words)
-    return dense
-
-
-@njit(RESULT1, cache=True, nogil=True)
-def _split(ctx, lexer_state):
-    """Split the tokens of a lexer state (see the module's docstring); returns 0, FAIL or LIMIT."""
-    if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NOT_SPLIT:
-        return int64(0)
-    words = ctx[N_WORDS]
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
-    scratch = i32(ctx, SCRATCH)
-    classes = uint64(ctx[CLASSES])
-    n_nodes = uint64(len(nodes))
-    # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
-        return int64(FAIL)
-    found = i32(ctx, FOUND)
-    n = uint64(0)
-    first_crossing = used(ctx, CROSSINGS) // 2
-    crossing = first_crossing
-    trans = i32(ctx, LEX_TRANS)
-    records = i32(ctx, LEX)
-    crossings = i32(ctx, CROSSINGS)
-    crossing_room = len(crossings) // 2
-    stack[0] = lexer_state
-    # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
-    p = uint64(0)
-    while p < n_nodes:
-        node = uint64(nodes[p])
-        depth = node >> _SHIFT
-        here = uint64(stack[depth])
-        byte_class = uint64(class_of[node & _BYTE])
-        there = int64(trans[here * classes + byte_class])
-        if there <= 0:
-            if there < 0:
-                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
-                if there < 0:
-                    return there
-            if there == 0:
-                p += uint64(sizes[p])
-                continue
-        token = tokens[p]
-        # Without a branch: whether a node ends a token is a coin toss to the processor.
-        found[n] = token
-        n += uint64(token >= 0)
-        stack[depth + uint64(1)] = there
-        record = uint64(4 * there)
-        accept = records[record + uint64(LEX_ACCEPT)]
-        if accept != 0 and sizes[p] > 1:
-            if crossing == crossing_room:
-                room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1))
-                return int64(FAIL)
-            crossings[2 * crossing] = p
-            crossings[2 * crossing + 1] = accept
-            crossing += 1
-            if records[record + uint64(LEX_GOES_ON)] == 0:
-                p += uint64(sizes[p])
-                continue
-        p += uint64(1)
-    same = i32(ctx, SAME_BYTES)
-    if len(same):
-        for i in range(int64(n)):
-            token = same[found[i]]
-            while token >= 0:
-                found[n] = token
-                n += uint64(1)
-                token = same[token]
-    dense = int64(-1)
-    first = used(ctx, TOKEN_LISTS)
-    count = int64(n)
-    if count > words // 8:
-        for i in range(words):
-            scratch[i] = 0
-        for i in range(n):
-            token = found[i]
-            scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
-        dense = _keep_dense(ctx)
-        count = int64(0)
-    else:
-        lists = i32(ctx, TOKEN_LISTS)
-        for i in range(count):
-            lists[first + i] = found[i]
-        set_used(ctx, TOKEN_LISTS, first + count)
-    set_used(ctx, CROSSINGS, 2 * crossing)
-    split = i32(ctx, SPLITS)
-    split[5 * lexer_state + SPLIT_DENSE] = dense
-    split[5 * lexer_state + SPLIT_LIST] = first
-    split[5 * lexer_state + SPLIT_COUNT] = count
-    split[5 * lexer_state + SPLIT_CROSSINGS] = first_crossing
-    split[5 * lexer_state + SPLIT_CROSSING_COUNT] = crossing - first_crossing
-    return int64(0)
 
 
 @njit(int64(CTX, int64, int64), cache=True, nogil=True)
@@ -253,7 +141,7 @@ def compute_mask(ctx, state):
     n_dense = 0
     for i in range(offset, offset + count):
         lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
-        status = _split(ctx, lexer_state)
+        status = far_call(ctx, F_SPLIT, lexer_state, 0)
         if status < 0:
             return status
         if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] >= 0:
@@ -312,7 +200,7 @@ def compute_mask(ctx, state):
                     return status
     listed = ctx[LIST_END] - first
     if n_dense > 1 or ctx[LIST_END] > ctx[LIST_LIMIT]:
-        dense = _keep_dense(ctx)
+        dense = keep_dense(ctx)
         listed = int64(0)
     set_used(ctx, TOKEN_LISTS, first + listed)
     masks = i32(ctx, STATE_MASKS)

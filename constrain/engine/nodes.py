@@ -26,11 +26,13 @@ from constrain.engine.tables import (
     FAIL,
     LIMIT,
     LIVE_STACK,
+    LONGEST,
     MEMO_KEYS,
     MEMO_VALUES,
     NODE_BUCKETS,
     NODE_HASH,
     NODE_LIVE,
+    NODE_PRINTS,
     NODES,
     POOL,
     SETS,
@@ -73,11 +75,50 @@ def is_nullable(ctx, node):
     return int64(i32(ctx, NODES)[4 * node] >> 8) & 1
 
 
+@njit(types.void(CTX, int64), cache=True, nogil=True)
+def _set_print(ctx, node):
+    """Compute a node's fingerprint: 128 bits that are the same in every grammar, or 0.
+
+    Counters are capped at the length of the longest token: two expressions that differ only beyond
+    it cannot be told apart by any token.  That is not so below an intersection or a complement,
+    where counters decide what is empty; such nodes have no fingerprint.
+    """
+    nodes = i32(ctx, NODES)
+    prints = i64(ctx, NODE_PRINTS)
+    kind = nodes[4 * node] & 255
+    a, b, c = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2]), int64(nodes[4 * node + 3])
+    for half in range(2):
+        code = mix(mix(int64(half), 0x5DEECE66D * half + 1), int64(kind))
+        if nodes[4 * node] & COMPLEX_FLAG:
+            code = int64(0)
+        elif kind == LITERAL:
+            data = u8(ctx, BYTES)
+            for i in range(a, a + b):
+                code = mix(code, int64(data[i]))
+        elif kind == SET:
+            for i in range(4):
+                code = mix(code, i64(ctx, SETS)[4 * a + i])
+        elif kind == CONCAT:
+            code = mix(mix(code, prints[2 * a + half]), prints[2 * b + half])
+        elif kind == REPEAT:
+            code = mix(code, prints[2 * a + half])
+            code = mix(mix(code, min(b, ctx[LONGEST] + 1)), min(c, ctx[LONGEST] + 1))
+        elif kind == UNION:
+            # The order of the parts is the grammar's own; a sum does not depend on it.
+            total = int64(0)
+            for i in range(b):
+                total += mix(code, prints[2 * int64(i32(ctx, POOL)[a + i]) + half])
+            code = mix(code, total)
+        prints[2 * node + half] = code
+
+
 @njit(int64(CTX, int64, int64, int64, int64, int64), cache=True, nogil=True)
 def _insert(ctx, head, a, b, c, code):
     """Append a node that is known to be new; returns its id or FAIL."""
     node = used(ctx, NODE_HASH)
     if not room(ctx, NODES, 4) or not room(ctx, NODE_LIVE, 1) or not room(ctx, NODE_HASH, 1):
+        return int64(FAIL)
+    if not room(ctx, NODE_PRINTS, 2):
         return int64(FAIL)
     if not bucket_room(ctx, NODE_BUCKETS, node):
         return int64(FAIL)
@@ -92,6 +133,8 @@ def _insert(ctx, head, a, b, c, code):
     nodes[4 * node + 1] = a
     nodes[4 * node + 2] = b
     nodes[4 * node + 3] = c
+    _set_print(ctx, node)
+    set_used(ctx, NODE_PRINTS, 2 * node + 2)
     u8(ctx, NODE_LIVE)[node] = _UNKNOWN
     i32(ctx, NODE_HASH)[node] = code
     set_used(ctx, NODES, 4 * node + 4)

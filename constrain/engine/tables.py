@@ -34,7 +34,7 @@ LIMIT = -3
 HEADER = 32
 _FAR = 16
 # Scalars that kernels share, by position in the header.
-NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT = range(9)
+NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT, NEW_SPLIT, LONGEST = range(11)
 
 _NAMES: list[str] = []
 _SPECS: list[tuple[Any, int, int]] = []
@@ -49,11 +49,12 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 
 # Expressions (nodes.py).
 NODES = _slot("nodes", np.int32, 4 * 2048)
+NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
 NODE_LIVE = _slot("node liveness", np.uint8, 2048)
 NODE_HASH = _slot("node hashes", np.int32, 2048)
 NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
-POOL = _slot("node children", np.int32, 512)
-BYTES = _slot("literal bytes", np.uint8, 512)
+POOL = _slot("node children", np.int32, 2048)
+BYTES = _slot("literal bytes", np.uint8, 4096)
 SETS = _slot("byte sets", np.int64, 4 * 32)
 MEMO_KEYS = _slot("derivative keys", np.int64, 4096)
 MEMO_VALUES = _slot("derivative values", np.int32, 4096)
@@ -64,7 +65,7 @@ CLASS_BYTE = _slot("class representatives", np.uint8, 256)
 CLASS_SIZE = _slot("class sizes", np.int32, 256)
 
 # Lexer states (lexer.py).
-LEXEMES = _slot("lexemes", np.int32, 64)
+LEXEMES = _slot("lexemes", np.int32, 3 * 64)
 LEX = _slot("lexer states", np.int32, 4 * 128)
 LEX_POOL = _slot("lexer state members", np.int32, 512)
 LEX_HASH = _slot("lexer state hashes", np.int32, 128)
@@ -76,12 +77,12 @@ ACCEPT_HASH = _slot("accept set hashes", np.int32, 32)
 ACCEPT_BUCKETS = _slot("accept set buckets", np.int32, 64, ACCEPT_HASH)
 
 # The grammar, flattened (program.py).
-SYMBOLS = _slot("symbols", np.int32, 64)
-DOT_LEFT = _slot("left-hand sides", np.int32, 64)
-NULLABLE_REST = _slot("nullable remainders", np.uint8, 64)
-RULES = _slot("rules", np.int32, 64)
-RULE_STARTS = _slot("rule starts", np.int32, 64)
-NULLABLE = _slot("nullable nonterminals", np.uint8, 64)
+SYMBOLS = _slot("symbols", np.int32, 512)
+DOT_LEFT = _slot("left-hand sides", np.int32, 512)
+NULLABLE_REST = _slot("nullable remainders", np.uint8, 512)
+RULES = _slot("rules", np.int32, 256)
+RULE_STARTS = _slot("rule starts", np.int32, 256)
+NULLABLE = _slot("nullable nonterminals", np.uint8, 256)
 IGNORE = _slot("ignored lexemes", np.int32, 4)
 
 # Earley rows (rows.py).
@@ -92,7 +93,7 @@ CORE_BUCKETS = _slot("core buckets", np.int32, 128, CORE_HASH)
 CORE_SCANS = _slot("core scans", np.int32, 3 * 256)
 CORE_GROUPS = _slot("core groups", np.int32, 3 * 256)
 CORE_WAITS = _slot("core waits", np.int32, 2 * 256)
-PREDICTED = _slot("prediction marks", np.int32, 64)
+PREDICTED = _slot("prediction marks", np.int32, 256)
 ROWS = _slot("rows", np.int32, 5 * 128)
 ROW_ITEMS = _slot("row items", np.int32, 2 * 256)
 ROW_HASH = _slot("row hashes", np.int32, 128)
@@ -121,18 +122,23 @@ TOKEN_LISTS = _slot("token lists", np.int32, 4096)
 DENSE = _slot("dense masks", np.int32, 0)
 SCRATCH = _slot("scratch mask", np.int32, 0)
 STACK = _slot("walk stack", np.int32, 0)
+TWIN_STACK = _slot("walk stack of the base state", np.int32, 0)
 FOUND = _slot("tokens found by a walk", np.int32, 0)
 
-# The vocabulary (vocabulary.py); shared by every grammar, never written by a kernel.
+# The vocabulary (vocabulary.py); shared by every grammar.  Kernels only read it, except publish_split.
 TRIE_NODE = _slot("trie bytes and depths", np.int32, 0)
 TRIE_SIZE = _slot("trie subtree sizes", np.int32, 0)
 TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
 TOKEN_START = _slot("token offsets", np.int64, 0)
 TOKEN_BYTES = _slot("token bytes", np.uint8, 0)
-TOKEN_KIND = _slot("token kinds", np.uint8, 0)
 SAME_BYTES = _slot("tokens with the same bytes", np.int32, 0)
 EMPTY_TOKENS = _slot("empty tokens", np.int32, 0)
 EOS_TOKENS = _slot("end tokens", np.int32, 0)
+SHARED_COUNTS = _slot("shared split counts", np.int64, 0)
+SHARED_PRINTS = _slot("shared split fingerprints", np.int64, 0)
+SHARED_RECORDS = _slot("shared splits", np.int32, 0)
+SHARED_DENSE = _slot("shared dense masks", np.int32, 0)
+SHARED_CROSSINGS = _slot("shared crossings", np.int32, 0)
 
 N_SLOTS = len(_NAMES)
 _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
@@ -153,7 +159,19 @@ def _as_pointer(_typing: Any, address: Any) -> Any:
 
 
 # Kernels that others reach through a pointer in the header (see far_call).
-F_DERIVATIVE, F_SET_OPERATION, F_LIVE, F_LEXER_STEP, F_LEXER_STATE, F_CORE, F_ROW, F_SCAN, F_STEP = range(9)
+(
+    F_DERIVATIVE,
+    F_SET_OPERATION,
+    F_LIVE,
+    F_LEXER_STEP,
+    F_LEXER_STATE,
+    F_CORE,
+    F_ROW,
+    F_SCAN,
+    F_STEP,
+    F_SPLIT,
+    F_ACCEPT_SET,
+) = range(11)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -322,6 +340,35 @@ def sort_keys(keys, count):  # type: ignore[no-untyped-def]
         gap = gap * 4 // 9
 
 
+def _lay_out() -> tuple[list[int], int, int, int]:
+    """Where each table begins in the one buffer that a new Tables allocates.
+
+    Returns the offsets in bytes, the end of the part to fill with -1, the end of the part to fill
+    with 0, and the size.
+    """
+    buckets = [slot for slot, spec in enumerate(_SPECS) if spec[2] >= 0]
+    rest = [slot for slot in range(N_SLOTS) if slot not in buckets and slot not in _MAPS]
+    offsets = [0] * N_SLOTS
+    ends = []
+    end = 0
+    for part in (buckets, list(_MAPS), rest):
+        for slot in part:
+            offsets[slot] = end
+            end += -(-_SPECS[slot][1] * np.dtype(_SPECS[slot][0]).itemsize // 64) * 64
+        ends.append(end)
+    return offsets, ends[0], ends[1], ends[2]
+
+
+_OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
+_TEMPLATE = np.zeros(HEADER + 3 * N_SLOTS, np.int64)
+_TEMPLATE[HEADER::3] = _OFFSETS
+_TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 def _round_up(size: int) -> int:
     return 1 << max(4, (size - 1).bit_length())
 
@@ -337,62 +384,65 @@ class Tables:
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self.nbytes = 0
-        self.ctx = np.zeros(HEADER + 3 * N_SLOTS, np.int64)
+        # One buffer for all, since fifty allocations take longer than compiling a small grammar.
+        # A table that grows moves out of it.
+        self._buffer = np.empty(_INITIAL_BYTES, np.uint8)
+        self._buffer[:_MINUS_ONE_END] = 255
+        self._buffer[_MINUS_ONE_END:_ZERO_END] = 0
+        self._moved: dict[int, np.ndarray[Any, Any]] = {}
+        self.nbytes = _INITIAL_BYTES
+        self.ctx = _TEMPLATE.copy()
+        self.ctx[HEADER::3] += _address(self._buffer)
         self.ctx[_FAR:HEADER] = _far_addresses
-        self._arrays: list[np.ndarray[Any, Any]] = []
-        for slot, (dtype, capacity, hashes) in enumerate(_SPECS):
-            self._arrays.append(np.empty(0, np.uint8))
-            if hashes >= 0:
-                array = np.full(capacity, -1, dtype)
-            elif slot in _MAPS:
-                array = np.zeros(capacity, dtype)
-            else:
-                array = np.empty(capacity, dtype)
-            self._install(slot, array)
 
     def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:
-        self.nbytes += array.nbytes - self._arrays[slot].nbytes
-        self._arrays[slot] = array
+        old = self._moved.get(slot)
+        self.nbytes += array.nbytes - (0 if old is None else old.nbytes)
+        self._moved[slot] = array
         place = HEADER + 3 * slot
-        self.ctx[place] = array.ctypes.data
+        self.ctx[place] = _address(array)
         self.ctx[place + 1] = array.shape[0]
 
-    def share(self, slot: int, array: np.ndarray[Any, Any]) -> None:
-        """Let a table be an array that others own and nobody writes; it does not count as this grammar's memory."""
-        self._arrays[slot] = array
-        place = HEADER + 3 * slot
-        self.ctx[place] = array.ctypes.data
-        self.ctx[place + 1] = self.ctx[place + 2] = array.shape[0]
-
-    def put(self, slot: int, values: np.ndarray[Any, Any]) -> None:
-        """Fill a table with ``values``."""
-        dtype = _SPECS[slot][0]
-        capacity = max(len(values), _SPECS[slot][1])
-        array = np.empty(capacity, dtype)
-        array[: len(values)] = values
-        self._install(slot, array)
-        self.ctx[HEADER + 3 * slot + 2] = len(values)
+    def array(self, slot: int) -> np.ndarray[Any, Any]:
+        """A whole table (a view)."""
+        moved = self._moved.get(slot)
+        if moved is not None:
+            return moved
+        dtype, capacity, _ = _SPECS[slot]
+        offset = _OFFSETS[slot]
+        return self._buffer[offset : offset + capacity * np.dtype(dtype).itemsize].view(dtype)
 
     def get(self, slot: int) -> np.ndarray[Any, Any]:
         """The part of a table that is in use (a view)."""
-        return self._arrays[slot][: self.ctx[HEADER + 3 * slot + 2]]
+        return self.array(slot)[: self.ctx[HEADER + 3 * slot + 2]]
 
-    def array(self, slot: int) -> np.ndarray[Any, Any]:
-        """A whole table."""
-        return self._arrays[slot]
+    def used(self, slot: int) -> int:
+        """How many elements of a table are in use."""
+        return int(self.ctx[HEADER + 3 * slot + 2])
+
+    def share(self, slot: int, address: int, size: int) -> None:
+        """Let a table be memory that others own and keep alive; it does not count as this grammar's."""
+        place = HEADER + 3 * slot
+        self.ctx[place] = address
+        self.ctx[place + 1] = self.ctx[place + 2] = size
+
+    def put(self, slot: int, values: np.ndarray[Any, Any]) -> None:
+        """Fill a table with ``values``."""
+        self.allocate(slot, len(values))
+        self.array(slot)[: len(values)] = values
+        self.ctx[HEADER + 3 * slot + 2] = len(values)
 
     def allocate(self, slot: int, capacity: int) -> None:
-        """Give a table a new, uninitialised array of ``capacity`` elements with nothing in use."""
-        self._install(slot, np.empty(capacity, _SPECS[slot][0]))
+        """Empty a table and give it room for ``capacity`` elements, not initialised."""
+        if slot in self._moved or capacity > _SPECS[slot][1]:
+            self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
 
     def grow(self) -> None:
         """Enlarge the table that the last kernel found too small."""
         slot, wanted = int(self.ctx[NEED_SLOT]), int(self.ctx[NEED_SIZE])
-        if slot in _MAP_VALUES:
-            slot = _MAP_VALUES[slot]
-        old = self._arrays[slot]
+        slot = _MAP_VALUES.get(slot, slot)
+        old = self.array(slot)
         dtype, _, hashes = _SPECS[slot]
         hashed = hashes >= 0 or slot in _MAPS
         size = _round_up(max(wanted, 2 * old.shape[0])) if hashed else max(wanted, old.shape[0] * 2, 16)
@@ -404,11 +454,11 @@ class Tables:
             )
         new = np.empty(size, dtype)
         if hashes >= 0:
-            _rehash(self._arrays[hashes], self.ctx[HEADER + 3 * hashes + 2], new)
+            _rehash(self.array(hashes), self.ctx[HEADER + 3 * hashes + 2], new)
         elif slot in _MAPS:
             values_slot = _MAPS[slot]
             values = np.empty(size, np.int32)
-            _rehash_map(old, self._arrays[values_slot], new, values)
+            _rehash_map(old, self.array(values_slot), new, values)
             self._install(values_slot, values)
         else:
             new[: old.shape[0]] = old

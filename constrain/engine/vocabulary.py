@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrain.engine import tables
+from constrain.engine.splits import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split
 from constrain.engine.trie import TokenTrie
 from constrain.errors import ConstrainError
 
@@ -69,6 +72,30 @@ class Vocabulary:
         members = np.flatnonzero(kinds == NORMAL).tolist()
         self.trie = TokenTrie(self.data, self.starts, list(self.tokens), members)
         self.empty_ids = np.array([i for i in members if not self.tokens[i]], np.int32)
+        self._tables = {
+            tables.TRIE_NODE: self.trie.node,
+            tables.TRIE_SIZE: self.trie.size,
+            tables.TRIE_TOKEN: self.trie.token,
+            tables.SAME_BYTES: self.trie.same,
+            tables.TOKEN_START: self.starts,
+            tables.TOKEN_BYTES: self.data,
+            tables.EMPTY_TOKENS: self.empty_ids,
+            tables.EOS_TOKENS: np.array(self.eos_ids, np.int32),
+        }
+        # What grammars learn about the vocabulary and have in common (splits.py).  Pages of these
+        # arrays take memory when they are first written.
+        words = (self.size + 31) // 32
+        self._lock = threading.Lock()
+        self._shared_counts = np.zeros(2, np.int64)
+        self._tables |= {
+            tables.SHARED_COUNTS: self._shared_counts,
+            tables.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
+            tables.SHARED_RECORDS: np.zeros(2 * SHARED_SPLITS, np.int32),
+            tables.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
+            tables.SHARED_CROSSINGS: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
+        }
+        self._local = threading.local()
+        self._addresses = [(slot, array.ctypes.data, len(array)) for slot, array in self._tables.items()]
 
     def _check_ids(self, ids: Iterable[int], name: str) -> tuple[int, ...]:
         checked = set()
@@ -103,12 +130,32 @@ class Vocabulary:
             special_ids=special,
         )
 
+    def shared_tables(self) -> list[tuple[int, int, int]]:
+        """(slot, address, length) of the tables that kernels read; valid while the vocabulary lives."""
+        return self._addresses
+
+    def scratch(self) -> tuple[int, int]:
+        """(address, length) of an int32 array for a walk's results; each thread has its own."""
+        found = getattr(self._local, "found", None)
+        if found is None:
+            array = np.empty(self.size + 1, np.int32)
+            found = self._local.found = (array.ctypes.data, len(array), array)
+        return found[0], found[1]
+
+    def publish(self, ctx: Any, lexer_state: int) -> None:
+        """Share the split of a lexer state with all grammars of this vocabulary."""
+        with self._lock:
+            if publish_split(ctx, lexer_state):
+                self._shared_counts[0] += 1
+
+    def __reduce__(self) -> Any:
+        # The tables hold addresses, so a copy has to make its own.
+        return Vocabulary, (self.tokens, self.eos_ids, self.special_ids)
+
     @property
     def nbytes(self) -> int:
         """Memory of the tables, in bytes (without the ``tokens`` themselves)."""
-        trie = self.trie
-        arrays = (self.kinds, self.data, self.starts, self.empty_ids, trie.node, trie.size, trie.token, trie.same)
-        return sum(array.nbytes for array in arrays)
+        return self.kinds.nbytes + sum(array.nbytes for array in self._tables.values())
 
     def __repr__(self) -> str:
         return f"Vocabulary(size={self.size}, eos_ids={list(self.eos_ids)})"

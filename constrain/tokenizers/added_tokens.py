@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -30,8 +30,9 @@ class AddedToken:
 class AddedTokenFinder:
     """Cuts text at the added tokens in it."""
 
-    def __init__(self, tokens: Sequence[AddedToken]) -> None:
-        self._by_content = {token.content: token for token in tokens if token.content}
+    def __init__(self, tokens: Sequence[AddedToken], normalize: Callable[[str], str] = str) -> None:
+        """``normalize`` is applied to the tokens; the text to split has been normalized already."""
+        self._by_content = {normalize(token.content): token for token in tokens if token.content}
         longest_first = sorted(self._by_content, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 

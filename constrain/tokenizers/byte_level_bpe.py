@@ -104,7 +104,7 @@ class ByteLevelBPE(Tokenizer):
         self._added_by_id = {token.id: token for token in added}
         self._added_ids = {token.content: token.id for token in added}
         self._find_raw = AddedTokenFinder([token for token in added if not token.normalized])
-        self._find_normalized = AddedTokenFinder([token for token in added if token.normalized])
+        self._find_normalized = AddedTokenFinder([token for token in added if token.normalized], self._normalize)
 
         self._bytes: list[bytes | None] = [None] * self.vocab_size
         for token_id, data in tokens.items():
@@ -211,8 +211,8 @@ class ByteLevelBPE(Tokenizer):
         """Text without any raw added token: normalize, cut at the other added tokens, merge."""
         form = self.options.normal_form
         whole = text if end - begin == len(text) else text[begin:end]
-        normal = whole if form is None or unicodedata.is_normalized(form, whole) else unicodedata.normalize(form, whole)
-        changed = normal is not whole
+        normal = self._normalize(whole)
+        changed = normal != whole
         parts = self._find_normalized.split(normal)
         # Only where normalization changed something do the places have to be mapped back.
         to_input = _alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
@@ -233,6 +233,10 @@ class ByteLevelBPE(Tokenizer):
             ids += new
             same = not changed and not self.options.add_prefix_space
             segments.append(_Segment(outer_first, outer_last, len(new), "same" if same else "changed", part))
+
+    def _normalize(self, text: str) -> str:
+        form = self.options.normal_form
+        return text if form is None or unicodedata.is_normalized(form, text) else unicodedata.normalize(form, text)
 
     def _encode_plain(self, text: str, offset: int) -> list[int]:
         try:

@@ -50,6 +50,7 @@ def parse_tokenizer_json(
     _check_model(model)
     added = _added_tokens(content.get("added_tokens"))
     tokens = _tokens(model.get("vocab"), {token.content for token in added})
+    _check_added_ids(added, model["vocab"])
     merges = _merges(model.get("merges"), model["vocab"])
     split, prefix = _pre_tokenizer(content.get("pre_tokenizer"))
     if not _is_byte_level(content.get("decoder")):
@@ -107,6 +108,14 @@ def _added_tokens(entries: Any) -> list[AddedToken]:
         flags = {key: bool(entry.get(key)) for key in ("special", "lstrip", "rstrip", "single_word", "normalized")}
         added[token_id] = AddedToken(token_id, text, **flags)
     return list(added.values())
+
+
+def _check_added_ids(added: list[AddedToken], vocab: dict[str, int]) -> None:
+    """An added token may be in the vocabulary too, but under the same id and alone."""
+    contents = {token_id: content for content, token_id in vocab.items()}
+    for token in added:
+        if vocab.get(token.content, token.id) != token.id or contents.get(token.id, token.content) != token.content:
+            raise TokenizerError(f"added token {token.content!r} (id {token.id}) contradicts the vocabulary")
 
 
 def _tokens(vocab: Any, added: set[str]) -> dict[int, bytes]:

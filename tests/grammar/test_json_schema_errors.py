@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from constrain.errors import ConstrainError, SchemaError
-from constrain.grammar.json_schema import from_json_schema
+import constrain
+from constrain.errors import LimitError, SchemaError
+from constrain.grammar.json_schema import from_json_schema, normalize
 from constrain.grammar.json_schema.keywords import KEYWORDS
 from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT
 
@@ -68,7 +69,6 @@ def test_keywords_that_are_not_supported(keyword: str) -> None:
         ({"type": []}, "#/type"),
         ({"type": None}, "#/type"),
         ({"type": {}}, "#/type"),
-        ({"enum": []}, "#/enum"),
         ({"enum": "a"}, "#/enum"),
         ({"enum": [{1, 2}]}, "#/enum/0"),
         ({"anyOf": []}, "#/anyOf"),
@@ -176,6 +176,7 @@ UNSATISFIABLE: list[tuple[Any, str, list[str]]] = [
     ({"type": "number", "minimum": 3, "exclusiveMaximum": 3}, "#/minimum", ["#/exclusiveMaximum"]),
     ({"type": "integer", "minimum": 0.2, "maximum": 0.8}, "#/minimum", ["integer", "#/maximum"]),
     ({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}, "#/exclusiveMinimum", ["integer"]),
+    ({"enum": []}, "#/enum", ["empty"]),
     ({"enum": [1, 2], "type": "string"}, "#", ["#/enum", "string"]),
     ({"enum": [1.5], "type": "integer"}, "#/enum", ["1.5", "integer"]),
     ({"enum": ["abc"], "maxLength": 2, "type": "string"}, "#/enum", ["#/maxLength"]),
@@ -208,6 +209,22 @@ def test_schemas_that_nothing_satisfies(schema: Any, pointer: str, words: list[s
     for word in words:
         assert word in str(refused)
     assert refused.pointer == pointer
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_patterns_that_leave_nothing_are_found_when_compiled(required: bool) -> None:
+    text = {"type": "string", "pattern": "^a$", "minLength": 2}
+    schema = {"type": "object", "properties": {"a": text}, "required": ["a"] * required, "additionalProperties": False}
+    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
+    compiler = constrain.GrammarCompiler(vocabulary)
+    grammar = constrain.Grammar.from_json_schema(schema)
+    if not required:
+        assert constrain.Matcher(compiler.compile(grammar)).forced_bytes() == b"{"
+        return
+    with pytest.raises(SchemaError) as caught:
+        compiler.compile(grammar)
+    assert "pattern '^a$' (at #/properties/a/pattern)" in str(caught.value)
+    assert "minLength 2 (at #/properties/a/minLength)" in str(caught.value)
 
 
 def test_errors_in_parts_that_can_be_left_out_do_not_make_it_unsatisfiable() -> None:
@@ -246,7 +263,21 @@ def test_nesting_that_is_deep_but_within_the_limit() -> None:
     from_json_schema(json.dumps(schema))
 
 
-def test_combinations_are_bounded() -> None:
+def test_alternatives_are_bounded() -> None:
     branches = [{"type": "string", "minLength": size} for size in range(400)]
-    with pytest.raises(ConstrainError, match="alternatives"):
+    with pytest.raises(LimitError, match="alternatives"):
         from_json_schema({"anyOf": branches, "$ref": "#/$defs/a", "$defs": {"a": {"anyOf": branches}}})
+
+
+def test_conjunctions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    # After n keys, what must hold is a subset of the definitions that tells which of them were "a".
+    monkeypatch.setattr(normalize, "MAX_CONJUNCTIONS", 1000)
+    definitions: dict[str, Any] = {
+        f"d{index}": {"properties": {name: {"$ref": f"#/$defs/d{index + 1}"} for name in "ab"}}
+        for index in range(1, 16)
+    }
+    definitions["d16"] = {"properties": {"a": False}}
+    definitions["both"] = {"$ref": "#/$defs/d0", "anyOf": [{"$ref": "#/$defs/d1"}]}
+    definitions["d0"] = {"properties": {"a": {"$ref": "#/$defs/both"}, "b": {"$ref": "#/$defs/d0"}}}
+    with pytest.raises(LimitError, match="more than 1000 combinations"):
+        from_json_schema({"$ref": "#/$defs/d0", "$defs": definitions})

@@ -60,7 +60,7 @@ ERRORS = {
     "start: s\ns{x, x}: x": 'line 2, column 6: the parameter "x" occurs twice',
     's{start}: start\nstart: "a"': 'line 1, column 1: the parameter "start" of "s" has the name of a rule',
     'start: s{start}\ns{x}: x{"a"}': 'line 2, column 7: the parameter "x" is called like a template, but it is none',
-    'start: s{t, "a"}\ns{f, x}: f{x, x}\nt{x}: x': 'line 2, column 10: "f" takes 1 arguments, but 2 are given',
+    'start: s{t, "a"}\ns{f, x}: f{x, x}\nt{x}: x': 'line 2, column 10: "f" takes 1 argument, not 2',
     # statements
     "start: X\n%declare X": 'line 2, column 10: %declare is not supported: "X" would come from outside',
     '%extend start: "a"': 'line 1, column 9: %extend of the rule "start", which is not defined before',

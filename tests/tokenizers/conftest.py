@@ -15,7 +15,7 @@ from constrain.demo.bpe_training import learn_merges, tokenizer_json
 @pytest.fixture(scope="session")
 def small_vocabulary():
     """Tokens and merges learned from a few lines."""
-    return learn_merges(Counter(pieces_of(CORPUS * 3, "gpt2")), 420)
+    return learn_merges(Counter(pieces_of(CORPUS * 3, "gpt2")), 400)
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,7 @@ from constrain.tokenizers.tiktoken_file import ENCODINGS, RankEncoding, tokenize
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-LLAMA3 = CONTRACTION + (
-    r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+LLAMA3 = CONTRACTION + (r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 PATTERNS = {
     "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -59,7 +57,7 @@ def with_pattern(content, regex):
 @pytest.mark.parametrize("name", PATTERNS)
 def test_pieces_equal_those_of_the_regex(name):
     # Ranks that merge every piece of the text whole show where tiktoken's regex engine cuts.
-    @settings(max_examples=300)
+    @settings(max_examples=150)
     @given(TEXTS)
     @example("a\n  ")
     @example("日A日Ab 's'S")
@@ -110,7 +108,7 @@ def test_small_ranks_equal_tiktoken_and_the_naive_twin(small_vocabulary):
     assert ours.vocab_size == reference.n_vocab == len(ranks) + 4
     assert ours.token_bytes(len(ranks)) is None, "an id between the ranks and the special tokens"
 
-    @settings(max_examples=200)
+    @settings(max_examples=120)
     @given(TEXTS)
     def check(text):
         got = ours.encode(text).ids
@@ -203,7 +201,8 @@ def test_repetition_is_not_quadratic(small_json, unit):
 def test_tokens_that_merges_do_not_reach(small_json):
     # Without ignore_merges such a token is never made; with it, it is made of the piece that equals it.
     content = copy.deepcopy(small_json)
-    content["model"]["vocab"]["xyzzy"] = 420
+    content["model"]["vocab"]["xyzzy"] = 400
+    content["added_tokens"] = []
     for ignore in (False, True):
         content["model"]["ignore_merges"] = ignore
         reference = tokenizers.Tokenizer.from_str(json.dumps(content))
@@ -216,26 +215,26 @@ def test_tokens_that_merges_do_not_reach(small_json):
 def test_bytes_of_tokens(small_json):
     tokenizer = parse_tokenizer_json(json.dumps(small_json).encode())
     table = tokenizer.tokens_as_bytes()
-    assert len(table) == tokenizer.vocab_size == 421
-    assert table[420] is None
-    assert tokenizer.special_ids == {420}
+    assert len(table) == tokenizer.vocab_size == 401
+    assert table[400] is None
+    assert tokenizer.special_ids == {400}
     for token_id, data in enumerate(table):
         assert tokenizer.token_bytes(token_id) == data
         assert tokenizer.token_to_id(tokenizer.id_to_token(token_id)) == token_id
     assert table[32] == b" "
     assert tokenizer.id_to_token(32) == "Ġ"
     assert tokenizer.token_to_id("no such token") is None
-    for wrong in (-1, 421, 10**9):
-        with pytest.raises(TokenizerError, match=r"0 to 420"):
+    for wrong in (-1, 401, 10**9):
+        with pytest.raises(TokenizerError, match=r"0 to 400"):
             tokenizer.token_bytes(wrong)
-        with pytest.raises(TokenizerError, match=r"0 to 420"):
+        with pytest.raises(TokenizerError, match=r"0 to 400"):
             tokenizer.decode([wrong])
 
 
 def test_special_tokens_in_output(small_json):
     tokenizer = parse_tokenizer_json(json.dumps(small_json).encode())
     ids = tokenizer.encode("a<|endoftext|>b").ids
-    assert ids == [97, 420, 98]
+    assert ids == [97, 400, 98]
     assert tokenizer.decode(ids) == "ab"
     assert tokenizer.decode(ids, skip_special_tokens=False) == "a<|endoftext|>b"
 

@@ -49,8 +49,10 @@ def test_any_text(tokenizer):
 
 def test_any_ids(tokenizer):
     # Ill-formed UTF-8 included: the stream and a decoding of everything agree.
-    @settings(max_examples=300)
-    @given(st.lists(st.one_of(st.integers(0, 420), st.integers(128, 255)), max_size=20), st.integers(0, 20), st.booleans())
+    @settings(max_examples=150)
+    @given(
+        st.lists(st.one_of(st.integers(0, 400), st.integers(128, 255)), max_size=20), st.integers(0, 20), st.booleans()
+    )
     def check(ids, cut, skip):
         parts, rest = stream(tokenizer, ids, skip_special_tokens=skip)
         assert "".join(parts) + (rest or "") == tokenizer.decode(ids, skip)
@@ -75,7 +77,7 @@ def test_flush_gives_what_is_held_back_once(tokenizer):
 
 def test_unknown_id(tokenizer):
     with pytest.raises(TokenizerError):
-        DecodeStream(tokenizer).step(421)
+        DecodeStream(tokenizer).step(401)
 
 
 def test_a_hundred_thousand_tokens(tokenizer):

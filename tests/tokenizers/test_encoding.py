@@ -15,6 +15,8 @@ from tokenizer_texts import TEXTS
 
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
+HASH_OF_65_122 = "6770bd69fbbecad2b983724056b1e6ad"
+
 
 def pair(content):
     text = json.dumps(content)
@@ -44,7 +46,7 @@ def test_fields(content):
 
 def test_hash_is_that_of_the_ids(content):
     _, tokenizer = pair(content)
-    assert tokenizer.encode("ab").hash() == "e3c2cbbb2c97b13a6ba1ea0d7be5f1a0" or len(tokenizer.encode("ab").hash()) == 32
+    assert tokenizer.encode("Az").hash() == HASH_OF_65_122
     assert tokenizer.encode("ab").hash() == tokenizer.encode("ab").hash()
     assert tokenizer.encode("ab").hash() != tokenizer.encode("ba").hash()
 
@@ -52,21 +54,20 @@ def test_hash_is_that_of_the_ids(content):
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 def test_normalizers_equal_tokenizers(content, form):
     content["normalizer"] = {"type": form}
-    content["added_tokens"].append(
-        {"id": 500, "content": "é!", "special": False, "normalized": True, "lstrip": False, "rstrip": False, "single_word": False}
-    )  # fmt: skip
+    flags = dict.fromkeys(("lstrip", "rstrip", "single_word", "special"), False)
+    content["added_tokens"].append({"id": 401, "content": "é!", "normalized": True, **flags})
     reference, ours = pair(content)
     # Old characters only: what later versions of Unicode added depends on the Python that runs this.
     letters = st.sampled_from("aeé\u0301\u0323\u1ea5ﬁ²Å한\u1112\u1161\u11ab!A<ữ\u0327\u0958")
 
-    @settings(max_examples=200)
-    @given(st.one_of(st.text(letters, max_size=12)))
+    @settings(max_examples=120)
+    @given(st.text(letters, max_size=12))
     def check(text):
         expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
-        assert got.tokens == expected.tokens
+        assert got.ids == expected.ids
         for (begin, end), token_id in zip(got.offsets, got.ids, strict=True):
-            assert 0 <= begin <= end <= len(text)
-            data = ours.token_bytes(token_id)
+            assert 0 <= begin < end <= len(text)
+            data = unicodedata.normalize(form, "é!").encode() if token_id == 401 else ours.token_bytes(token_id)
             assert data in unicodedata.normalize(form, text[begin:end]).encode()
 
     check()
@@ -91,10 +92,10 @@ def test_prefix_space_equals_tokenizers(content):
 def test_added_tokens_equal_tokenizers(content, flag):
     for i, text in enumerate(("<x>", "<x>>", "of", " of")):
         flags = {key: key == flag for key in ("lstrip", "rstrip", "single_word")}
-        content["added_tokens"].append({"id": 500 + i, "content": text, "special": i < 2, "normalized": False, **flags})
+        content["added_tokens"].append({"id": 401 + i, "content": text, "special": i < 2, "normalized": False, **flags})
     reference, ours = pair(content)
 
-    @settings(max_examples=200)
+    @settings(max_examples=120)
     @given(st.lists(st.sampled_from(["<x>", ">", " ", "of", "a", "_", "é", "1", "\n", "\u2003", "<"]), max_size=12))
     def check(parts):
         text = "".join(parts)
@@ -109,7 +110,7 @@ def test_added_tokens_equal_tokenizers(content, flag):
 @pytest.mark.parametrize("kind", ["TemplateProcessing", "RobertaProcessing"])
 def test_special_tokens_around_a_text(content, kind):
     for i, name in enumerate(("<s>", "</s>")):
-        content["added_tokens"].append({"id": 500 + i, "content": name, "special": True, "normalized": False})
+        content["added_tokens"].append({"id": 401 + i, "content": name, "special": True, "normalized": False})
     template = {
         "type": "TemplateProcessing",
         "single": [
@@ -119,13 +120,19 @@ def test_special_tokens_around_a_text(content, kind):
         ],
         "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
         "special_tokens": {
-            name: {"id": name, "ids": [500 + i], "tokens": [name]} for i, name in enumerate(("<s>", "</s>"))
+            name: {"id": name, "ids": [401 + i], "tokens": [name]} for i, name in enumerate(("<s>", "</s>"))
         },
     }
-    roberta = {"type": kind, "sep": ["</s>", 501], "cls": ["<s>", 500], "trim_offsets": False, "add_prefix_space": False}
+    roberta = {
+        "type": kind,
+        "sep": ["</s>", 402],
+        "cls": ["<s>", 401],
+        "trim_offsets": False,
+        "add_prefix_space": False,
+    }
     content["post_processor"] = template if kind == "TemplateProcessing" else roberta
     for entry in content["added_tokens"]:
-        entry.update({key: False for key in ("lstrip", "rstrip", "single_word")})
+        entry.update(dict.fromkeys(("lstrip", "rstrip", "single_word"), False))
     reference, ours = pair(content)
     expected, got = reference.encode("the end"), ours.encode("the end", add_special_tokens=True)
     assert got.ids == expected.ids

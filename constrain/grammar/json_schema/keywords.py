@@ -153,10 +153,7 @@ def _read_type(assertions: Assertions, value: Any, location: Location, keyword: 
 
 
 def _read_enum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    values = _array(value, location, keyword, "values")
-    if not values:
-        location.fail("enum is empty: no value is one of none", keyword)
-    assertions.enum = tuple(values)
+    assertions.enum = tuple(_array(value, location, keyword, "values"))
 
 
 def _read_const(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:

@@ -31,6 +31,9 @@ from constrain.grammar.json_schema.values import value_nodes
 MAX_NODES = 10_000
 """How many alternatives one schema may have."""
 
+MAX_CONJUNCTIONS = 20_000
+"""How many different conjunctions of schemas may come up: recursion through them can reach every subset."""
+
 
 class Normalizer:
     """Turns handles into normal form, each once."""
@@ -38,6 +41,7 @@ class Normalizer:
     def __init__(self) -> None:
         self._done: dict[Handle, Normal] = {}
         self._open: set[Location] = set()
+        self._conjunctions = 0
 
     def normal(self, handle: Handle) -> Normal:
         """The normal form of a handle.
@@ -50,6 +54,9 @@ class Normalizer:
         if len(handle) == 1:
             result = self._schema(handle[0])
         else:
+            self._conjunctions += 1
+            if self._conjunctions > MAX_CONJUNCTIONS:
+                raise LimitError(f"at {handle[0].pointer}: more than {MAX_CONJUNCTIONS} combinations of schemas")
             result = ANY
             for location in handle:
                 result = _intersect(result, self.normal(location.handle), location.pointer)

@@ -60,7 +60,8 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
         nodes.append(BooleanNode(pointer, tuple(booleans)))
     if nodes:
         return Normal(tuple(nodes))
-    return Normal((), Conflict("the value holds a lone surrogate, which no UTF-8 text can", pointer))
+    reason = "the value holds a lone surrogate, which no UTF-8 text can" if values else "enum is empty"
+    return Normal((), Conflict(reason, pointer))
 
 
 def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lark import Token, Tree
+from lark import Token
 
 from constrain.grammar.lark.source import Node, Source
 
@@ -73,8 +73,3 @@ def bounds(node: Node, source: Source) -> tuple[int, int | None]:
         assert isinstance(operator, Token)
         raise source.error(f"the counts {low}..{high} are in the wrong order", operator)
     return low, high
-
-
-def is_tree(node: Node | Token, *kinds: str) -> bool:
-    """Whether a node is a tree of one of these kinds."""
-    return isinstance(node, Tree) and node.data in kinds

@@ -184,7 +184,7 @@ class _Compiler:
             name = called.name
         wanted = len(self._definitions.by_name[name].params)
         if wanted != len(values):
-            raise body.source.error(f'"{token}" takes {wanted} arguments, but {len(values)} are given', token)
+            raise body.source.error(f'"{token}" takes {wanted} argument{"s" * (wanted != 1)}, not {len(values)}', token)
         return self._rule(name, values)
 
     def _make_error(self) -> Any:
