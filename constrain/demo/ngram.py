@@ -41,7 +41,7 @@ class DemoModel:
         self.vocab_size = len(self._costs) - len(steps)
         self._first = np.empty(len(children) + 1, dtype=np.int32)
         self._first[0] = self.vocab_size
-        np.cumsum(children, out=self._first[1:])
+        np.cumsum(children, dtype=np.int32, out=self._first[1:])
         self._first[1:] += np.int32(self.vocab_size)
         self._words = _undo_differences(steps, children)
         self._weights = np.zeros(len(children), dtype=np.int8)

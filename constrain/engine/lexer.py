@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from numba import int64, njit, types
 
-from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, is_live, is_nullable
+from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, is_live, is_nullable, known_derivative
 from constrain.engine.tables import (
     ACCEPT_BUCKETS,
     ACCEPT_HASH,
@@ -181,9 +181,12 @@ def lexer_step(ctx, state, byte_class):
     for i in range(count):
         pool = i32(ctx, LEX_POOL)
         lexeme = pool[offset + 2 * i]
-        node = far_call(ctx, F_DERIVATIVE, int64(pool[offset + 2 * i + 1]), byte)
+        before = int64(pool[offset + 2 * i + 1])
+        node = known_derivative(ctx, before, byte)
         if node < 0:
-            return node
+            node = far_call(ctx, F_DERIVATIVE, before, byte)
+            if node < 0:
+                return node
         if node == EMPTY:
             continue
         live = is_live(ctx, node)
@@ -198,6 +201,9 @@ def lexer_step(ctx, state, byte_class):
         tmp[top] = lexeme
         tmp[top + 1] = node
         set_used(ctx, TMP, top + 2)
+    if used(ctx, TMP) == base:
+        i32(ctx, LEX_TRANS)[place] = 0
+        return int64(0)
     successor = far_call(ctx, F_LEXER_STATE, base, (used(ctx, TMP) - base) // 2)
     set_used(ctx, TMP, base)
     if successor >= 0:

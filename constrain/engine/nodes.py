@@ -338,7 +338,7 @@ def make_literal(ctx, offset, length):
 
 
 @njit(RESULT2, cache=True, nogil=True)
-def _known_derivative(ctx, node, byte):
+def known_derivative(ctx, node, byte):
     """The derivative of a leaf, or of any node if it was computed before; else -1."""
     nodes = i32(ctx, NODES)
     kind = nodes[4 * node] & 255
@@ -357,6 +357,17 @@ def _known_derivative(ctx, node, byte):
         return int64(EMPTY)
     if kind == ALL:
         return int64(ALL)
+    if kind == CONCAT:
+        # Most bytes cannot begin a sequence; saying so needs no memo.
+        first = int64(nodes[4 * node + 1])
+        kind = nodes[4 * first] & 255
+        if kind == LITERAL:
+            if u8(ctx, BYTES)[nodes[4 * first + 1]] != byte:
+                return int64(EMPTY)
+        elif kind == SET:
+            if not (i64(ctx, SETS)[4 * int64(nodes[4 * first + 1]) + (byte >> 6)] >> (byte & 63)) & 1:
+                return int64(EMPTY)
+            return int64(nodes[4 * node + 2])
     return map_get(ctx, MEMO_KEYS, MEMO_VALUES, (node << 8 | byte) + 1)
 
 
@@ -367,7 +378,7 @@ def derivative(ctx, node, byte):
     Post-order over the parts of the expression with the work stack, memoised per (node, byte), so
     that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
     """
-    result = _known_derivative(ctx, node, byte)
+    result = known_derivative(ctx, node, byte)
     if result != -1:
         return result
     bottom = used(ctx, TMP)
@@ -386,7 +397,7 @@ def derivative(ctx, node, byte):
             dead = False
             for i in range(b):
                 child = int64(i32(ctx, POOL)[a + i])
-                part = _known_derivative(ctx, child, byte)
+                part = known_derivative(ctx, child, byte)
                 if part == FAIL:
                     return part
                 if part == -1:
@@ -405,7 +416,7 @@ def derivative(ctx, node, byte):
             else:
                 result = far_call(ctx, F_SET_OPERATION, int64(kind), top)
         else:
-            part = _known_derivative(ctx, a, byte)
+            part = known_derivative(ctx, a, byte)
             if part == FAIL:
                 return part
             if part == -1:
@@ -423,7 +434,7 @@ def derivative(ctx, node, byte):
             else:
                 result = make_concat(ctx, part, b)
                 if result >= 0 and is_nullable(ctx, a):
-                    part = _known_derivative(ctx, b, byte)
+                    part = known_derivative(ctx, b, byte)
                     if part == FAIL:
                         return part
                     if part == -1:

@@ -63,6 +63,9 @@ from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Inters
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
 
+# How far a message about an empty grammar is followed into the rules.
+_EXPLAIN_DEPTH, _EXPLAIN_WIDTH = 100, 4
+
 _N_ARY: dict[type[Regular], int] = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
 
 
@@ -347,26 +350,37 @@ def explain_empty(
     rules: dict[int, list[tuple[int, ...]]] = {}
     for left, right in ir.productions:
         rules.setdefault(left, []).append(right)
-    symbol, place = ir.start, ""
-    reason = "nothing can match"
-    seen = set()
-    while symbol >= 0 and symbol not in seen:
-        seen.add(symbol)
+
+    # None while a symbol is being explained: that it leads back to itself is not what is wrong with it.
+    known: dict[int, tuple[str, str] | None] = {}
+
+    def explain(symbol: int, place: str, depth: int) -> tuple[str, str] | None:
+        if symbol < 0:
+            name = ir.lexeme_names[~symbol]
+            return (f"{name} matches no text" if name else "a part of it matches no text"), place
         place = ir.nonterminal_names[symbol] or place
+        if symbol in known:
+            return known[symbol]
+        known[symbol] = None
+        if depth == 0:
+            return "nothing can match", place
         alternatives = rules.get(symbol, [])
         if not alternatives:
             return "it has no production", place
-        # With one alternative the fault lies in its first unusable symbol; with several, in all of them.
-        blocked = next(s for s in alternatives[0] if (not productive[s] if s >= 0 else not usable[~s]))
-        if len(alternatives) > 1 and blocked >= 0:
-            return "none of its alternatives can match", place
-        symbol = blocked
-    if symbol < 0:
-        name = ir.lexeme_names[~symbol]
-        reason = f"{name} matches no text" if name else "a part of it matches no text"
-    elif symbol in seen:
-        reason = "it can only repeat itself for ever"
-    return reason, place
+        # Each alternative has a first symbol that nothing can match.  If all faults are one, that is it.
+        faults = {
+            explain(next(s for s in right if (not productive[s] if s >= 0 else not usable[~s])), place, depth - 1)
+            for right in alternatives[:_EXPLAIN_WIDTH]
+        } - {None}
+        if not faults:
+            known[symbol] = "it can only repeat itself for ever", place
+        elif len(faults) == 1 and len(alternatives) <= _EXPLAIN_WIDTH:
+            known[symbol] = faults.pop()
+        else:
+            known[symbol] = "none of its alternatives can match", place
+        return known[symbol]
+
+    return explain(ir.start, "", _EXPLAIN_DEPTH) or ("nothing can match", "")
 
 
 __all__ = [

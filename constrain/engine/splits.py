@@ -84,6 +84,7 @@ SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
 _SHARED_MEMBERS = 8
 # A delta is tried only if this many of the 256 bytes lead to the same state from both.
 _DELTA_BYTES = 200
+_CANDIDATES = 16
 
 
 @njit(RESULT0, cache=True, nogil=True)
@@ -225,20 +226,40 @@ def _find_base(ctx, lexer_state):
     """A state that this one is nearly like: the target of most of its bytes, if it is that; else -1.  FAIL or LIMIT."""
     classes = ctx[CLASSES]
     size = i32(ctx, CLASS_SIZE)
+    # The first few distinct targets, with how many bytes lead to each, are enough to find the usual one.
     base, most = int64(-1), int64(0)
+    alive = int64(0)
+    if not room(ctx, TMP, 2 * _CANDIDATES):
+        return int64(FAIL)
+    counts = used(ctx, TMP)
+    set_used(ctx, TMP, counts + 2 * _CANDIDATES)
+    n = 0
     for byte_class in range(classes):
-        target = far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
+        target = int64(i32(ctx, LEX_TRANS)[lexer_state * classes + byte_class])
         if target < 0:
-            return target
-        if target == 0 or target == lexer_state or size[byte_class] < most:
+            target = far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
+            if target < 0:
+                return target
+        if target == 0:
             continue
-        weight = int64(0)
-        for other in range(classes):
-            if i32(ctx, LEX_TRANS)[lexer_state * classes + other] == target:
-                weight += size[other]
-        if weight > most:
-            base, most = target, weight
-    if most < 16:
+        alive += size[byte_class]
+        if target == lexer_state:
+            continue
+        tmp = i32(ctx, TMP)
+        k = 0
+        while k < n and tmp[counts + 2 * k] != target:
+            k += 1
+        if k == n:
+            if n == _CANDIDATES:
+                continue
+            tmp[counts + 2 * n] = target
+            tmp[counts + 2 * n + 1] = 0
+            n += 1
+        tmp[counts + 2 * k + 1] += size[byte_class]
+        if tmp[counts + 2 * k + 1] > most:
+            base, most = target, int64(tmp[counts + 2 * k + 1])
+    set_used(ctx, TMP, counts)
+    if most < 16 or alive < 64:
         return int64(-1)
     same = int64(0)
     for byte_class in range(classes):

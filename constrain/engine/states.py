@@ -31,6 +31,7 @@ from constrain.engine.tables import (
     KERNEL,
     LEX,
     LEX_HASH,
+    LEX_TRANS,
     LIVE_STACK,
     ROWS,
     STATE_BUCKETS,
@@ -159,7 +160,9 @@ def step(ctx, state, byte_class):
     ended = int64(0)
     for i in range(offset, offset + count):
         row = int64(i32(ctx, THREADS)[2 * i])
-        lexer_state = far_call(ctx, F_LEXER_STEP, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class)
+        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        known = int64(i32(ctx, LEX_TRANS)[lexer_state * ctx[CLASSES] + byte_class])
+        lexer_state = known if known >= 0 else far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
         if lexer_state < 0:
             return lexer_state
         if lexer_state == 0:
@@ -172,6 +175,9 @@ def step(ctx, state, byte_class):
         if lex[4 * lexer_state + LEX_ACCEPT]:
             work[count + 1 + ended] = row << 32 | int64(lex[4 * lexer_state + LEX_ACCEPT])
             ended += 1
+    if kept + ended == 0:
+        i32(ctx, STATE_TRANS)[place] = 0
+        return int64(0)
     accepts = int64(0)
     if ended:
         row = far_call(ctx, F_SCAN, count + 1, ended)

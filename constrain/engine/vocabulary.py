@@ -155,7 +155,7 @@ class Vocabulary:
     @property
     def nbytes(self) -> int:
         """Memory of the tables, in bytes (without the ``tokens`` themselves)."""
-        return self.kinds.nbytes + sum(array.nbytes for array in self._tables.values())
+        return int(self.kinds.nbytes + sum(array.nbytes for array in self._tables.values()))
 
     def __repr__(self) -> str:
         return f"Vocabulary(size={self.size}, eos_ids={list(self.eos_ids)})"
