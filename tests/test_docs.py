@@ -6,19 +6,23 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-_BLOCK = re.compile(r"(?P<note><!--[^>]*-->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?P<note><!--[^>]*-->\n)?^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def blocks(page: Path, language: str) -> list[str]:
     """The blocks of one language, without those marked as set-up."""
     return [
-        match["code"]
+        textwrap.dedent(match["code"])
         for match in _BLOCK.finditer(page.read_text())
         if match["language"] == language and not re.search("not run|test command", match["note"] or "")
     ]
@@ -40,7 +44,7 @@ def test_python_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(ROOT)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page, "python"):
-        exec(compile(block, f"{name(page)}", "exec"), namespace)
+        exec(compile(block, name(page), "exec", dont_inherit=True), namespace)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=name)
@@ -55,5 +59,6 @@ def test_shell_blocks(page: Path, tmp_path: Path) -> None:
 
 def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        prose = re.sub(r"`[^`]*`", "", _BLOCK.sub("", page.read_text()))
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
             assert (page.parent / target).exists(), f"{name(page)}: {target}"

@@ -30,6 +30,7 @@ from constrain.engine.tables import (
     LEX_HASH,
     LEX_POOL,
     LEX_TRANS,
+    NODE_FIRST,
     SPLITS,
     TMP,
     bucket_room,
@@ -37,6 +38,7 @@ from constrain.engine.tables import (
     far_entry,
     finish_hash,
     i32,
+    i64,
     mix,
     room,
     set_used,
@@ -153,9 +155,21 @@ def intern_lexer_state(ctx, base, count):
     set_used(ctx, LEX, 4 * state + 4)
     i32(ctx, LEX_HASH)[state] = code
     set_used(ctx, LEX_HASH, state + 1)
+    # Bytes with which no member can go on lead to the dead state; the others are worked out as needed.
     trans = i32(ctx, LEX_TRANS)
-    for j in range(state * classes, (state + 1) * classes):
-        trans[j] = -1
+    first = i64(ctx, NODE_FIRST)
+    class_byte = u8(ctx, CLASS_BYTE)
+    w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
+    for j in range(count):
+        node = int64(tmp[base + 2 * j + 1])
+        w0 |= first[4 * node]
+        w1 |= first[4 * node + 1]
+        w2 |= first[4 * node + 2]
+        w3 |= first[4 * node + 3]
+    for j in range(classes):
+        byte = class_byte[j]
+        word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+        trans[state * classes + j] = -((word >> (byte & 63)) & 1)
     set_used(ctx, LEX_TRANS, (state + 1) * classes)
     i32(ctx, SPLITS)[5 * state + SPLIT_DENSE] = NOT_SPLIT
     set_used(ctx, SPLITS, 5 * state + 5)

@@ -30,6 +30,7 @@ from constrain.engine.tables import (
     MEMO_KEYS,
     MEMO_VALUES,
     NODE_BUCKETS,
+    NODE_FIRST,
     NODE_HASH,
     NODE_LIVE,
     NODE_PRINTS,
@@ -112,13 +113,46 @@ def _set_print(ctx, node):
         prints[2 * node + half] = code
 
 
+@njit(types.void(CTX, int64), cache=True, nogil=True)
+def _set_first(ctx, node):
+    """Compute the set of bytes that may begin a node's strings: 256 bits, possibly more than do."""
+    nodes = i32(ctx, NODES)
+    first = i64(ctx, NODE_FIRST)
+    kind = nodes[4 * node] & 255
+    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    for word in range(4):
+        bits = int64(0)
+        if kind == LITERAL:
+            byte = int64(u8(ctx, BYTES)[a])
+            if byte >> 6 == word:
+                bits = int64(1) << (byte & 63)
+        elif kind == SET:
+            bits = i64(ctx, SETS)[4 * a + word]
+        elif kind == CONCAT:
+            bits = first[4 * a + word]
+            if nodes[4 * a] & NULLABLE_FLAG:
+                bits |= first[4 * b + word]
+        elif kind == UNION:
+            for i in range(b):
+                bits |= first[4 * int64(i32(ctx, POOL)[a + i]) + word]
+        elif kind == INTERSECT:
+            bits = int64(-1)
+            for i in range(b):
+                bits &= first[4 * int64(i32(ctx, POOL)[a + i]) + word]
+        elif kind == REPEAT:
+            bits = first[4 * a + word]
+        elif kind > EPSILON:
+            bits = int64(-1)
+        first[4 * node + word] = bits
+
+
 @njit(int64(CTX, int64, int64, int64, int64, int64), cache=True, nogil=True)
 def _insert(ctx, head, a, b, c, code):
     """Append a node that is known to be new; returns its id or FAIL."""
     node = used(ctx, NODE_HASH)
     if not room(ctx, NODES, 4) or not room(ctx, NODE_LIVE, 1) or not room(ctx, NODE_HASH, 1):
         return int64(FAIL)
-    if not room(ctx, NODE_PRINTS, 2):
+    if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4):
         return int64(FAIL)
     if not bucket_room(ctx, NODE_BUCKETS, node):
         return int64(FAIL)
@@ -135,6 +169,8 @@ def _insert(ctx, head, a, b, c, code):
     nodes[4 * node + 3] = c
     _set_print(ctx, node)
     set_used(ctx, NODE_PRINTS, 2 * node + 2)
+    _set_first(ctx, node)
+    set_used(ctx, NODE_FIRST, 4 * node + 4)
     u8(ctx, NODE_LIVE)[node] = _UNKNOWN
     i32(ctx, NODE_HASH)[node] = code
     set_used(ctx, NODES, 4 * node + 4)
@@ -357,17 +393,9 @@ def known_derivative(ctx, node, byte):
         return int64(EMPTY)
     if kind == ALL:
         return int64(ALL)
-    if kind == CONCAT:
-        # Most bytes cannot begin a sequence; saying so needs no memo.
-        first = int64(nodes[4 * node + 1])
-        kind = nodes[4 * first] & 255
-        if kind == LITERAL:
-            if u8(ctx, BYTES)[nodes[4 * first + 1]] != byte:
-                return int64(EMPTY)
-        elif kind == SET:
-            if not (i64(ctx, SETS)[4 * int64(nodes[4 * first + 1]) + (byte >> 6)] >> (byte & 63)) & 1:
-                return int64(EMPTY)
-            return int64(nodes[4 * node + 2])
+    # Most bytes cannot begin most expressions; saying so needs no memo.
+    if not (i64(ctx, NODE_FIRST)[4 * node + (byte >> 6)] >> (byte & 63)) & 1:
+        return int64(EMPTY)
     return map_get(ctx, MEMO_KEYS, MEMO_VALUES, (node << 8 | byte) + 1)
 
 

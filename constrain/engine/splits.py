@@ -8,7 +8,9 @@ from cheap to dear:
   a fingerprint of the expression.
 * *Delta*: the inside of a string that may also be one of nine property names differs from the
   inside of any string only along those nine paths.  Both states walk the trie together; where they
-  become the same state the subtree is skipped, and the known split holds.
+  become the same state the subtree is skipped, and the known split holds.  A string of at most 40
+  characters differs from one of any length only at tokens with more than 40; there the two count
+  as the same state while the tokens below are too short to tell them apart.
 * *Walk*: over every trie node that the state reaches.
 """
 
@@ -29,7 +31,17 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
-from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
+from constrain.engine.nodes import (
+    COMPLEX_FLAG,
+    CONCAT,
+    EPSILON,
+    REPEAT,
+    RESULT0,
+    RESULT1,
+    RESULT2,
+    make_concat,
+    make_repeat,
+)
 from constrain.engine.tables import (
     ACCEPT_POOL,
     ACCEPTS,
@@ -40,6 +52,7 @@ from constrain.engine.tables import (
     CTX,
     DENSE,
     F_ACCEPT_SET,
+    F_LEXER_STATE,
     F_LEXER_STEP,
     F_SPLIT,
     FAIL,
@@ -50,6 +63,7 @@ from constrain.engine.tables import (
     N_WORDS,
     NEW_SPLIT,
     NODE_PRINTS,
+    NODES,
     SAME_BYTES,
     SCRATCH,
     SHARED_COUNTS,
@@ -61,6 +75,7 @@ from constrain.engine.tables import (
     STACK,
     TMP,
     TOKEN_LISTS,
+    TRIE_HEIGHT,
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
@@ -85,6 +100,11 @@ _SHARED_MEMBERS = 8
 # A delta is tried only if this many of the 256 bytes lead to the same state from both.
 _DELTA_BYTES = 200
 _CANDIDATES = 16
+# How long a sequence is compared to see where two expressions differ.
+_MARGIN_DEPTH = 8
+_MARGIN_MEMO = 256
+# With a counter below this so many tokens are too long that a plain walk is cheaper; it is shared afterwards.
+_SHORT = 20
 
 
 @njit(RESULT0, cache=True, nogil=True)
@@ -222,6 +242,86 @@ def publish_split(ctx, lexer_state):
 
 
 @njit(RESULT1, cache=True, nogil=True)
+def _uncounted(ctx, lexer_state):
+    """The state whose members repeat without bound what this one's repeat at most n times; -1 if none does, or FAIL."""
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    if not room(ctx, TMP, 2 * count):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    # The members are built first: building uses the stack above them.
+    set_used(ctx, TMP, base + 2 * count)
+    changed = False
+    for i in range(count):
+        pool = i32(ctx, LEX_POOL)
+        lexeme, node = pool[offset + 2 * i], int64(pool[offset + 2 * i + 1])
+        nodes = i32(ctx, NODES)
+        head, tail = node, int64(EPSILON)
+        if nodes[4 * node] & 255 == CONCAT:
+            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        if nodes[4 * head] & 255 == REPEAT and nodes[4 * head + 3] >= 0 and not nodes[4 * node] & COMPLEX_FLAG:
+            head = make_repeat(ctx, int64(nodes[4 * head + 1]), int64(nodes[4 * head + 2]), int64(-1))
+            if head < 0:
+                return head
+            node = make_concat(ctx, head, tail)
+            if node < 0:
+                return node
+            changed = True
+        i32(ctx, TMP)[base + 2 * i] = lexeme
+        i32(ctx, TMP)[base + 2 * i + 1] = node
+    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else int64(-1)
+    set_used(ctx, TMP, base)
+    return result
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _margin(ctx, left, right):
+    """A number of bytes within which two expressions cannot be told apart; 0 if unknown.
+
+    It looks at counters at the end of equal beginnings: each repetition takes a byte at least.
+    """
+    nodes = i32(ctx, NODES)
+    for _ in range(_MARGIN_DEPTH):
+        if left == right:
+            return int64(1 << 30)
+        head, other = nodes[4 * left], nodes[4 * right]
+        if head != other or head & COMPLEX_FLAG:
+            return int64(0)
+        kind = head & 255
+        if kind == CONCAT:
+            a, b = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
+            if a == b:
+                left, right = int64(nodes[4 * left + 2]), int64(nodes[4 * right + 2])
+                continue
+            if nodes[4 * left + 2] != nodes[4 * right + 2] or nodes[4 * a] != nodes[4 * b]:
+                return int64(0)
+            left, right = a, b
+            kind = nodes[4 * a] & 255
+        if kind != REPEAT or nodes[4 * left + 1] != nodes[4 * right + 1] or nodes[4 * left + 2] != nodes[4 * right + 2]:
+            return int64(0)
+        high, other_high = int64(nodes[4 * left + 3]), int64(nodes[4 * right + 3])
+        return min(high if high >= 0 else int64(1 << 30), other_high if other_high >= 0 else int64(1 << 30))
+    return int64(0)
+
+
+@njit(RESULT2, cache=True, nogil=True)
+def _state_margin(ctx, state, twin):
+    """A number of bytes within which two lexer states cannot be told apart; 0 if unknown or none."""
+    lex = i32(ctx, LEX)
+    count = lex[4 * state + LEX_COUNT]
+    if count != lex[4 * twin + LEX_COUNT] or lex[4 * state + LEX_ACCEPT] != lex[4 * twin + LEX_ACCEPT]:
+        return int64(0)
+    pool = i32(ctx, LEX_POOL)
+    here, there = int64(lex[4 * state + LEX_OFFSET]), int64(lex[4 * twin + LEX_OFFSET])
+    margin = int64(1 << 30)
+    for i in range(count):
+        if pool[here + 2 * i] != pool[there + 2 * i]:
+            return int64(0)
+        margin = min(margin, _margin(ctx, int64(pool[here + 2 * i + 1]), int64(pool[there + 2 * i + 1])))
+    return margin
+
+
+@njit(RESULT1, cache=True, nogil=True)
 def _find_base(ctx, lexer_state):
     """A state that this one is nearly like: the target of most of its bytes, if it is that; else -1.  FAIL or LIMIT."""
     classes = ctx[CLASSES]
@@ -278,6 +378,7 @@ def _delta_split(ctx, lexer_state, base):
     classes = ctx[CLASSES]
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
+    heights = i32(ctx, TRIE_HEIGHT)
     tokens = i32(ctx, TRIE_TOKEN)
     same = i32(ctx, SAME_BYTES)
     stack = i32(ctx, STACK)
@@ -297,6 +398,13 @@ def _delta_split(ctx, lexer_state, base):
         scratch[i] = pool[dense + i]
     first_crossing = used(ctx, CROSSINGS) // 2
     crossing = first_crossing
+    if not room(ctx, TMP, 3 * _MARGIN_MEMO):
+        return int64(FAIL)
+    tmp = i32(ctx, TMP)
+    memo = used(ctx, TMP)
+    for i in range(3 * _MARGIN_MEMO):
+        tmp[memo + i] = 0
+    set_used(ctx, TMP, memo + 3 * _MARGIN_MEMO)
     stack[0], twins[0] = lexer_state, base
     p = int64(0)
     while p < len(nodes):
@@ -315,7 +423,17 @@ def _delta_split(ctx, lexer_state, base):
             if next_twin < 0:
                 return next_twin
         crossings = i32(ctx, CROSSINGS)
-        if there == next_twin:
+        if there and next_twin and there != next_twin:
+            # The pairs are few; a small table keeps what is known of them.
+            place = memo + 3 * ((there * 31 + next_twin) & (_MARGIN_MEMO - 1))
+            if tmp[place] != there or tmp[place + 1] != next_twin:
+                tmp[place] = there
+                tmp[place + 1] = next_twin
+                tmp[place + 2] = _state_margin(ctx, there, next_twin)
+            cut = tmp[place + 2] > heights[p]
+        else:
+            cut = there == next_twin
+        if cut:
             # From here on the two are one; take over what is known of the subtree.
             p += int64(sizes[p])
             while known < known_end and crossings[2 * known] < p:
@@ -344,6 +462,7 @@ def _delta_split(ctx, lexer_state, base):
             crossing += 1
         stack[depth + 1], twins[depth + 1] = there, next_twin
         p += 1
+    set_used(ctx, TMP, memo)
     _keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing, crossing)
     return int64(0)
 
@@ -445,7 +564,11 @@ def split(ctx, lexer_state, _unused):
     status = _import_split(ctx, lexer_state)
     if status != 0:
         return min(status, int64(0))
-    base = _find_base(ctx, lexer_state)
+    base = _uncounted(ctx, lexer_state)
+    if base == -1:
+        base = _find_base(ctx, lexer_state)
+    elif base >= 0 and _state_margin(ctx, lexer_state, base) < _SHORT:
+        base = int64(-1)
     if base < -1:
         return base
     if base >= 0:

@@ -126,8 +126,14 @@ def _intern_state(ctx, count, accepts):
     i32(ctx, STATE_HASH)[state] = code
     set_used(ctx, STATE_HASH, state + 1)
     trans = i32(ctx, STATE_TRANS)
-    for j in range(state * classes, (state + 1) * classes):
-        trans[j] = -1
+    lexer_trans = i32(ctx, LEX_TRANS)
+    for j in range(classes):
+        trans[state * classes + j] = 0
+    for k in range(n):
+        place = (keys[k] & 0x7FFFFFFF) * classes
+        for j in range(classes):
+            if lexer_trans[place + j] != 0:
+                trans[state * classes + j] = -1
     set_used(ctx, STATE_TRANS, (state + 1) * classes)
     i32(ctx, STATE_MASKS)[3 * state + MASK_DENSE] = NO_MASK
     set_used(ctx, STATE_MASKS, 3 * state + 3)

@@ -50,6 +50,7 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 # Expressions (nodes.py).
 NODES = _slot("nodes", np.int32, 4 * 2048)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
+NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
 NODE_LIVE = _slot("node liveness", np.uint8, 2048)
 NODE_HASH = _slot("node hashes", np.int32, 2048)
 NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
@@ -128,6 +129,7 @@ FOUND = _slot("tokens found by a walk", np.int32, 0)
 # The vocabulary (vocabulary.py); shared by every grammar.  Kernels only read it, except publish_split.
 TRIE_NODE = _slot("trie bytes and depths", np.int32, 0)
 TRIE_SIZE = _slot("trie subtree sizes", np.int32, 0)
+TRIE_HEIGHT = _slot("trie heights", np.int32, 0)
 TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
 TOKEN_START = _slot("token offsets", np.int64, 0)
 TOKEN_BYTES = _slot("token bytes", np.uint8, 0)

@@ -18,12 +18,12 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 @njit(
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
-        uint8[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1]
+        uint8[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1]
     ),
     cache=True,
     nogil=True,
 )
-def _build(data, starts, order, node, size, token, same, path):  # type: ignore[no-untyped-def]
+def _build(data, starts, order, node, size, height, token, same, path):  # type: ignore[no-untyped-def]
     """Fill the arrays of the trie.
 
     Parameters
@@ -32,7 +32,7 @@ def _build(data, starts, order, node, size, token, same, path):  # type: ignore[
         Token ``i`` is ``data[starts[i]:starts[i + 1]]``.
     order : int32[n]
         Tokens to insert, none of them empty, sorted by their bytes.
-    node, size, token : int32[capacity]
+    node, size, height, token : int32[capacity]
         Output; capacity is at least the number of bytes in all tokens.
     same : int32[n_tokens]
         Output, filled with -1: the next token with the same bytes, after the one in the trie.
@@ -56,6 +56,8 @@ def _build(data, starts, order, node, size, token, same, path):  # type: ignore[
             common += 1
         for depth in range(common, previous_length):
             size[path[depth]] = count - path[depth]
+        for depth in range(common):
+            height[path[depth]] = max(height[path[depth]], length - 1 - depth)
         if common == length and common == previous_length:
             same[order[k - 1]] = order[k]
             duplicates += 1
@@ -63,6 +65,7 @@ def _build(data, starts, order, node, size, token, same, path):  # type: ignore[
             path[depth] = count
             node[count] = int64(data[start + depth]) | depth << 8
             token[count] = -1
+            height[count] = length - 1 - depth
             count += 1
         if common < length:
             token[count - 1] = order[k]
@@ -80,6 +83,8 @@ class TokenTrie:
     ----------
     node : int32[n_nodes]
         ``byte | depth << 8``; the first byte of a token has depth 0.
+    height : int32[n_nodes]
+        How many bytes the longest token below the node goes on for.
     size : int32[n_nodes]
         Nodes in the subtree, the node itself included.
     token : int32[n_nodes]
@@ -102,12 +107,13 @@ class TokenTrie:
         lengths = starts[1:] - starts[:-1]
         used = lengths[order] if len(order) else np.zeros(1, np.int64)
         capacity = int(used.sum()) + 1
-        node, size, token = (np.empty(capacity, np.int32) for _ in range(3))
+        node, size, height, token = (np.empty(capacity, np.int32) for _ in range(4))
         same = np.full(len(tokens), -1, np.int32)
         self.depth = int(used.max())
         path = np.empty(self.depth + 1, np.int32)
-        count, duplicates = _build(data, starts, order, node, size, token, same, path)
+        count, duplicates = _build(data, starts, order, node, size, height, token, same, path)
         self.node: Int32Array = node[:count].copy()
         self.size: Int32Array = size[:count].copy()
+        self.height: Int32Array = height[:count].copy()
         self.token: Int32Array = token[:count].copy()
         self.same: Int32Array = same if duplicates else same[:0].copy()

@@ -75,6 +75,7 @@ class Vocabulary:
         self._tables = {
             tables.TRIE_NODE: self.trie.node,
             tables.TRIE_SIZE: self.trie.size,
+            tables.TRIE_HEIGHT: self.trie.height,
             tables.TRIE_TOKEN: self.trie.token,
             tables.SAME_BYTES: self.trie.same,
             tables.TOKEN_START: self.starts,

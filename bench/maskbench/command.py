@@ -1,0 +1,205 @@
+"""The command: options, the run from beginning to end, and what is written."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from bench.maskbench.engines import NAMES, OURS, installed
+from bench.maskbench.jobs import Job, Outcome
+from bench.maskbench.schemas import SCHEMAS, VOCABULARY, NoData, data_folder
+
+_LIMIT_SECONDS, _QUICK_LIMIT_SECONDS = 10.0, 2.0
+# Of the two minutes; what comes after the schemas needs the rest.
+_QUICK_SECONDS, _QUICK_SCHEMAS = 80.0, 200
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Within 2 minutes: as many schemas as there is time for.")
+@click.option("--schemas", metavar="N", type=click.IntRange(min=0), help="How many schemas; all by default.")
+@click.option("--engine", "names", multiple=True, type=click.Choice(NAMES), help="May be given several times.")
+@click.option("--limit", metavar="SECONDS", type=click.FloatRange(min=0.01), help="For one schema; 10 by default.")
+@click.option("--seed", default=1, show_default=True, help="Of the sample and its order.")
+@click.option("--grammars/--no-grammars", default=True, help="The other grammars, and the walk by itself.")
+@click.option(
+    "--output",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("build", "maskbench"),
+    show_default=True,
+    help="For maskbench.json, maskbench.md and maskbench.svg.",
+)
+def mask(
+    quick: bool, schemas: int | None, names: tuple[str, ...], limit: float | None, seed: int, grammars: bool, output: Path
+) -> None:
+    """Measure masks side by side with other engines, on JSON Schemas and other grammars.
+
+    Needs the data that is not in the repository: see docs/benchmarks.md.
+    """
+    began = perf_counter()
+    chosen, absent = _choose(names)
+    for package in ("tiktoken", "matplotlib"):
+        if find_spec(package) is None:
+            raise click.ClickException(f"{package} is not installed: pip install -e '.[bench]'")
+    try:
+        folder = data_folder()
+    except NoData as error:
+        raise click.ClickException(str(error)) from error
+    output.mkdir(parents=True, exist_ok=True)
+    if limit is None:
+        limit = _QUICK_LIMIT_SECONDS if quick else _LIMIT_SECONDS
+    if schemas is None and quick:
+        schemas = _QUICK_SCHEMAS
+    deadline = began + _QUICK_SECONDS if quick else None
+    _run(folder, chosen, absent, schemas, limit, seed, grammars, deadline, output)
+    click.echo(f"{output}/: maskbench.json, maskbench.md, maskbench.svg ({perf_counter() - began:.0f} s)", err=True)
+
+
+def _choose(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The engines to run, and those that are not installed."""
+    wanted = [name for name in NAMES if name in names] if names else list(NAMES)
+    absent = [name for name in wanted if not installed(name)]
+    if names and absent:
+        raise click.ClickException(f"{', '.join(absent)}: not installed: pip install -e '.[bench]'")
+    return [name for name in wanted if name not in absent], absent
+
+
+def _run(
+    folder: Path,
+    names: list[str],
+    absent: list[str],
+    count: int | None,
+    limit: float,
+    seed: int,
+    grammars: bool,
+    deadline: float | None,
+    output: Path,
+) -> None:
+    from bench.maskbench import figures, picture, result, runner, tables, walk
+    from bench.maskbench.schemas import SchemaJobs
+    from bench.maskbench.subjects import subject_jobs
+    from bench.maskbench.vocabulary import TokenTable
+
+    vocabulary = folder / VOCABULARY
+    load_before = _load_average()
+    click.echo(f"starting {len(names)} engines ...", err=True)
+    workers: list[runner.Worker] = []
+    try:
+        workers += (runner.Worker(name, vocabulary) for name in names)
+        table = TokenTable.read(vocabulary)
+        everything = SchemaJobs(folder / SCHEMAS, table, seed)
+        jobs = everything if count is None else SchemaJobs(folder / SCHEMAS, table, seed, count)
+        available = len(everything)
+        del everything
+        for worker in workers:
+            worker.wait()
+
+        subjects = subject_jobs(table) if grammars else []
+        with _progress("grammars", len(subjects) * len(names)) as step:
+            of_subjects = runner.alternate(workers, subjects, limit, progress=step)
+        # In a process of its own: this one stays free of the engine and its tables.
+        walks: list[walk.Walk] = []
+        clock = None
+        if grammars and OURS in names:
+            click.echo("the walk by itself ...", err=True)
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                walks, clock = pool.submit(walk.measure, vocabulary).result()
+
+        kept: dict[str, Job] = {}
+
+        def keep() -> Iterator[Job]:
+            for job in jobs:
+                kept[job.id] = job
+                yield job
+
+        with _progress("schemas", len(jobs) * len(names)) as step:
+            outcomes = runner.alternate(workers, keep(), limit, deadline, step)
+        pairs: dict[str, list[tuple[Job, Outcome]]] = {
+            name: [(kept[id], of_job[name]) for id, of_job in outcomes.items()] for name in names
+        }
+        found = result.Result(
+            machine={
+                "cpu": _cpu(),
+                "cores": os.cpu_count(),
+                "platform": platform.platform(),
+                "python": platform.python_version(),
+                "load_before": load_before,
+                "load_after": _load_average(),
+            },
+            settings={
+                "limit_seconds": limit,
+                "seed": seed,
+                "vocabulary": VOCABULARY.name,
+                "vocabulary_size": table.size,
+            },
+            absent=absent,
+            available=available,
+            selected=len(jobs),
+            skipped_instances=jobs.skipped,
+            engines={
+                worker.name: result.engine_result(pairs[worker.name], worker.ready, worker.starts)
+                for worker in workers
+                if outcomes
+            },
+            comparisons=result.comparisons(pairs) if outcomes else {},
+            subjects=result.subject_results(subjects, of_subjects),
+            walks=walks,
+            clock_ghz=clock,
+            records=result.records(pairs),
+        )
+    except runner.WorkerFailed as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        for worker in workers:
+            worker.kill()
+    text = tables.report(found)
+    (output / "maskbench.json").write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
+    (output / "maskbench.md").write_text(text, encoding="utf-8")
+    picture.draw(
+        output / "maskbench.svg",
+        {name: figures.step_times(pairs[name]) for name in names},
+        {name: figures.compile_times(pairs[name]) for name in names},
+        f"MaskBench, {len(outcomes):,} schemas, {table.size:,} tokens; each engine on what it compiles",
+    )
+    click.echo(text, nl=False)
+
+
+@contextmanager
+def _progress(label: str, length: int) -> Iterator[Any]:
+    """A bar on stderr; what it gives is called before each job of each engine."""
+    with click.progressbar(length=length, label=label, file=sys.stderr, show_pos=True, item_show_func=str) as bar:
+        begun = False
+
+        def step(job: Job, name: str) -> None:
+            nonlocal begun
+            bar.update(int(begun), f"{name}: {job.id}"[:40])
+            begun = True
+
+        yield step
+        bar.update(int(begun), "")
+
+
+def _load_average() -> float | None:
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,69 @@
+"""llguidance by ``LLMatcher``, whose mask goes straight into memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.metadata import version
+
+import llguidance.numpy
+import llguidance.tiktoken
+from llguidance import LLMatcher, LLTokenizer
+
+from bench.maskbench.engines.base import Engine, NotCompiled, Session
+from bench.maskbench.jobs import Kind
+from bench.maskbench.vocabulary import TokenTable
+
+
+class LLGuidance(Engine):
+    """``llguidance``."""
+
+    @property
+    def version(self) -> str:
+        return version("llguidance")
+
+    def load(self, table: TokenTable) -> None:
+        self.tokenizer: LLTokenizer = llguidance.tiktoken.lltokenizer_from_encoding(
+            table.encoding, n_vocab=table.size, eos_token=table.end_ids
+        )
+        mask = llguidance.numpy.allocate_token_bitmask(1, table.size)
+        self._mask = mask
+        # What llguidance.numpy.fill_next_token_bitmask computes anew at every call.
+        self.address, self.bytes = mask.ctypes.data, mask.nbytes
+        self.words = memoryview(mask[0])
+
+    def compile(self, kind: Kind, grammar: str) -> Session:
+        if kind is Kind.JSON_SCHEMA:
+            text = LLMatcher.grammar_from_json_schema(grammar)
+        elif kind is Kind.LARK:
+            text = LLMatcher.grammar_from_lark(grammar)
+        else:
+            text = LLMatcher.grammar_from_regex(grammar)
+        session = _Session(self, text)
+        error = session.error()
+        if error:
+            raise NotCompiled(error)
+        return session
+
+
+class _Session(Session):
+    def __init__(self, engine: LLGuidance, text: str) -> None:
+        self._engine, self._text = engine, text
+        self._begin()
+
+    def _begin(self) -> None:
+        # Silent: a rejected token would be a line on stderr.
+        self._matcher = LLMatcher(self._engine.tokenizer, self._text, log_level=0)
+        self.fill = partial(self._matcher.unsafe_compute_mask_ptr, self._engine.address, self._engine.bytes)
+        self.accept = self._matcher.consume_token
+
+    def error(self) -> str:
+        error: str = self._matcher.get_error()
+        return error
+
+    def restart(self) -> None:
+        # A matcher never leaves the state of error, whose cause may be a limit.
+        if self._matcher.is_error() or not self._matcher.reset():
+            self._begin()
+
+    def can_end(self) -> bool:
+        return bool(self._matcher.is_accepting())

@@ -1,0 +1,117 @@
+"""The process of one engine: it loads the vocabulary once, then measures what it is sent."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+
+import numpy as np
+
+from bench.maskbench import engines, memory
+from bench.maskbench.engines.base import Engine, Session
+from bench.maskbench.jobs import Instance, Job, Kind, Outcome, Ready, Run, Status
+from bench.maskbench.vocabulary import TokenTable
+
+_MESSAGE_LENGTH = 300
+
+# What is loaded or compiled on first use should not be charged to the first schema.
+_WARM_UP = Job("warm-up", Kind.REGEX, "[ab]{0,3}c", [])
+
+
+def serve(connection: Connection, name: str, vocabulary: Path) -> None:
+    """Answer jobs from ``connection`` with outcomes until it closes; the first message is a :class:`Ready`."""
+    # The parent decides when to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    memory.limit()
+    # Engines write warnings there, in the middle of the progress bar.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        began = perf_counter()
+        engine = engines.make(name)
+        imported = memory.peak()
+        engine.load(TokenTable.read(vocabulary))
+        loaded = memory.peak()
+        measure(engine, _WARM_UP)
+    except Exception as error:
+        connection.send(Ready(error=_describe(error)))
+        return
+    connection.send(Ready(engine.version, imported, loaded, perf_counter() - began))
+    # Nothing is collected while the clock runs.
+    gc.disable()
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        gc.collect()
+        connection.send(measure(engine, job))
+
+
+def measure(engine: Engine, job: Job) -> Outcome:
+    """Compile a job's grammar and run its instances."""
+    began = perf_counter_ns()
+    try:
+        session = engine.compile(job.kind, job.grammar)
+        session.fill()
+    except Exception as error:
+        return Outcome(Status.COMPILE_ERROR, message=_describe(error), peak_memory=memory.peak())
+    except BaseException as error:  # a panic in Rust
+        return Outcome(Status.CRASH, message=_describe(error), peak_memory=memory.peak())
+    taken = perf_counter_ns() - began
+    # The mask of the beginning is known now.
+    seen = {session.mark()} if session.mark else set()
+    runs = []
+    for instance in job.instances:
+        try:
+            session.restart()
+            runs.append(run(engine.words, session, instance, seen))
+        except BaseException as error:
+            return Outcome(Status.CRASH, taken, runs, _describe(error), memory.peak())
+    return Outcome(Status.MEASURED, taken, runs, peak_memory=memory.peak())
+
+
+def run(words: memoryview, session: Session, instance: Instance, seen: set[int]) -> Run:
+    """Run one instance: for each token the mask, the token's bit in it, and accepting it.
+
+    Parameters
+    ----------
+    words : memoryview of int32
+        Where the session's masks are written.
+    seen : set of int
+        Marks of the places visited so far; those of this instance are added.
+    """
+    fill, accept, mark = session.fill, session.accept, session.mark
+    times: list[int] = []
+    marks: list[int] = []
+    clock = perf_counter_ns
+    accepted, error = True, ""
+    try:
+        for token in instance.tokens:
+            if mark is not None:
+                marks.append(mark())
+            begin = clock()
+            fill()
+            accepted = bool(words[token >> 5] >> (token & 31) & 1) and accept(token)
+            times.append(clock() - begin)
+            if not accepted:
+                break
+        accepted = accepted and session.can_end()
+    except Exception as exception:  # a limit of the engine's, most likely
+        accepted, error = False, _describe(exception)
+    first = None
+    if mark is not None:
+        flags = np.zeros(len(times), np.bool_)
+        for i, place in enumerate(marks[: len(times)]):
+            flags[i] = place not in seen
+            seen.add(place)
+        first = flags
+    return Run(np.array(times, np.int64), first, accepted, error)
+
+
+def _describe(error: BaseException) -> str:
+    text = " ".join(str(error).split())[:_MESSAGE_LENGTH]
+    return text if type(error).__name__ == "NotCompiled" else f"{type(error).__name__}: {text}"
