@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -17,13 +18,26 @@ from typing import Any
 
 import click
 
-from bench.maskbench.engines import NAMES, OURS, installed
+from bench.maskbench.engines import NAMES, OURS, SCHEMAS_ONLY, installed
 from bench.maskbench.jobs import Job, Outcome
 from bench.maskbench.schemas import SCHEMAS, VOCABULARY, NoData, data_folder
 
-_LIMIT_SECONDS, _QUICK_LIMIT_SECONDS = 10.0, 2.0
-# Of the two minutes; what comes after the schemas needs the rest.
-_QUICK_SECONDS, _QUICK_SCHEMAS = 80.0, 200
+
+@dataclass(frozen=True)
+class _Pace:
+    """How much time there is, in seconds; see the options for ``limit`` and ``budget``."""
+
+    limit: float
+    grammar_limit: float
+    budget: float
+    # When to stop, counted from the start of the command.  What comes after the schemas takes a few
+    # seconds more.
+    end: float = float("inf")
+    schemas: int | None = None
+
+
+_FULL = _Pace(limit=10, grammar_limit=60, budget=1200)
+_QUICK = _Pace(limit=2, grammar_limit=3, budget=12, end=95, schemas=200)
 
 
 @click.command()
@@ -31,6 +45,9 @@ _QUICK_SECONDS, _QUICK_SCHEMAS = 80.0, 200
 @click.option("--schemas", metavar="N", type=click.IntRange(min=0), help="How many schemas; all by default.")
 @click.option("--engine", "names", multiple=True, type=click.Choice(NAMES), help="May be given several times.")
 @click.option("--limit", metavar="SECONDS", type=click.FloatRange(min=0.01), help="For one schema; 10 by default.")
+@click.option(
+    "--budget", metavar="SECONDS", type=click.FloatRange(min=0.01), help="For one engine, schemas; 1200 by default."
+)
 @click.option("--seed", default=1, show_default=True, help="Of the sample and its order.")
 @click.option("--grammars/--no-grammars", default=True, help="The other grammars, and the walk by itself.")
 @click.option(
@@ -42,7 +59,14 @@ _QUICK_SECONDS, _QUICK_SCHEMAS = 80.0, 200
     help="For maskbench.json, maskbench.md and maskbench.svg.",
 )
 def mask(
-    quick: bool, schemas: int | None, names: tuple[str, ...], limit: float | None, seed: int, grammars: bool, output: Path
+    quick: bool,
+    schemas: int | None,
+    names: tuple[str, ...],
+    limit: float | None,
+    budget: float | None,
+    seed: int,
+    grammars: bool,
+    output: Path,
 ) -> None:
     """Measure masks side by side with other engines, on JSON Schemas and other grammars.
 
@@ -58,12 +82,15 @@ def mask(
     except NoData as error:
         raise click.ClickException(str(error)) from error
     output.mkdir(parents=True, exist_ok=True)
-    if limit is None:
-        limit = _QUICK_LIMIT_SECONDS if quick else _LIMIT_SECONDS
-    if schemas is None and quick:
-        schemas = _QUICK_SCHEMAS
-    deadline = began + _QUICK_SECONDS if quick else None
-    _run(folder, chosen, absent, schemas, limit, seed, grammars, deadline, output)
+    pace = _QUICK if quick else _FULL
+    pace = replace(
+        pace,
+        limit=pace.limit if limit is None else limit,
+        budget=pace.budget if budget is None else budget,
+        schemas=pace.schemas if schemas is None else schemas,
+        end=began + pace.end,
+    )
+    _run(folder, chosen, absent, pace, seed, grammars, output)
     click.echo(f"{output}/: maskbench.json, maskbench.md, maskbench.svg ({perf_counter() - began:.0f} s)", err=True)
 
 
@@ -80,11 +107,9 @@ def _run(
     folder: Path,
     names: list[str],
     absent: list[str],
-    count: int | None,
-    limit: float,
+    pace: _Pace,
     seed: int,
     grammars: bool,
-    deadline: float | None,
     output: Path,
 ) -> None:
     from bench.maskbench import figures, picture, result, runner, tables, walk
@@ -100,15 +125,16 @@ def _run(
         workers += (runner.Worker(name, vocabulary) for name in names)
         table = TokenTable.read(vocabulary)
         everything = SchemaJobs(folder / SCHEMAS, table, seed)
-        jobs = everything if count is None else SchemaJobs(folder / SCHEMAS, table, seed, count)
+        jobs = everything if pace.schemas is None else SchemaJobs(folder / SCHEMAS, table, seed, pace.schemas)
         available = len(everything)
         del everything
         for worker in workers:
             worker.wait()
 
         subjects = subject_jobs(table) if grammars else []
-        with _progress("grammars", len(subjects) * len(names)) as step:
-            of_subjects = runner.alternate(workers, subjects, limit, progress=step)
+        general = [worker for worker in workers if worker.name not in SCHEMAS_ONLY]
+        with _progress("grammars", len(subjects) * len(general)) as step:
+            of_subjects = runner.alternate(general, subjects, pace.grammar_limit, progress=step) if general else {}
         # In a process of its own: this one stays free of the engine and its tables.
         walks: list[walk.Walk] = []
         clock = None
@@ -125,9 +151,11 @@ def _run(
                 yield job
 
         with _progress("schemas", len(jobs) * len(names)) as step:
-            outcomes = runner.alternate(workers, keep(), limit, deadline, step)
+            outcomes = runner.alternate(
+                workers, keep(), pace.limit, deadline=pace.end, budget=pace.budget, progress=step
+            )
         pairs: dict[str, list[tuple[Job, Outcome]]] = {
-            name: [(kept[id], of_job[name]) for id, of_job in outcomes.items()] for name in names
+            name: [(kept[id], of_job[name]) for id, of_job in outcomes.items() if name in of_job] for name in names
         }
         found = result.Result(
             machine={
@@ -139,7 +167,9 @@ def _run(
                 "load_after": _load_average(),
             },
             settings={
-                "limit_seconds": limit,
+                "limit_seconds": pace.limit,
+                "grammar_limit_seconds": pace.grammar_limit,
+                "budget_seconds": pace.budget,
                 "seed": seed,
                 "vocabulary": VOCABULARY.name,
                 "vocabulary_size": table.size,

@@ -52,20 +52,22 @@ Pair = tuple[Job, Outcome]
 def verdicts(pairs: Sequence[Pair]) -> Verdicts:
     """Count what an engine made of the jobs.
 
-    A schema passes if it compiled and all its instances were judged rightly; ``errors`` are
+    ``schemas`` is how many it was given; a schema passes if it compiled and all its instances were judged rightly; ``errors`` are
     instances at which the engine raised something, which counts as rejecting them.
     """
     status = [outcome.status for _, outcome in pairs]
     rejected = accepted = passing = instances = errors = 0
     for job, outcome in pairs:
+        if outcome.status is not Status.MEASURED:
+            continue
         wrong = 0
-        for instance, run in zip(job.instances, outcome.runs, strict=False):
+        for instance, run in zip(job.instances, outcome.runs, strict=True):
             rejected += instance.valid and not run.accepted
             accepted += run.accepted and not instance.valid
             wrong += run.accepted != instance.valid
             errors += bool(run.error)
             instances += 1
-        passing += outcome.status is Status.MEASURED and not wrong
+        passing += not wrong
     return Verdicts(
         schemas=len(pairs),
         measured=status.count(Status.MEASURED),
@@ -81,7 +83,7 @@ def verdicts(pairs: Sequence[Pair]) -> Verdicts:
 
 
 def step_times(pairs: Iterable[Pair]) -> Nanoseconds:
-    """Of every step of every instance that was run."""
+    """Of every step that was taken, also where time ran out later."""
     return concatenate(run.steps for _, outcome in pairs for run in outcome.runs)
 
 
@@ -121,11 +123,12 @@ class Comparison:
 
 
 def compare(ours: Sequence[Pair], theirs: Sequence[Pair]) -> Comparison:
-    """Compare two engines' outcomes of the same jobs in the same order."""
+    """Compare two engines on the jobs that both measured; ids are unique."""
+    of_id = {job.id: outcome for job, outcome in theirs if outcome.status is Status.MEASURED}
     both = [
-        (mine, other)
-        for (_, mine), (_, other) in zip(ours, theirs, strict=True)
-        if mine.status is Status.MEASURED and other.status is Status.MEASURED
+        (outcome, of_id[job.id])
+        for job, outcome in ours
+        if outcome.status is Status.MEASURED and job.id in of_id
     ]
     shared = [
         (a.steps[: len(b.steps)], b.steps[: len(a.steps)])

@@ -125,7 +125,7 @@ def subject_results(jobs: Sequence[Job], outcomes: dict[str, dict[str, Outcome]]
     """One entry for each subject and engine."""
     found = []
     for job in jobs:
-        for name, outcome in outcomes[job.id].items():
+        for name, outcome in outcomes.get(job.id, {}).items():
             pair = [(job, outcome)]
             first, repeated = figures.by_visit(pair)
             steps = figures.step_times(pair)

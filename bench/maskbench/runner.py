@@ -14,6 +14,9 @@ from bench.maskbench.worker import serve
 # The first start on a machine compiles this engine's kernels.
 START_LIMIT_SECONDS = 300.0
 
+# An engine that is late but alive gives up by itself, and keeps what it has measured.
+_GRACE_SECONDS = 0.5
+
 # Started anew, not forked: a worker has only what its own engine needs.
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -91,8 +94,8 @@ class Worker:
             self.kill()
             return Outcome(Status.CRASH, message=str(error))
         try:
-            self._connection.send(job)
-            if not self._connection.poll(limit):
+            self._connection.send((job, limit))
+            if not self._connection.poll(limit + _GRACE_SECONDS):
                 peak = memory.peak(self._process.pid)
                 self.kill()
                 return Outcome(Status.TIMEOUT, message=f"not done after {limit:g} s", peak_memory=peak)
@@ -116,7 +119,9 @@ def alternate(
     workers: Sequence[Worker],
     jobs: Iterable[Job],
     limit: float,
-    deadline: float | None = None,
+    *,
+    deadline: float = float("inf"),
+    budget: float = float("inf"),
     progress: Callable[[Job, str], None] = lambda job, name: None,
 ) -> dict[str, dict[str, Outcome]]:
     """Give every job to every worker, one at a time, each job beginning with another worker.
@@ -125,24 +130,34 @@ def alternate(
     ----------
     limit : float
         Seconds for one worker and one job.
-    deadline : float, optional
+    deadline : float
         A value of ``time.perf_counter()`` after which no further job is begun.
+    budget : float
+        Seconds for one worker in all.  One that has used them up is left out of further jobs, so that
+        an engine that needs seconds for a schema does not keep the others from seeing many.
     progress : callable
         Called before each single run with the job and the worker's name.
 
     Returns
     -------
     dict of dict of Outcome
-        By job id, then by worker name; each job is there for all workers or not at all.
+        By job id, then by worker name.
     """
     outcomes: dict[str, dict[str, Outcome]] = {}
+    spent = dict.fromkeys((worker.name for worker in workers), 0.0)
     for turn, job in enumerate(jobs):
-        if deadline is not None and perf_counter() > deadline:
+        if perf_counter() > deadline:
             break
         first = turn % len(workers)
         of_job = {}
         for worker in (*workers[first:], *workers[:first]):
             progress(job, worker.name)
+            if spent[worker.name] > budget:
+                continue
+            began = perf_counter()
             of_job[worker.name] = worker.run(job, limit)
-        outcomes[job.id] = {worker.name: of_job[worker.name] for worker in workers}
+            spent[worker.name] += perf_counter() - began
+        if not of_job:
+            break
+        outcomes[job.id] = {worker.name: of_job[worker.name] for worker in workers if worker.name in of_job}
     return outcomes

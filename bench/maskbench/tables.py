@@ -76,17 +76,18 @@ def _sections(result: Result) -> Iterator[str]:
 def _schemas(result: Result) -> Iterator[str]:
     engines = result.engines
     names = list(engines)
-    measured = next(iter(engines.values())).verdicts.schemas
+    measured = max(engine.verdicts.schemas for engine in engines.values())
     yield (
         f"MaskBench: {measured:,} schemas, drawn from {result.available:,}"
         + (f"; {measured:,} of {result.selected:,} done before the time was up" if measured < result.selected else "")
-        + "."
+        + f". An engine that has used {settings['budget_seconds']:g} s is given no more."
     )
     counts = [
         ("version", [engine.ready.version for engine in engines.values()]),
         *(
             (label, [f"{getattr(engine.verdicts, key):,}" for engine in engines.values()])
             for label, key in (
+                ("schemas given", "schemas"),
                 ("schemas passing", "passing"),
                 ("schemas compiled and run to the end", "measured"),
                 ("compile errors", "compile_errors"),
@@ -157,7 +158,7 @@ def _subjects(result: Result) -> str:
             verdict = "accepted"
         else:
             verdict = f"rejected {entry.instances - entry.accepted} of {entry.instances}"
-        compiled = microseconds(entry.compile) if entry.status is Status.MEASURED else _NONE
+        compiled = microseconds(entry.compile) if entry.compile >= 0 else _NONE
         rows.append(
             (entry.subject, entry.engine, verdict, compiled, f"{entry.steps:,}", *_cells(entry.mask, _SUBJECT_LABELS))
         )

@@ -44,16 +44,21 @@ def serve(connection: Connection, name: str, vocabulary: Path) -> None:
     gc.disable()
     while True:
         try:
-            job = connection.recv()
+            job, limit = connection.recv()
         except EOFError:
             return
         gc.collect()
-        connection.send(measure(engine, job))
+        connection.send(measure(engine, job, limit))
 
 
-def measure(engine: Engine, job: Job) -> Outcome:
-    """Compile a job's grammar and run its instances."""
+def measure(engine: Engine, job: Job, limit: float = float("inf")) -> Outcome:
+    """Compile a job's grammar and run its instances.
+
+    After ``limit`` seconds no further step is begun: what was measured until then is not lost.  The
+    parent sees to an engine that does not come back from a single call.
+    """
     began = perf_counter_ns()
+    deadline = began + 1e9 * limit
     try:
         session = engine.compile(job.kind, job.grammar)
         session.fill()
@@ -68,13 +73,17 @@ def measure(engine: Engine, job: Job) -> Outcome:
     for instance in job.instances:
         try:
             session.restart()
-            runs.append(run(engine.words, session, instance, seen))
+            runs.append(run(engine.words, session, instance, seen, deadline))
         except BaseException as error:
             return Outcome(Status.CRASH, taken, runs, _describe(error), memory.peak())
+        if perf_counter_ns() > deadline:
+            return Outcome(Status.TIMEOUT, taken, runs, f"not done after {limit:g} s", memory.peak())
     return Outcome(Status.MEASURED, taken, runs, peak_memory=memory.peak())
 
 
-def run(words: memoryview, session: Session, instance: Instance, seen: set[int]) -> Run:
+def run(
+    words: memoryview, session: Session, instance: Instance, seen: set[int], deadline: float = float("inf")
+) -> Run:
     """Run one instance: for each token the mask, the token's bit in it, and accepting it.
 
     Parameters
@@ -83,6 +92,9 @@ def run(words: memoryview, session: Session, instance: Instance, seen: set[int])
         Where the session's masks are written.
     seen : set of int
         Marks of the places visited so far; those of this instance are added.
+    deadline : float
+        A value of ``time.perf_counter_ns()`` after which no step is begun; the text then counts as
+        rejected.
     """
     fill, accept, mark = session.fill, session.accept, session.mark
     times: list[int] = []
@@ -96,8 +108,12 @@ def run(words: memoryview, session: Session, instance: Instance, seen: set[int])
             begin = clock()
             fill()
             accepted = bool(words[token >> 5] >> (token & 31) & 1) and accept(token)
-            times.append(clock() - begin)
+            end = clock()
+            times.append(end - begin)
             if not accepted:
+                break
+            if end > deadline:
+                accepted = False
                 break
         accepted = accepted and session.can_end()
     except Exception as exception:  # a limit of the engine's, most likely

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-from numba import boolean, float32, float64, int32, njit, void
+from numba import boolean, float32, float64, int32, void
 
+from constrain.engine.jit import njit_entry
 from constrain.errors import ConstrainError
 
 Bitmask = np.ndarray[Any, np.dtype[np.int32]]
@@ -56,11 +57,7 @@ def check_bitmask(mask: Any, index: int, words: int) -> Bitmask:
     return cast(Bitmask, mask)
 
 
-@njit(
-    [void(float32[:, ::1], int32[:, ::1], boolean), void(float64[:, ::1], int32[:, ::1], boolean)],
-    cache=True,
-    nogil=True,
-)
+@njit_entry(void(float32[:, ::1], int32[:, ::1], boolean), void(float64[:, ::1], int32[:, ::1], boolean))
 def _apply(logits, mask, shared):  # type: ignore[no-untyped-def]
     """Set ``logits[row, i]`` to -inf where bit ``i`` of the row's mask is 0, and behind the mask's last bit."""
     bits = 32 * mask.shape[1]

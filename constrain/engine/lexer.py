@@ -9,8 +9,9 @@ recognizer then follows both roads, ending and going on.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, njit, types
+from numba import int64, types
 
+from constrain.engine.jit import njit_inner
 from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, is_live, is_nullable, known_derivative
 from constrain.engine.tables import (
     ACCEPT_BUCKETS,
@@ -54,7 +55,7 @@ NOT_SPLIT = -2
 """In SPLIT_DENSE: the tokens of this lexer state have not been split yet."""
 
 
-@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64))
 def intern_accept_set(ctx, base, count):
     """The accept set with the ``count`` sorted lexemes at ``TMP[base]``; 0 is the empty one."""
     tmp = i32(ctx, TMP)
@@ -97,7 +98,7 @@ def intern_accept_set(ctx, base, count):
     return entry
 
 
-@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64))
 def intern_lexer_state(ctx, base, count):
     """The lexer state with the ``count`` pairs (lexeme, node), sorted by lexeme, from ``TMP[base]`` to its top."""
     tmp = i32(ctx, TMP)
@@ -181,7 +182,7 @@ far_entry(F_ACCEPT_SET, intern_accept_set)
 far_entry(F_LEXER_STATE, intern_lexer_state)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def lexer_step(ctx, state, byte_class):
     """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
     place = state * ctx[CLASSES] + byte_class
@@ -228,7 +229,7 @@ def lexer_step(ctx, state, byte_class):
 far_entry(F_LEXER_STEP, lexer_step)
 
 
-@njit(types.void(CTX), cache=True, nogil=True)
+@njit_inner(types.void(CTX))
 def clear_splits(ctx):
     """Forget every token split."""
     splits = i32(ctx, SPLITS)

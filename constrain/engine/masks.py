@@ -15,8 +15,9 @@ of the first part, plus a walk below each crossing with the row that follows the
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, njit, types, uint64
+from numba import int64, types, uint64
 
+from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import (
     SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
@@ -82,7 +83,7 @@ from constrain.engine.tables import (
 _SHIFT, _BYTE, _WORD = uint64(8), uint64(255), uint64(5)
 
 
-@njit(types.void(CTX, int64), cache=True, nogil=True)
+@njit_inner(types.void(CTX, int64))
 def _allow(ctx, token):
     """Set a token, and those with the same bytes, in the scratch mask; append the new ones to the list."""
     scratch = i32(ctx, SCRATCH)
@@ -97,7 +98,7 @@ def _allow(ctx, token):
         token = int64(same[token]) if len(same) else int64(-1)
 
 
-@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64))
 def _walk(ctx, root, state):
     """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL or LIMIT."""
     nodes = i32(ctx, TRIE_NODE)
@@ -130,7 +131,7 @@ def _walk(ctx, root, state):
     return int64(0)
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_entry(RESULT1)
 def compute_mask(ctx, state):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
     reset_work(ctx)
@@ -210,7 +211,7 @@ def compute_mask(ctx, state):
     return int64(0)
 
 
-@njit(int64(CTX, int64, types.int32[:, ::1], int64), cache=True, nogil=True)
+@njit_entry(int64(CTX, int64, types.int32[:, ::1], int64))
 def write_mask(ctx, state, out, index):
     """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]).
 
@@ -244,7 +245,7 @@ def write_mask(ctx, state, out, index):
     return int64(0)
 
 
-@njit(types.void(CTX), cache=True, nogil=True)
+@njit_entry(types.void(CTX))
 def forget_masks(ctx):
     """Drop every mask and every split; states and rows stay valid."""
     masks = i32(ctx, STATE_MASKS)

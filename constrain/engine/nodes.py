@@ -13,8 +13,9 @@ given input reaches is ever made.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, njit, types, uint8
+from numba import int64, types, uint8
 
+from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.tables import (
     BYTES,
     CLASS_BYTE,
@@ -70,13 +71,13 @@ RESULT2 = int64(CTX, int64, int64)
 RESULT3 = int64(CTX, int64, int64, int64)
 
 
-@njit(int64(CTX, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64))
 def is_nullable(ctx, node):
     """Whether a node's language holds the empty string (1 or 0)."""
     return int64(i32(ctx, NODES)[4 * node] >> 8) & 1
 
 
-@njit(types.void(CTX, int64), cache=True, nogil=True)
+@njit_inner(types.void(CTX, int64))
 def _set_print(ctx, node):
     """Compute a node's fingerprint: 128 bits that are the same in every grammar, or 0.
 
@@ -113,7 +114,7 @@ def _set_print(ctx, node):
         prints[2 * node + half] = code
 
 
-@njit(types.void(CTX, int64), cache=True, nogil=True)
+@njit_inner(types.void(CTX, int64))
 def _set_first(ctx, node):
     """Compute the set of bytes that may begin a node's strings: 256 bits, possibly more than do."""
     nodes = i32(ctx, NODES)
@@ -146,7 +147,7 @@ def _set_first(ctx, node):
         first[4 * node + word] = bits
 
 
-@njit(int64(CTX, int64, int64, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64, int64, int64))
 def _insert(ctx, head, a, b, c, code):
     """Append a node that is known to be new; returns its id or FAIL."""
     node = used(ctx, NODE_HASH)
@@ -179,7 +180,7 @@ def _insert(ctx, head, a, b, c, code):
     return node
 
 
-@njit(int64(CTX, int64, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64, int64))
 def intern_node(ctx, head, a, b, c):
     """The node with these fields (not for UNION and INTERSECT, whose children lie in a pool)."""
     code = finish_hash(mix(mix(mix(mix(0, head), a), b), c))
@@ -195,7 +196,7 @@ def intern_node(ctx, head, a, b, c):
     return _insert(ctx, head, a, b, c, code)
 
 
-@njit(int64(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64))
 def make_set_operation(ctx, kind, base):
     """Union or intersection of the nodes on the work stack from ``base`` up, which are taken off it."""
     tmp = i32(ctx, TMP)
@@ -288,7 +289,7 @@ def make_set_operation(ctx, kind, base):
 far_entry(F_SET_OPERATION, make_set_operation)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def make_union(ctx, left, right):
     """``left | right``."""
     if left == EMPTY or left == right:
@@ -305,7 +306,7 @@ def make_union(ctx, left, right):
     return far_call(ctx, F_SET_OPERATION, UNION, base)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def make_concat(ctx, left, right):
     """``left`` then ``right``, kept right-associative so that equal sequences are the same node."""
     if left == EMPTY or right == EMPTY:
@@ -333,7 +334,7 @@ def make_concat(ctx, left, right):
         set_used(ctx, TMP, used(ctx, TMP) - 1)
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_inner(RESULT1)
 def make_not(ctx, node):
     """The complement of ``node``."""
     if node == EMPTY:
@@ -347,7 +348,7 @@ def make_not(ctx, node):
     return intern_node(ctx, NOT | COMPLEX_FLAG | nullable, node, 0, 0)
 
 
-@njit(RESULT3, cache=True, nogil=True)
+@njit_inner(RESULT3)
 def make_repeat(ctx, node, low, high):
     """``node`` from ``low`` to ``high`` times; ``high`` -1 for no bound."""
     if high == 0 or node == EPSILON:
@@ -365,7 +366,7 @@ def make_repeat(ctx, node, low, high):
     return intern_node(ctx, REPEAT | (head & COMPLEX_FLAG) | nullable, node, low, high)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def make_literal(ctx, offset, length):
     """The bytes ``BYTES[offset:offset + length]``."""
     if length == 0:
@@ -373,7 +374,7 @@ def make_literal(ctx, offset, length):
     return intern_node(ctx, LITERAL, offset, length, 0)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def known_derivative(ctx, node, byte):
     """The derivative of a leaf, or of any node if it was computed before; else -1."""
     nodes = i32(ctx, NODES)
@@ -399,7 +400,7 @@ def known_derivative(ctx, node, byte):
     return map_get(ctx, MEMO_KEYS, MEMO_VALUES, (node << 8 | byte) + 1)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def derivative(ctx, node, byte):
     """What may follow ``byte`` in ``node``: { w : byte w in L(node) }; a node id, or FAIL.
 
@@ -486,7 +487,7 @@ def derivative(ctx, node, byte):
 far_entry(F_DERIVATIVE, derivative)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _search_live(ctx, node, _unused):
     """Whether a node with intersections or complements inside, and not nullable, is alive; see is_live."""
     known = u8(ctx, NODE_LIVE)[node]
@@ -556,7 +557,7 @@ def _search_live(ctx, node, _unused):
 far_entry(F_LIVE, _search_live)
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_inner(RESULT1)
 def is_live(ctx, node):
     """1 if the node's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
     if node == EMPTY:
@@ -571,7 +572,7 @@ def is_live(ctx, node):
 (OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_LOAD) = range(10)
 
 
-@njit(int64(CTX, types.int32[::1], types.int32[::1]), cache=True, nogil=True)
+@njit_entry(int64(CTX, types.int32[::1], types.int32[::1]))
 def build_nodes(ctx, program, registers):
     """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
 

@@ -17,8 +17,9 @@ transitive items are for (Leo, 1991): a right-recursive list costs constant work
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, njit, types
+from numba import int64, types
 
+from constrain.engine.jit import njit_inner
 from constrain.engine.nodes import RESULT0, RESULT2
 from constrain.engine.tables import (
     ACCEPT_POOL,
@@ -96,7 +97,7 @@ SELF = -1
 _MEMO_LIMIT = 64
 
 
-@njit(types.boolean(CTX, int64), cache=True, nogil=True)
+@njit_inner(types.boolean(CTX, int64))
 def _is_skippable(ctx, symbol):
     """Whether a symbol (not END) derives the empty string."""
     if symbol < 0:
@@ -104,7 +105,7 @@ def _is_skippable(ctx, symbol):
     return u8(ctx, NULLABLE)[symbol] != 0
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _emit(ctx, dot, source):
     """Note item (dot, source), and those behind nullable symbols, in KERNEL as (symbol, item) keys; predict."""
     while True:
@@ -135,7 +136,7 @@ def _emit(ctx, dot, source):
         dot += 1
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _make_core(ctx, base, count):
     """The core with the ``count`` sorted dots at ``TMP[base]``; its closure is worked out here, once."""
     tmp = i32(ctx, TMP)
@@ -262,7 +263,7 @@ def _make_core(ctx, base, count):
 far_entry(F_CORE, _make_core)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def make_row(ctx, items, accepts):
     """The row with the kernel items in KERNEL[:items], as keys ``dot << 32 | origin``, in any order.
 
@@ -343,7 +344,7 @@ def make_row(ctx, items, accepts):
 far_entry(F_ROW, make_row)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _complete(ctx, rule, origin):
     """Ask for rule ``rule``, begun in row ``origin``, to be completed: put it on WORK once per epoch.
 
@@ -378,7 +379,7 @@ def _complete(ctx, rule, origin):
     return int64(0)
 
 
-@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64))
 def _advance(ctx, dot, source, row):
     """Add the items with this dot that (row, source) stands for; complete those that are or may be at their end."""
     symbol = int64(i32(ctx, SYMBOLS)[dot])
@@ -420,7 +421,7 @@ def _advance(ctx, dot, source, row):
     return accepts
 
 
-@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64))
 def _advance_and_complete(ctx, dot, source, row):
     """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL."""
     set_used(ctx, WORK, 0)
@@ -479,7 +480,7 @@ def _advance_and_complete(ctx, dot, source, row):
     return accepts
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _scan_into_kernel(ctx, row, accept_set):
     """Add to KERNEL what the row becomes after any one of the lexemes; returns the accept bit or FAIL."""
     core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
@@ -523,7 +524,7 @@ def _scan_into_kernel(ctx, row, accept_set):
     return accepts
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def scan(ctx, offset, count):
     """The row after a lexeme: STATE_WORK[offset:][:count] are (row, accept set) as ``row << 32 | accept_set``.
 
@@ -551,7 +552,7 @@ def scan(ctx, offset, count):
 far_entry(F_SCAN, scan)
 
 
-@njit(RESULT0, cache=True, nogil=True)
+@njit_inner(RESULT0)
 def make_start_row(ctx):
     """Row 0: the start rule, nothing read.  The start rule's only production begins at dot 0."""
     set_used(ctx, KERNEL, 0)

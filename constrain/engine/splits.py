@@ -17,8 +17,9 @@ from cheap to dear:
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, njit, types, uint64
+from numba import int32, int64, types, uint64
 
+from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import (
     LEX_ACCEPT,
     LEX_COUNT,
@@ -107,7 +108,7 @@ _MARGIN_MEMO = 256
 _SHORT = 20
 
 
-@njit(RESULT0, cache=True, nogil=True)
+@njit_inner(RESULT0)
 def keep_dense(ctx):
     """Copy the scratch mask to the pool of dense masks, which has room; returns where it is."""
     words = ctx[N_WORDS]
@@ -120,7 +121,7 @@ def keep_dense(ctx):
     return dense
 
 
-@njit(types.void(CTX, int64, int64, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(types.void(CTX, int64, int64, int64, int64, int64))
 def _keep_split(ctx, lexer_state, dense, first, first_crossing, crossing):
     """Write the record of a split; its list and crossings are the ends of their tables."""
     set_used(ctx, CROSSINGS, 2 * crossing)
@@ -132,7 +133,7 @@ def _keep_split(ctx, lexer_state, dense, first, first_crossing, crossing):
     split[5 * lexer_state + SPLIT_DENSE] = dense
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _print_of(ctx, lexer_state, half):
     """One half of the fingerprint of a lexer state; 0 if its split cannot be shared."""
     count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
@@ -150,7 +151,7 @@ def _print_of(ctx, lexer_state, half):
     return result
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_inner(RESULT1)
 def _import_split(ctx, lexer_state):
     """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
     first_half = _print_of(ctx, lexer_state, 0)
@@ -198,7 +199,7 @@ def _import_split(ctx, lexer_state):
     return int64(0)
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_entry(RESULT1)
 def publish_split(ctx, lexer_state):
     """Write a dense split behind the vocabulary's shared ones; returns 1 if it fits.
 
@@ -241,7 +242,7 @@ def publish_split(ctx, lexer_state):
     return int64(1)
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_inner(RESULT1)
 def _uncounted(ctx, lexer_state):
     """The state whose members repeat without bound what this one's repeat at most n times; -1 if none does, or FAIL."""
     count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
@@ -274,7 +275,7 @@ def _uncounted(ctx, lexer_state):
     return result
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _margin(ctx, left, right):
     """A number of bytes within which two expressions cannot be told apart; 0 if unknown.
 
@@ -304,7 +305,7 @@ def _margin(ctx, left, right):
     return int64(0)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _state_margin(ctx, state, twin):
     """A number of bytes within which two lexer states cannot be told apart; 0 if unknown or none."""
     lex = i32(ctx, LEX)
@@ -321,7 +322,7 @@ def _state_margin(ctx, state, twin):
     return margin
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_inner(RESULT1)
 def _find_base(ctx, lexer_state):
     """A state that this one is nearly like: the target of most of its bytes, if it is that; else -1.  FAIL or LIMIT."""
     classes = ctx[CLASSES]
@@ -371,7 +372,7 @@ def _find_base(ctx, lexer_state):
     return base if same >= _DELTA_BYTES else int64(-1)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _delta_split(ctx, lexer_state, base):
     """Split a state by its difference from ``base``, whose split is known and dense; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
@@ -467,7 +468,7 @@ def _delta_split(ctx, lexer_state, base):
     return int64(0)
 
 
-@njit(RESULT1, cache=True, nogil=True)
+@njit_inner(RESULT1)
 def _walk_split(ctx, lexer_state):
     """Split a state by a walk over the trie; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
@@ -553,7 +554,7 @@ def _walk_split(ctx, lexer_state):
     return int64(0)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def split(ctx, lexer_state, _unused):
     """Split the tokens of a lexer state unless that is done; returns 0, FAIL or LIMIT.
 

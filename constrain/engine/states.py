@@ -12,8 +12,9 @@ Each step is computed once per (state, byte class).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, njit, types
+from numba import int64, types
 
+from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_ACCEPTS, ROW_CORE, make_start_row
@@ -66,7 +67,7 @@ NO_MASK = -2
 """In MASK_DENSE: the mask of this state has not been computed yet."""
 
 
-@njit(types.void(CTX), cache=True, nogil=True)
+@njit_inner(types.void(CTX))
 def reset_work(ctx):
     """Empty the work stacks; whatever an interrupted kernel left there is void."""
     set_used(ctx, TMP, 0)
@@ -76,7 +77,7 @@ def reset_work(ctx):
     set_used(ctx, STATE_WORK, 0)
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def _intern_state(ctx, count, accepts):
     """The state with the threads STATE_WORK[:count], as keys ``row << 32 | lexer state`` in any order."""
     keys = i64(ctx, STATE_WORK)
@@ -141,7 +142,7 @@ def _intern_state(ctx, count, accepts):
     return state
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def state_of_row(ctx, row, lexer_state):
     """The state with the one thread (row, lexer state); with none if the lexer state is dead (0)."""
     if not room(ctx, STATE_WORK, 1):
@@ -150,7 +151,7 @@ def state_of_row(ctx, row, lexer_state):
     return _intern_state(ctx, int64(1 if lexer_state else 0), int64(0))
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_inner(RESULT2)
 def step(ctx, state, byte_class):
     """The state after one byte of the class.  FAIL or LIMIT if < 0."""
     place = state * ctx[CLASSES] + byte_class
@@ -203,7 +204,7 @@ def step(ctx, state, byte_class):
 far_entry(F_STEP, step)
 
 
-@njit(RESULT0, cache=True, nogil=True)
+@njit_entry(RESULT0)
 def make_start_state(ctx):
     """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
     reset_work(ctx)
@@ -221,14 +222,14 @@ def make_start_state(ctx):
     return _intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_entry(RESULT2)
 def push_byte(ctx, state, byte):
     """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
     reset_work(ctx)
     return far_call(ctx, F_STEP, state, int64(u8(ctx, CLASS_OF)[byte]))
 
 
-@njit(RESULT2, cache=True, nogil=True)
+@njit_entry(RESULT2)
 def push_token(ctx, state, token):
     """The state after the bytes of a token; 0 if it is not allowed."""
     reset_work(ctx)
@@ -245,7 +246,7 @@ def push_token(ctx, state, token):
     return state
 
 
-@njit(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)), cache=True, nogil=True)
+@njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
 def push_bytes(ctx, state, data):
     """The state after all of ``data`` (uint8[n]); 0 if that is no prefix of a sentence."""
     reset_work(ctx)
@@ -257,13 +258,13 @@ def push_bytes(ctx, state, data):
     return state
 
 
-@njit(int64(CTX, int64), cache=True, nogil=True)
+@njit_entry(int64(CTX, int64))
 def accepts(ctx, state):
     """Whether the input so far is a sentence (1 or 0)."""
     return int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS])
 
 
-@njit(int64(CTX, int64, types.uint8[::1]), cache=True, nogil=True)
+@njit_entry(int64(CTX, int64, types.uint8[::1]))
 def forced(ctx, state, out):
     """Write the bytes that every continuation begins with to ``out``; returns how many, or FAIL or LIMIT.
 

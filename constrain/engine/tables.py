@@ -19,10 +19,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, int32, int64, njit, types, uint8  # type: ignore[attr-defined]
+from numba import carray, int32, int64, types, uint8  # type: ignore[attr-defined]
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from constrain.engine.jit import njit_entry, njit_inner
 from constrain.errors import LimitError
 
 FAIL = -2
@@ -195,7 +196,7 @@ def _call_address(_typing: Any, address: Any, ctx: Any, a: Any, b: Any) -> Any:
     return types.int64(types.int64, CTX, types.int64, types.int64), codegen
 
 
-@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64))
 def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
     """Call the kernel registered under ``index``.
 
@@ -206,37 +207,37 @@ def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
     return _call_address(ctx[_FAR + index], ctx, a, b)
 
 
-@njit(int32[::1](CTX, int64), cache=True, nogil=True)
+@njit_inner(int32[::1](CTX, int64))
 def i32(ctx, slot):  # type: ignore[no-untyped-def]
     """View of an int32 table."""
     return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.int32)
 
 
-@njit(int64[::1](CTX, int64), cache=True, nogil=True)
+@njit_inner(int64[::1](CTX, int64))
 def i64(ctx, slot):  # type: ignore[no-untyped-def]
     """View of an int64 table."""
     return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.int64)
 
 
-@njit(uint8[::1](CTX, int64), cache=True, nogil=True)
+@njit_inner(uint8[::1](CTX, int64))
 def u8(ctx, slot):  # type: ignore[no-untyped-def]
     """View of a uint8 table."""
     return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.uint8)
 
 
-@njit(int64(CTX, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64))
 def used(ctx, slot):  # type: ignore[no-untyped-def]
     """How many elements of a table are in use."""
     return ctx[HEADER + 3 * slot + 2]
 
 
-@njit(types.void(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(types.void(CTX, int64, int64))
 def set_used(ctx, slot, n):  # type: ignore[no-untyped-def]
     """Set how many elements of a table are in use."""
     ctx[HEADER + 3 * slot + 2] = n
 
 
-@njit(types.boolean(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(types.boolean(CTX, int64, int64))
 def room(ctx, slot, n):  # type: ignore[no-untyped-def]
     """Whether ``n`` more elements fit into a table; if not, note that it has to grow."""
     wanted = ctx[HEADER + 3 * slot + 2] + n
@@ -247,7 +248,7 @@ def room(ctx, slot, n):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(types.boolean(CTX, int64, int64), cache=True, nogil=True)
+@njit_inner(types.boolean(CTX, int64, int64))
 def bucket_room(ctx, slot, count):  # type: ignore[no-untyped-def]
     """Whether a bucket table of ``count`` entries stays at most half full with one more."""
     if 2 * (count + 1) <= ctx[HEADER + 3 * slot + 1]:
@@ -257,20 +258,20 @@ def bucket_room(ctx, slot, count):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(int64(int64, int64), cache=True, nogil=True)
+@njit_inner(int64(int64, int64))
 def mix(code, value):  # type: ignore[no-untyped-def]
     """One step of a multiplicative hash (Fibonacci hashing; Knuth, TAOCP 3, section 6.4)."""
     code = (code ^ value) * -7046029254386353131
     return code ^ ((code >> 29) & 0x7FFFFFFFF)
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@njit_inner(int64(int64))
 def finish_hash(code):  # type: ignore[no-untyped-def]
     """A hash code as a non-negative 31-bit number."""
     return (code ^ (code >> 32)) & 0x7FFFFFFF
 
 
-@njit(types.void(int32[::1], int64, int32[::1]), cache=True, nogil=True)
+@njit_entry(types.void(int32[::1], int64, int32[::1]))
 def _rehash(hashes, count, buckets):  # type: ignore[no-untyped-def]
     buckets[:] = -1
     mask = len(buckets) - 1
@@ -281,7 +282,7 @@ def _rehash(hashes, count, buckets):  # type: ignore[no-untyped-def]
         buckets[i] = entry
 
 
-@njit(types.void(int64[::1], int32[::1], int64[::1], int32[::1]), cache=True, nogil=True)
+@njit_entry(types.void(int64[::1], int32[::1], int64[::1], int32[::1]))
 def _rehash_map(keys, values, new_keys, new_values):  # type: ignore[no-untyped-def]
     new_keys[:] = 0
     mask = len(new_keys) - 1
@@ -294,7 +295,7 @@ def _rehash_map(keys, values, new_keys, new_values):  # type: ignore[no-untyped-
             new_values[j] = values[i]
 
 
-@njit(int64(CTX, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64))
 def map_get(ctx, keys_slot, values_slot, key):  # type: ignore[no-untyped-def]
     """The value stored under ``key`` (> 0) in a map, or -1."""
     keys = i64(ctx, keys_slot)
@@ -307,7 +308,7 @@ def map_get(ctx, keys_slot, values_slot, key):  # type: ignore[no-untyped-def]
     return int64(-1)
 
 
-@njit(int64(CTX, int64, int64, int64, int64), cache=True, nogil=True)
+@njit_inner(int64(CTX, int64, int64, int64, int64))
 def map_put(ctx, keys_slot, values_slot, key, value):  # type: ignore[no-untyped-def]
     """Store ``value`` under ``key``; returns 0 or ``FAIL``."""
     count = used(ctx, keys_slot)
@@ -325,7 +326,7 @@ def map_put(ctx, keys_slot, values_slot, key, value):  # type: ignore[no-untyped
     return int64(0)
 
 
-@njit(types.void(int64[::1], int64), cache=True, nogil=True)
+@njit_inner(types.void(int64[::1], int64))
 def sort_keys(keys, count):  # type: ignore[no-untyped-def]
     """Sort the first ``count`` keys in place (Shell sort with the gaps of Ciura, 2001, continued by 2.25)."""
     gap = 1

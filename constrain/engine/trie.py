@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, njit, uint8
+from numba import int32, int64, uint8
 from numba.core import types
+
+from constrain.engine.jit import njit_entry
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 
-@njit(
+@njit_entry(
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
         uint8[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1]
-    ),
-    cache=True,
-    nogil=True,
+    )
 )
 def _build(data, starts, order, node, size, height, token, same, path):  # type: ignore[no-untyped-def]
     """Fill the arrays of the trie.

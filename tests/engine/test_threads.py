@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ import constrain
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, concat, literal, repeat
 from constrain.grammar.utf8 import encode, negate, normalize
+
+Job = TypeVar("Job")
 
 THREADS = 8
 WALKS = 6
@@ -97,12 +100,12 @@ def walk(compiled: constrain.CompiledGrammar, seed: int) -> list[bytes]:
     return masks
 
 
-def run_at_once(jobs: list[object], work: object) -> list[list[bytes]]:
+def run_at_once(jobs: list[Job], work: Callable[[Job], list[bytes]]) -> list[list[bytes]]:
     barrier = threading.Barrier(len(jobs))
 
-    def started_together(job: object) -> list[bytes]:
+    def started_together(job: Job) -> list[bytes]:
         barrier.wait()
-        return work(job)  # type: ignore[operator, no-any-return]
+        return work(job)
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         return list(pool.map(started_together, jobs))
@@ -125,8 +128,8 @@ def test_forks_in_many_threads() -> None:
     assert matcher.accept_bytes(b'[{"a": [')
     forks = [matcher.fork() for _ in range(THREADS)]
 
-    def finish(job: object) -> list[bytes]:
-        index, fork = job  # type: ignore[misc]
+    def finish(job: tuple[int, constrain.Matcher]) -> list[bytes]:
+        index, fork = job
         assert fork.accept_bytes(b"1," * index + b'1]}, "b"]')
         assert fork.is_accepting()
         fork.rollback(1)
@@ -144,9 +147,9 @@ def test_one_compiler_in_many_threads() -> None:
     compiler = constrain.GrammarCompiler(constrain.Vocabulary(TOKENS, eos_ids=[EOS]), cache_limit_bytes=1 << 20)
     texts = ["".join(chr(97 + (index + step) % 26) for step in range(5)) for index in range(12)]
 
-    def compile_all(job: object) -> list[bytes]:
+    def compile_all(job: int) -> list[bytes]:
         order = texts[:]
-        random.Random(job).shuffle(order)  # type: ignore[arg-type]
+        random.Random(job).shuffle(order)
         for text in order:
             builder = GrammarBuilder()
             compiled = compiler.compile(constrain.Grammar(builder.finish(builder.lexeme(literal(text)))))

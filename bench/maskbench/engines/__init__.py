@@ -26,6 +26,9 @@ _ENGINES: dict[str, tuple[str, str, str, dict[str, object]]] = {
 NAMES = tuple(_ENGINES)
 """All of them, in the order in which tables show them."""
 
+SCHEMAS_ONLY = frozenset({"xgrammar-lax"})
+"""The same as another one but for JSON Schemas."""
+
 
 def installed(name: str) -> bool:
     """Whether the engine's package is there."""
