@@ -80,7 +80,7 @@ def _schemas(result: Result) -> Iterator[str]:
     yield (
         f"MaskBench: {measured:,} schemas, drawn from {result.available:,}"
         + (f"; {measured:,} of {result.selected:,} done before the time was up" if measured < result.selected else "")
-        + f". An engine that has used {settings['budget_seconds']:g} s is given no more."
+        + f". An engine that has used {result.settings['budget_seconds']:g} s is given no more."
     )
     counts = [
         ("version", [engine.ready.version for engine in engines.values()]),

@@ -11,11 +11,15 @@ from typing import Any
 from numba import njit
 
 
+_ENTRY: dict[str, Any] = {"cache": True, "nogil": True}
+_INNER: dict[str, Any] = {**_ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 def njit_entry(*signatures: Any) -> Any:
     """Compile a kernel that Python calls."""
-    return njit(list(signatures), cache=True, nogil=True)
+    return njit(list(signatures), **_ENTRY)
 
 
 def njit_inner(signature: Any) -> Any:
     """Compile a kernel that only kernels call; calling it from Python is not possible."""
-    return njit(signature, cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return njit(signature, **_INNER)
