@@ -37,7 +37,7 @@ class _Pace:
 
 
 _FULL = _Pace(limit=10, grammar_limit=60, budget=1200)
-_QUICK = _Pace(limit=2, grammar_limit=3, budget=12, end=95, schemas=200)
+_QUICK = _Pace(limit=2, grammar_limit=2, budget=12, end=95, schemas=200)
 
 
 @click.command()

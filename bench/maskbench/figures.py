@@ -52,8 +52,9 @@ Pair = tuple[Job, Outcome]
 def verdicts(pairs: Sequence[Pair]) -> Verdicts:
     """Count what an engine made of the jobs.
 
-    ``schemas`` is how many it was given; a schema passes if it compiled and all its instances were judged rightly; ``errors`` are
-    instances at which the engine raised something, which counts as rejecting them.
+    ``schemas`` is how many it was given; a schema passes if it compiled and all its instances were
+    judged rightly; ``errors`` are instances at which the engine raised something, which counts as
+    rejecting them.
     """
     status = [outcome.status for _, outcome in pairs]
     rejected = accepted = passing = instances = errors = 0
@@ -85,6 +86,15 @@ def verdicts(pairs: Sequence[Pair]) -> Verdicts:
 def step_times(pairs: Iterable[Pair]) -> Nanoseconds:
     """Of every step that was taken, also where time ran out later."""
     return concatenate(run.steps for _, outcome in pairs for run in outcome.runs)
+
+
+def undisturbed_times(pairs: Iterable[Pair]) -> Nanoseconds:
+    """Those of them that were not interrupted.
+
+    To see how much of the tail is the machine's.  Not for comparing: the longer a step takes, the
+    likelier it is interrupted, so the slow ones are missing here.
+    """
+    return concatenate(run.steps[~run.interrupted] for _, outcome in pairs for run in outcome.runs)
 
 
 def compile_times(pairs: Iterable[Pair]) -> Nanoseconds:
@@ -125,11 +135,7 @@ class Comparison:
 def compare(ours: Sequence[Pair], theirs: Sequence[Pair]) -> Comparison:
     """Compare two engines on the jobs that both measured; ids are unique."""
     of_id = {job.id: outcome for job, outcome in theirs if outcome.status is Status.MEASURED}
-    both = [
-        (outcome, of_id[job.id])
-        for job, outcome in ours
-        if outcome.status is Status.MEASURED and job.id in of_id
-    ]
+    both = [(outcome, of_id[job.id]) for job, outcome in ours if outcome.status is Status.MEASURED and job.id in of_id]
     shared = [
         (a.steps[: len(b.steps)], b.steps[: len(a.steps)])
         for mine, other in both
@@ -157,15 +163,15 @@ def compare(ours: Sequence[Pair], theirs: Sequence[Pair]) -> Comparison:
 
 
 def slowest(pairs: Iterable[Pair], count: int) -> list[dict[str, object]]:
-    """The slowest steps: microseconds, schema, instance and step, both counted from 0."""
+    """The slowest steps: microseconds, schema, instance and step (both counted from 0), and whether interrupted."""
     found = [
-        (int(run.steps[step]), job.id, index, int(step))
+        (int(run.steps[step]), job.id, index, int(step), bool(run.interrupted[step]))
         for job, outcome in pairs
         for index, run in enumerate(outcome.runs)
         for step in np.argsort(run.steps)[-count:]
     ]
     found.sort(reverse=True)
     return [
-        {"microseconds": ns / 1e3, "id": name, "instance": index, "step": step}
-        for ns, name, index, step in found[:count]
+        {"microseconds": ns / 1e3, "id": name, "instance": index, "step": step, "interrupted": interrupted}
+        for ns, name, index, step, interrupted in found[:count]
     ]

@@ -55,6 +55,9 @@ class Run:
     ----------
     steps : int64[n]
         Nanoseconds of each mask + look-up + accept, the rejected one included.
+    interrupted : bool[n]
+        Whether a slow step (see :data:`bench.maskbench.worker.SLOW`) seems slow because the system
+        gave the processor to something else meanwhile; all false where the system does not tell.
     first : bool[n] or None
         Whether the step asked for a mask that this grammar had not computed before; None where the
         engine does not say.
@@ -65,6 +68,7 @@ class Run:
     """
 
     steps: Nanoseconds
+    interrupted: Flags
     first: Flags | None
     accepted: bool
     error: str = ""
@@ -100,7 +104,9 @@ class Ready:
     imported, loaded : int
         Bytes resident after the imports, and after the vocabulary has been loaded as well.
     load_seconds : float
-        From the start of the imports to readiness, with one small grammar to warm up.
+        From the start of the imports to readiness, with small grammars to warm up.
+    overhead : float
+        Nanoseconds in every step that are the benchmark's own.
     error : str
         Why it is not ready, if it is not.
     """
@@ -109,4 +115,5 @@ class Ready:
     imported: int = 0
     loaded: int = 0
     load_seconds: float = 0.0
+    overhead: float = 0.0
     error: str = ""

@@ -25,8 +25,10 @@ class EngineResult:
         Mask + accept, and compile + first mask, in microseconds: all that this engine did.
     first_visits, repeats : Figures
         ``mask`` taken apart, where the engine tells them apart.
-    steps, first_count : int
-        How many steps, and how many of them were first visits.
+    undisturbed : Figures
+        ``mask`` without the steps that were interrupted by other processes.
+    steps, first_count, interrupted : int
+        How many steps, and how many of them were first visits, and were interrupted.
     starts : int
         How often its worker was started.
     peak_memory : int
@@ -39,8 +41,10 @@ class EngineResult:
     compile: Figures
     first_visits: Figures
     repeats: Figures
+    undisturbed: Figures
     steps: int
     first_count: int
+    interrupted: int
     starts: int
     peak_memory: int
     slowest: list[dict[str, object]]
@@ -98,6 +102,7 @@ class Result:
 def engine_result(pairs: Sequence[Pair], ready: Ready, starts: int) -> EngineResult:
     """The figures of one engine."""
     steps = figures.step_times(pairs)
+    undisturbed = figures.undisturbed_times(pairs)
     first, repeated = figures.by_visit(pairs)
     return EngineResult(
         ready=ready,
@@ -106,8 +111,10 @@ def engine_result(pairs: Sequence[Pair], ready: Ready, starts: int) -> EngineRes
         compile=figures.distribution(figures.compile_times(pairs)),
         first_visits=figures.distribution(first),
         repeats=figures.distribution(repeated),
+        undisturbed=figures.distribution(undisturbed),
         steps=len(steps),
         first_count=len(first),
+        interrupted=len(steps) - len(undisturbed),
         starts=starts,
         peak_memory=max((outcome.peak_memory for _, outcome in pairs), default=0) or ready.loaded,
         slowest=figures.slowest(pairs, _SLOWEST),

@@ -44,6 +44,7 @@ class Worker:
         self.name = name
         self.ready = Ready()
         self.starts = 0
+        self.spent = 0.0
         self._vocabulary = vocabulary
         self._target = target
         self._start_limit = start_limit
@@ -87,12 +88,22 @@ class Worker:
             self.ready = ready
 
     def run(self, job: Job, limit: float) -> Outcome:
-        """Have a job done within ``limit`` seconds; starting up, where that is needed, is not counted."""
+        """Have a job done within ``limit`` seconds; starting up, where that is needed, is not counted.
+
+        ``spent`` adds up the seconds of all jobs.
+        """
         try:
             self.wait()
         except WorkerFailed as error:
             self.kill()
             return Outcome(Status.CRASH, message=str(error))
+        began = perf_counter()
+        try:
+            return self._run(job, limit)
+        finally:
+            self.spent += perf_counter() - began
+
+    def _run(self, job: Job, limit: float) -> Outcome:
         try:
             self._connection.send((job, limit))
             if not self._connection.poll(limit + _GRACE_SECONDS):
@@ -133,8 +144,9 @@ def alternate(
     deadline : float
         A value of ``time.perf_counter()`` after which no further job is begun.
     budget : float
-        Seconds for one worker in all.  One that has used them up is left out of further jobs, so that
-        an engine that needs seconds for a schema does not keep the others from seeing many.
+        Seconds for one worker in all, start-ups not counted.  One that has used them up is left out of
+        further jobs, so that an engine that needs seconds for a schema does not keep the others from
+        seeing many.
     progress : callable
         Called before each single run with the job and the worker's name.
 
@@ -144,7 +156,7 @@ def alternate(
         By job id, then by worker name.
     """
     outcomes: dict[str, dict[str, Outcome]] = {}
-    spent = dict.fromkeys((worker.name for worker in workers), 0.0)
+    spent_before = {worker.name: worker.spent for worker in workers}
     for turn, job in enumerate(jobs):
         if perf_counter() > deadline:
             break
@@ -152,11 +164,8 @@ def alternate(
         of_job = {}
         for worker in (*workers[first:], *workers[:first]):
             progress(job, worker.name)
-            if spent[worker.name] > budget:
-                continue
-            began = perf_counter()
-            of_job[worker.name] = worker.run(job, limit)
-            spent[worker.name] += perf_counter() - began
+            if worker.spent - spent_before[worker.name] <= budget:
+                of_job[worker.name] = worker.run(job, limit)
         if not of_job:
             break
         outcomes[job.id] = {worker.name: of_job[worker.name] for worker in workers if worker.name in of_job}

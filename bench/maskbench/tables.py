@@ -18,7 +18,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
-        padded = [cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:]))]
+        padded = [
+            cells[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)),
+        ]
         return f"| {' | '.join(padded)} |"
 
     rule = "|".join(["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])])
@@ -30,6 +33,10 @@ def microseconds(value: float | None) -> str:
     if value is None:
         return _NONE
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def _megabytes(value: int) -> str:
@@ -57,7 +64,7 @@ def _sections(result: Result) -> Iterator[str]:
         yield _subjects(result)
     if result.walks:
         clock = f" at {result.clock_ghz:.2f} GHz" if result.clock_ghz else ""
-        yield f"The walk over the token trie by itself{clock} (first masks of new expressions; the fastest of its runs)."
+        yield f"The walk over the token trie by itself{clock} (first masks of new expressions; the fastest run)."
         yield table(
             ("place", "nodes looked at", "of them alive", "ns a node", "cycles a node"),
             [
@@ -112,6 +119,14 @@ def _schemas(result: Result) -> Iterator[str]:
             (f"{title}, {label}", *(microseconds(getattr(engine, key).get(label)) for engine in engines.values()))
             for label in LABELS
         ]
+    rows.append(
+        ("of each step: the clock and the look-up", *(microseconds(e.ready.overhead / 1e3) for e in engines.values()))
+    )
+    rows.append(("steps interrupted by other processes", *(f"{engine.interrupted:,}" for engine in engines.values())))
+    rows += [
+        (f"mask + accept without them, {label}", *(microseconds(e.undisturbed.get(label)) for e in engines.values()))
+        for label in ("mean", "p99.9", "max")
+    ]
     yield table(("", *names), rows)
 
     if OURS in engines:
@@ -137,7 +152,7 @@ def _schemas(result: Result) -> Iterator[str]:
                 for row in (
                     (f"{title}, {OURS}", *_cells(pair.ours[key])),
                     (f"{title}, {name}", *_cells(pair.theirs[key])),
-                    ("ratio", *(f"{pair.ratios[key][p]:.2f}" if pair.schemas else _NONE for p in LABELS)),
+                    ("ratio", *(_ratio(pair.ratios[key][label]) for label in LABELS)),
                 )
             ]
             if pair.steps

@@ -27,8 +27,8 @@ RUNS = 15
 # {} is a character of the private use area, another one in each run, so that each is a new expression.
 CASES = {
     "inside a quoted string": (r'"[^"\\\x00-\x1f{}]*"', b'"'),
-    "any text": (r"[^{}]*", b""),
-    "a name": (r"[A-Za-z_][A-Za-z0-9_{}]*", b""),
+    "any text, which may end anywhere": (r"[^{}]*", b""),
+    "a name, which may end anywhere": (r"[A-Za-z_][A-Za-z0-9_{}]*", b""),
 }
 """Name: pattern, and the text before the mask."""
 

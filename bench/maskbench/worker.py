@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
+from array import array
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -16,10 +18,17 @@ from bench.maskbench.engines.base import Engine, Session
 from bench.maskbench.jobs import Instance, Job, Kind, Outcome, Ready, Run, Status
 from bench.maskbench.vocabulary import TokenTable
 
+SLOW = 500_000
+"""Nanoseconds from which it is worth knowing whether something else had the processor."""
+
 _MESSAGE_LENGTH = 300
 
 # What is loaded or compiled on first use should not be charged to the first schema.
-_WARM_UP = Job("warm-up", Kind.REGEX, "[ab]{0,3}c", [])
+_WARM_UP = (
+    Job("warm-up", Kind.REGEX, "[ab]{0,3}c", []),
+    Job("warm-up", Kind.LARK, 'start: "a" | "b" start', []),
+    Job("warm-up", Kind.JSON_SCHEMA, '{"type": "boolean"}', []),
+)
 
 
 def serve(connection: Connection, name: str, vocabulary: Path) -> None:
@@ -35,13 +44,14 @@ def serve(connection: Connection, name: str, vocabulary: Path) -> None:
         imported = memory.peak()
         engine.load(TokenTable.read(vocabulary))
         loaded = memory.peak()
-        measure(engine, _WARM_UP)
+        for job in _WARM_UP:
+            measure(engine, job)
     except Exception as error:
         connection.send(Ready(error=_describe(error)))
         return
-    connection.send(Ready(engine.version, imported, loaded, perf_counter() - began))
     # Nothing is collected while the clock runs.
     gc.disable()
+    connection.send(Ready(engine.version, imported, loaded, perf_counter() - began, overhead()))
     while True:
         try:
             job, limit = connection.recv()
@@ -81,9 +91,7 @@ def measure(engine: Engine, job: Job, limit: float = float("inf")) -> Outcome:
     return Outcome(Status.MEASURED, taken, runs, peak_memory=memory.peak())
 
 
-def run(
-    words: memoryview, session: Session, instance: Instance, seen: set[int], deadline: float = float("inf")
-) -> Run:
+def run(words: memoryview, session: Session, instance: Instance, seen: set[int], deadline: float = float("inf")) -> Run:
     """Run one instance: for each token the mask, the token's bit in it, and accepting it.
 
     Parameters
@@ -99,7 +107,9 @@ def run(
     fill, accept, mark = session.fill, session.accept, session.mark
     times: list[int] = []
     marks: list[int] = []
+    disturbed: list[int] = []
     clock = perf_counter_ns
+    switches = _involuntary_switches()
     accepted, error = True, ""
     try:
         for token in instance.tokens:
@@ -110,6 +120,10 @@ def run(
             accepted = bool(words[token >> 5] >> (token & 31) & 1) and accept(token)
             end = clock()
             times.append(end - begin)
+            if end - begin > SLOW:
+                before, switches = switches, _involuntary_switches()
+                if switches > before:
+                    disturbed.append(len(times) - 1)
             if not accepted:
                 break
             if end > deadline:
@@ -118,6 +132,8 @@ def run(
         accepted = accepted and session.can_end()
     except Exception as exception:  # a limit of the engine's, most likely
         accepted, error = False, _describe(exception)
+    interrupted = np.zeros(len(times), np.bool_)
+    interrupted[disturbed] = True
     first = None
     if mark is not None:
         flags = np.zeros(len(times), np.bool_)
@@ -125,7 +141,34 @@ def run(
             flags[i] = place not in seen
             seen.add(place)
         first = flags
-    return Run(np.array(times, np.int64), first, accepted, error)
+    return Run(np.array(times, np.int64), interrupted, first, accepted, error)
+
+
+def _involuntary_switches() -> int:
+    """How often this thread has had to leave the processor; 0 where the system does not say."""
+    who = getattr(resource, "RUSAGE_THREAD", None)
+    return 0 if who is None else resource.getrusage(who).ru_nivcsw
+
+
+class _Nothing(Session):
+    """An engine that takes no time: what is left is the loop's own."""
+
+    def __init__(self) -> None:
+        self.fill = int
+        self.accept = bool
+
+    def restart(self) -> None:
+        return
+
+    def can_end(self) -> bool:
+        return True
+
+
+def overhead() -> float:
+    """Nanoseconds of a step in which the engine does nothing: the clock, the look-up, two calls of C functions."""
+    everything = memoryview(array("i", [-1]))
+    done = run(everything, _Nothing(), Instance([1] * 2000, True), set())
+    return float(np.median(done.steps))
 
 
 def _describe(error: BaseException) -> str:

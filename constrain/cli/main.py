@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import click
 
+from constrain.cli.bench import bench
 from constrain.cli.generate import generate
 from constrain.cli.status import Exit, Stop
 from constrain.cli.warmup import warmup
@@ -54,6 +55,7 @@ def cli(context: click.Context) -> None:
         raise Stop(Exit.USAGE)
 
 
+cli.add_command(bench)
 cli.add_command(generate)
 cli.add_command(warmup)
 

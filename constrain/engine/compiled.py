@@ -12,6 +12,7 @@ from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.tables import (
+    BUDGET,
     BYTES,
     CROSSINGS,
     DENSE,
@@ -47,6 +48,10 @@ from constrain.grammar.ir import GrammarIR
 
 DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
+
+# New expression nodes, and parts of unions, that one call may go through before it gives up: some
+# seconds of work, where a byte of an ordinary grammar takes a handful.
+_WORK_PER_CALL = 50_000_000
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
@@ -154,20 +159,21 @@ class CompiledGrammar:
         Raises
         ------
         LimitError
-            If the tables would grow past ``limit_bytes``, or deciding whether an intersection of
-            patterns is empty takes too long.
+            If the tables would grow past ``limit_bytes``, or a pattern takes too long to follow.
         """
         with self._lock:
             return self._run(kernel, *args)
 
     def _run(self, kernel: Callable[..., int], *args: Any) -> int:
+        self._ctx[BUDGET] = _WORK_PER_CALL
         while True:
             result = kernel(self._ctx, *args)
             if result == FAIL:
                 self._tables.grow()
             elif result == LIMIT:
                 raise LimitError(
-                    "too many steps to decide whether an intersection of patterns is empty; simplify the pattern"
+                    "a pattern takes too long to follow: it counts within counts, or intersects or excludes patterns "
+                    "with very many states; simplify it"
                 )
             else:
                 return result

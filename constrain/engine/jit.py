@@ -10,7 +10,6 @@ from typing import Any
 
 from numba import njit
 
-
 _ENTRY: dict[str, Any] = {"cache": True, "nogil": True}
 _INNER: dict[str, Any] = {**_ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 

@@ -31,6 +31,7 @@ from constrain.engine.tables import (
     LEX_HASH,
     LEX_POOL,
     LEX_TRANS,
+    LEX_TWIN,
     NODE_FIRST,
     SPLITS,
     TMP,
@@ -127,7 +128,12 @@ def intern_lexer_state(ctx, base, count):
     classes = ctx[CLASSES]
     if not room(ctx, LEX, 4) or not room(ctx, LEX_HASH, 1) or not room(ctx, LEX_POOL, 2 * count):
         return int64(FAIL)
-    if not room(ctx, LEX_TRANS, classes) or not room(ctx, SPLITS, 5) or not bucket_room(ctx, LEX_BUCKETS, state):
+    if (
+        not room(ctx, LEX_TWIN, 1)
+        or not room(ctx, LEX_TRANS, classes)
+        or not room(ctx, SPLITS, 5)
+        or not bucket_room(ctx, LEX_BUCKETS, state)
+    ):
         return int64(FAIL)
     # The accept set is staged behind the members, which are the top of the work stack.
     if not room(ctx, TMP, count):
@@ -172,6 +178,8 @@ def intern_lexer_state(ctx, base, count):
         word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
         trans[state * classes + j] = -((word >> (byte & 63)) & 1)
     set_used(ctx, LEX_TRANS, (state + 1) * classes)
+    i32(ctx, LEX_TWIN)[state] = -1
+    set_used(ctx, LEX_TWIN, state + 1)
     i32(ctx, SPLITS)[5 * state + SPLIT_DENSE] = NOT_SPLIT
     set_used(ctx, SPLITS, 5 * state + 5)
     buckets[i] = state

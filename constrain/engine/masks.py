@@ -52,6 +52,7 @@ from constrain.engine.tables import (
     F_SCAN,
     F_SPLIT,
     F_STEP,
+    F_TWIN,
     FAIL,
     LIST_END,
     LIST_LIMIT,
@@ -192,7 +193,11 @@ def compute_mask(ctx, state):
                 if next_row < 0:
                     return next_row
                 core = int64(i32(ctx, ROWS)[5 * next_row + ROW_CORE])
-                below = state_of_row(ctx, next_row, int64(i32(ctx, CORES)[7 * core + CORE_INIT]))
+                # For what is left of a token the twin without bounds is as good, and makes fewer states.
+                begins = far_call(ctx, F_TWIN, int64(i32(ctx, CORES)[7 * core + CORE_INIT]), 0)
+                if begins < 0:
+                    return begins
+                below = state_of_row(ctx, next_row, begins)
                 if below < 0:
                     return below
             if below:

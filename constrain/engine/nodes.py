@@ -17,6 +17,7 @@ from numba import int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.tables import (
+    BUDGET,
     BYTES,
     CLASS_BYTE,
     CLASSES,
@@ -38,6 +39,7 @@ from constrain.engine.tables import (
     NODES,
     POOL,
     SETS,
+    SUBSUMED,
     TMP,
     bucket_room,
     far_call,
@@ -50,6 +52,7 @@ from constrain.engine.tables import (
     mix,
     room,
     set_used,
+    sort_keys,
     u8,
     used,
 )
@@ -151,6 +154,9 @@ def _set_first(ctx, node):
 def _insert(ctx, head, a, b, c, code):
     """Append a node that is known to be new; returns its id or FAIL."""
     node = used(ctx, NODE_HASH)
+    if ctx[BUDGET] == 0:
+        return int64(LIMIT)
+    ctx[BUDGET] -= 1
     if not room(ctx, NODES, 4) or not room(ctx, NODE_LIVE, 1) or not room(ctx, NODE_HASH, 1):
         return int64(FAIL)
     if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4):
@@ -194,6 +200,64 @@ def intern_node(ctx, head, a, b, c):
             return int64(buckets[i])
         i = (i + 1) & mask
     return _insert(ctx, head, a, b, c, code)
+
+
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64))
+def _counter(ctx, node):
+    """(item, low, high) of the counter that a sequence begins with."""
+    nodes = i32(ctx, NODES)
+    head = int64(nodes[4 * node + 1])
+    return int64(nodes[4 * head + 1]), int64(nodes[4 * head + 2]), int64(nodes[4 * head + 3])
+
+
+@njit_inner(RESULT2)
+def _subsume(ctx, base, count):
+    """Drop from the ``count`` parts of a union at ``TMP[base]`` those that a part with a wider counter holds.
+
+    That is, ``x{a,b} t`` beside ``x{c,d} t`` with c <= a and b <= d.  Counters within counters would
+    otherwise make unions as long as the product of their bounds.  Returns how many are left.
+    """
+    if not room(ctx, TMP, count) or not room(ctx, SUBSUMED, count):
+        return int64(FAIL)
+    tmp = i32(ctx, TMP)
+    nodes = i32(ctx, NODES)
+    # The counted parts, by what follows them; only those with equal tails are compared.
+    keys = i64(ctx, SUBSUMED)
+    counted = int64(0)
+    for i in range(count):
+        node = int64(tmp[base + i])
+        if nodes[4 * node] & 255 == CONCAT and nodes[4 * int64(nodes[4 * node + 1])] & 255 == REPEAT:
+            keys[counted] = int64(nodes[4 * node + 2]) << 32 | i
+            counted += 1
+    if counted < 2:
+        return count
+    sort_keys(keys, counted)
+    dropped = 0
+    for i in range(counted):
+        place = keys[i] & 0x7FFFFFFF
+        item, low, high = _counter(ctx, int64(tmp[base + place]))
+        for step in (-1, 1):
+            j = i + step
+            while 0 <= j < counted and keys[j] >> 32 == keys[i] >> 32:
+                # A part that was dropped is now EMPTY; what held it holds this one too, if it did.
+                other = int64(tmp[base + (keys[j] & 0x7FFFFFFF)])
+                if other != EMPTY:
+                    wide_item, wide_low, wide_high = _counter(ctx, other)
+                    if wide_item == item and wide_low <= low and (wide_high < 0 or 0 <= high <= wide_high):
+                        tmp[base + place] = EMPTY
+                        dropped += 1
+                        break
+                j += step
+            if tmp[base + place] == EMPTY:
+                break
+    if dropped == 0:
+        return count
+    n = int64(0)
+    for i in range(count):
+        if tmp[base + i] != EMPTY:
+            tmp[base + n] = tmp[base + i]
+            n += 1
+    return n
 
 
 @njit_inner(int64(CTX, int64, int64))
@@ -248,6 +312,13 @@ def make_set_operation(ctx, kind, base):
             nullable |= child_nullable
         else:
             nullable &= child_nullable
+    if ctx[BUDGET] < count:
+        return int64(LIMIT)
+    ctx[BUDGET] -= count
+    if kind == UNION and n > 1:
+        n = _subsume(ctx, base, n)
+        if n < 0:
+            return n
     set_used(ctx, TMP, base)
     if n == 0:
         return int64(neutral)
@@ -427,7 +498,7 @@ def derivative(ctx, node, byte):
             for i in range(b):
                 child = int64(i32(ctx, POOL)[a + i])
                 part = known_derivative(ctx, child, byte)
-                if part == FAIL:
+                if part < -1:
                     return part
                 if part == -1:
                     missing = child
@@ -446,7 +517,7 @@ def derivative(ctx, node, byte):
                 result = far_call(ctx, F_SET_OPERATION, int64(kind), top)
         else:
             part = known_derivative(ctx, a, byte)
-            if part == FAIL:
+            if part < -1:
                 return part
             if part == -1:
                 missing = a
@@ -464,7 +535,7 @@ def derivative(ctx, node, byte):
                 result = make_concat(ctx, part, b)
                 if result >= 0 and is_nullable(ctx, a):
                     part = known_derivative(ctx, b, byte)
-                    if part == FAIL:
+                    if part < -1:
                         return part
                     if part == -1:
                         missing = b
@@ -560,12 +631,23 @@ far_entry(F_LIVE, _search_live)
 @njit_inner(RESULT1)
 def is_live(ctx, node):
     """1 if the node's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
-    if node == EMPTY:
-        return int64(0)
-    head = i32(ctx, NODES)[4 * node]
-    if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
-        return int64(1)
-    return far_call(ctx, F_LIVE, node, 0)
+    nodes = i32(ctx, NODES)
+    while True:
+        if node == EMPTY:
+            return int64(0)
+        head = nodes[4 * node]
+        if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
+            return int64(1)
+        if head & 255 != CONCAT:
+            return far_call(ctx, F_LIVE, node, 0)
+        # A sequence is alive if its parts are; searching it as a whole would walk through all of them.
+        first = int64(nodes[4 * node + 1])
+        head = nodes[4 * first]
+        if head & COMPLEX_FLAG and not head & NULLABLE_FLAG:
+            live = far_call(ctx, F_LIVE, first, 0)
+            if live != 1:
+                return live
+        node = int64(nodes[4 * node + 2])
 
 
 # Operations of the postfix program that program.py writes for the lexemes.

@@ -56,11 +56,14 @@ from constrain.engine.tables import (
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_SPLIT,
+    F_TWIN,
     FAIL,
     FOUND,
     LEX,
     LEX_POOL,
     LEX_TRANS,
+    LEX_TWIN,
+    LONGEST,
     N_WORDS,
     NEW_SPLIT,
     NODE_PRINTS,
@@ -322,6 +325,27 @@ def _state_margin(ctx, state, twin):
     return margin
 
 
+@njit_inner(RESULT2)
+def unbounded_twin(ctx, lexer_state, _unused):
+    """The state without this one's bounds, if no token is long enough to tell the two apart; else the state itself.
+
+    In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
+    """
+    known = int64(i32(ctx, LEX_TWIN)[lexer_state])
+    if known >= 0:
+        return known
+    twin = _uncounted(ctx, lexer_state)
+    if twin < -1:
+        return twin
+    if twin == -1 or _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:
+        twin = lexer_state
+    i32(ctx, LEX_TWIN)[lexer_state] = twin
+    return twin
+
+
+far_entry(F_TWIN, unbounded_twin)
+
+
 @njit_inner(RESULT1)
 def _find_base(ctx, lexer_state):
     """A state that this one is nearly like: the target of most of its bytes, if it is that; else -1.  FAIL or LIMIT."""
@@ -544,7 +568,8 @@ def _walk_split(ctx, lexer_state):
             token = found[i]
             scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
         dense = keep_dense(ctx)
-        ctx[NEW_SPLIT] = lexer_state
+        if _print_of(ctx, lexer_state, 0) != 0:
+            ctx[NEW_SPLIT] = lexer_state
     else:
         lists = i32(ctx, TOKEN_LISTS)
         for i in range(count):
@@ -561,6 +586,17 @@ def split(ctx, lexer_state, _unused):
     NEW_SPLIT in the header is set to the state if the split is worth publishing.
     """
     if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NOT_SPLIT:
+        return int64(0)
+    twin = unbounded_twin(ctx, lexer_state, int64(0))
+    if twin < 0:
+        return twin
+    if twin != lexer_state:
+        status = far_call(ctx, F_SPLIT, twin, 0)
+        if status < 0:
+            return status
+        record = i32(ctx, SPLITS)
+        for i in range(5):
+            record[5 * lexer_state + i] = record[5 * twin + i]
         return int64(0)
     status = _import_split(ctx, lexer_state)
     if status != 0:

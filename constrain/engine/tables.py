@@ -30,12 +30,14 @@ FAIL = -2
 """A kernel's return value when a table has to grow first; ``ctx[0]`` and ``ctx[1]`` say which and how far."""
 
 LIMIT = -3
-"""A kernel's return value when a search was given up because it is larger than its limit."""
+"""A kernel's return value when something was given up because it is larger than its limit."""
 
 HEADER = 32
 _FAR = 16
 # Scalars that kernels share, by position in the header.
-NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT, NEW_SPLIT, LONGEST = range(11)
+NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT, NEW_SPLIT, LONGEST, BUDGET = (
+    range(12)
+)
 
 _NAMES: list[str] = []
 _SPECS: list[tuple[Any, int, int]] = []
@@ -60,6 +62,7 @@ BYTES = _slot("literal bytes", np.uint8, 4096)
 SETS = _slot("byte sets", np.int64, 4 * 32)
 MEMO_KEYS = _slot("derivative keys", np.int64, 4096)
 MEMO_VALUES = _slot("derivative values", np.int32, 4096)
+SUBSUMED = _slot("counted parts", np.int64, 64)
 TMP = _slot("work stack", np.int32, 1024)
 LIVE_STACK = _slot("liveness stack", np.int32, 64)
 CLASS_OF = _slot("byte classes", np.uint8, 256)
@@ -72,6 +75,7 @@ LEX = _slot("lexer states", np.int32, 4 * 128)
 LEX_POOL = _slot("lexer state members", np.int32, 512)
 LEX_HASH = _slot("lexer state hashes", np.int32, 128)
 LEX_BUCKETS = _slot("lexer state buckets", np.int32, 256, LEX_HASH)
+LEX_TWIN = _slot("lexer state twins", np.int32, 128)
 LEX_TRANS = _slot("lexer transitions", np.int32, 128 * 64)
 ACCEPTS = _slot("accept sets", np.int32, 2 * 32)
 ACCEPT_POOL = _slot("accept set members", np.int32, 64)
@@ -174,7 +178,8 @@ def _as_pointer(_typing: Any, address: Any) -> Any:
     F_STEP,
     F_SPLIT,
     F_ACCEPT_SET,
-) = range(11)
+    F_TWIN,
+) = range(12)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

@@ -82,7 +82,10 @@ class GrammarBuilder:
 
     def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language; the same symbol for an equal language."""
-        index = self._lexemes.get(language)
+        try:
+            index = self._lexemes.get(language)
+        except RecursionError:
+            raise GrammarError(f"{name or 'a terminal'} is nested too deeply; write it with fewer levels") from None
         if index is None:
             index = len(self._lexemes)
             self._lexemes[language] = index

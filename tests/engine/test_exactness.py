@@ -49,7 +49,7 @@ def compare_along(
         assert naive.push_bytes(vocabulary.tokens[token])
 
 
-@settings(max_examples=250)
+@settings(max_examples=200)
 @given(ir=viable_grammars(), vocabulary=vocabularies(), walk=walks())
 def test_masks_of_random_grammars(masks_compared: Any, ir: GrammarIR, vocabulary: Tokens, walk: list[int]) -> None:
     compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()))
@@ -84,7 +84,7 @@ def test_masks_of_one_lexeme(masks_compared: Any, tree: Regular, vocabulary: Tok
     compare_along(ir, compiler.compile(constrain.Grammar(ir)), vocabulary, walk, masks_compared)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(irs=st.lists(viable_grammars(3), min_size=2, max_size=4), vocabulary=vocabularies(), walk=walks(8))
 def test_grammars_that_share_a_vocabulary(
     masks_compared: Any, irs: list[GrammarIR], vocabulary: Tokens, walk: list[int]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import constrain
 from bench.maskbench.engines.base import Engine, Session
 from bench.maskbench.jobs import Kind
 from bench.maskbench.vocabulary import TokenTable
+from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary, __version__, allocate_token_bitmask
 
 
 class Constrain(Engine):
@@ -15,27 +15,27 @@ class Constrain(Engine):
 
     @property
     def version(self) -> str:
-        return constrain.__version__
+        return __version__
 
     def load(self, table: TokenTable) -> None:
-        vocabulary = constrain.Vocabulary(table.tokens, eos_ids=table.end_ids, special_ids=table.special_ids)
+        vocabulary = Vocabulary(table.tokens, eos_ids=table.end_ids, special_ids=table.special_ids)
         # Without the cache of whole grammars: a schema that comes twice is compiled twice.
-        self._compiler = constrain.GrammarCompiler(vocabulary, cache_limit_bytes=0)
-        self.mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+        self._compiler = GrammarCompiler(vocabulary, cache_limit_bytes=0)
+        self.mask = allocate_token_bitmask(1, vocabulary.size)
         self.words = memoryview(self.mask[0])
 
     def compile(self, kind: Kind, grammar: str) -> Session:
         if kind is Kind.JSON_SCHEMA:
-            parsed = constrain.Grammar.from_json_schema(grammar)
+            parsed = Grammar.from_json_schema(grammar)
         elif kind is Kind.LARK:
-            parsed = constrain.Grammar.from_lark(grammar)
+            parsed = Grammar.from_lark(grammar)
         else:
-            parsed = constrain.Grammar.from_regex(grammar)
-        return _Session(constrain.Matcher(self._compiler.compile(parsed)), self)
+            parsed = Grammar.from_regex(grammar)
+        return _Session(Matcher(self._compiler.compile(parsed)), self)
 
 
 class _Session(Session):
-    def __init__(self, matcher: constrain.Matcher, engine: Constrain) -> None:
+    def __init__(self, matcher: Matcher, engine: Constrain) -> None:
         self._matcher = matcher
         self.fill = partial(matcher.fill_next_token_bitmask, engine.mask)
         self.accept = matcher.accept_token

@@ -12,7 +12,7 @@ from constrain.grammar.json_schema.rules import write_rules
 
 
 def from_json_schema(
-    schema: dict[str, Any] | bool | str | bytes, *, whitespace: str = "flexible", max_whitespace: int = 64
+    schema: dict[str, Any] | bool | str | bytes, *, whitespace: str = "flexible", max_whitespace: int = 256
 ) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 

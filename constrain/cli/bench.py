@@ -1,0 +1,40 @@
+"""``constrain bench``: the benchmarks that come with the source."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from constrain.cli.status import Exit, Stop
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@click.group(short_help="Measure, side by side with other engines.")
+def bench() -> None:
+    """Measure, side by side with other engines.
+
+    Works in a checkout of the source: what measures is not part of the installed package.
+    """
+
+
+@bench.command(
+    short_help="Masks on JSON Schemas and other grammars.",
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def mask(arguments: tuple[str, ...]) -> None:
+    """Masks on JSON Schemas and other grammars; ``--help`` for its options."""
+    if not (_ROOT / "bench" / "maskbench").is_dir():
+        raise Stop(
+            Exit.INPUT,
+            "the benchmark is part of the source, not of the installed package: "
+            "run it in a checkout, after pip install -e '.[bench]' there",
+        )
+    sys.path.insert(0, str(_ROOT))
+    command: click.Command = import_module("bench.maskbench.command").mask
+    command.main(list(arguments), prog_name="constrain bench mask", standalone_mode=False)
