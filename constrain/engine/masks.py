@@ -26,7 +26,7 @@ from constrain.engine.lexer import (
     SPLIT_LIST,
     clear_splits,
 )
-from constrain.engine.nodes import RESULT1
+from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.splits import keep_dense
 from constrain.engine.states import (
@@ -41,6 +41,7 @@ from constrain.engine.states import (
     state_of_row,
 )
 from constrain.engine.tables import (
+    BYTE_GROUP,
     CLASS_OF,
     CLASSES,
     CORES,
@@ -54,6 +55,7 @@ from constrain.engine.tables import (
     F_STEP,
     F_TWIN,
     FAIL,
+    FOLLOWS,
     LIST_END,
     LIST_LIMIT,
     N_WORDS,
@@ -69,6 +71,7 @@ from constrain.engine.tables import (
     STATES,
     THREADS,
     TOKEN_LISTS,
+    TRIE_CHILDREN,
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
@@ -81,6 +84,7 @@ from constrain.engine.tables import (
     used,
 )
 
+_FOLLOWS = 64
 _SHIFT, _BYTE, _WORD = uint64(8), uint64(255), uint64(5)
 
 
@@ -132,6 +136,36 @@ def _walk(ctx, root, state):
     return int64(0)
 
 
+@njit_inner(RESULT2)
+def _state_after(ctx, row, accept):
+    """The state after any lexeme of the accept set, for what is left of a token; FAIL or LIMIT if < 0."""
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | accept
+    next_row = far_call(ctx, F_SCAN, 0, 1)
+    if next_row < 0:
+        return next_row
+    core = int64(i32(ctx, ROWS)[5 * next_row + ROW_CORE])
+    # The twin without bounds is as good for a token, and makes fewer states.
+    begins = far_call(ctx, F_TWIN, int64(i32(ctx, CORES)[7 * core + CORE_INIT]), 0)
+    if begins < 0:
+        return begins
+    return state_of_row(ctx, next_row, begins)
+
+
+@njit_inner(RESULT1)
+def _first_groups(ctx, state):
+    """The groups of the bytes (trie.py) with which a state may go on: bit ``g`` for group ``g``."""
+    class_of = u8(ctx, CLASS_OF)
+    group = u8(ctx, BYTE_GROUP)
+    trans = i32(ctx, STATE_TRANS)
+    result = int64(0)
+    for byte in range(256):
+        if trans[state * ctx[CLASSES] + int64(class_of[byte])] != 0:
+            result |= int64(1) << int64(group[byte])
+    return result
+
+
 @njit_entry(RESULT1)
 def compute_mask(ctx, state):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
@@ -170,6 +204,10 @@ def compute_mask(ctx, state):
             if part >= 0:
                 for j in range(words):
                     scratch[j] |= pool[part + j]
+    children = i64(ctx, TRIE_CHILDREN)
+    follows = i64(ctx, FOLLOWS)
+    for i in range(0, 3 * _FOLLOWS, 3):
+        follows[i] = -1
     for i in range(offset, offset + count):
         lists = i32(ctx, TOKEN_LISTS)
         split = i32(ctx, SPLITS)
@@ -180,28 +218,25 @@ def compute_mask(ctx, state):
         row = int64(i32(ctx, THREADS)[2 * i])
         begin = int64(split[record + SPLIT_CROSSINGS])
         last_accept = int64(-1)
-        below = int64(0)
+        below, groups = int64(0), int64(0)
         for j in range(begin, begin + int64(split[record + SPLIT_CROSSING_COUNT])):
             crossings = i32(ctx, CROSSINGS)
             accept = int64(crossings[2 * j + 1])
             if accept != last_accept:
                 last_accept = accept
-                if not room(ctx, STATE_WORK, 1):
-                    return int64(FAIL)
-                i64(ctx, STATE_WORK)[0] = row << 32 | accept
-                next_row = far_call(ctx, F_SCAN, 0, 1)
-                if next_row < 0:
-                    return next_row
-                core = int64(i32(ctx, ROWS)[5 * next_row + ROW_CORE])
-                # For what is left of a token the twin without bounds is as good, and makes fewer states.
-                begins = far_call(ctx, F_TWIN, int64(i32(ctx, CORES)[7 * core + CORE_INIT]), 0)
-                if begins < 0:
-                    return begins
-                below = state_of_row(ctx, next_row, begins)
-                if below < 0:
-                    return below
-            if below:
-                status = _walk(ctx, int64(i32(ctx, CROSSINGS)[2 * j]), below)
+                # A few accept sets take turns, so what follows each is kept at hand.
+                place = 3 * (accept & (_FOLLOWS - 1))
+                if follows[place] != row << 32 | accept:
+                    below = _state_after(ctx, row, accept)
+                    if below < 0:
+                        return below
+                    follows[place] = row << 32 | accept
+                    follows[place + 1] = below
+                    follows[place + 2] = _first_groups(ctx, below)
+                below, groups = follows[place + 1], follows[place + 2]
+            # Where an identifier can end at every node, few nodes have a child with which anything goes on.
+            if children[crossings[2 * j]] & groups:
+                status = _walk(ctx, int64(crossings[2 * j]), below)
                 if status < 0:
                     return status
     listed = ctx[LIST_END] - first

@@ -202,7 +202,7 @@ def intern_node(ctx, head, a, b, c):
     return _insert(ctx, head, a, b, c, code)
 
 
-@njit_inner(types.UniTuple(int64, 3)(CTX, int64))
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64))  # type: ignore[no-untyped-call]
 def _counter(ctx, node):
     """(item, low, high) of the counter that a sequence begins with."""
     nodes = i32(ctx, NODES)

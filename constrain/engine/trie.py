@@ -15,15 +15,46 @@ from numba.core import types
 
 from constrain.engine.jit import njit_entry
 
+
+def _byte_groups() -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """64 groups for the 256 bytes: each punctuation mark is its own, the two cases of a letter are one."""
+    groups = np.full(256, 29, np.uint8)  # control characters
+    for byte in range(256):
+        character = chr(byte)
+        if byte >= 0x80:
+            groups[byte] = 30 if byte >= 0xC0 else 31
+        elif character.isalpha():
+            groups[byte] = ord(character.lower()) - ord("a")
+        elif character.isdigit():
+            groups[byte] = 26
+        elif character in " \n":
+            groups[byte] = 27 if character == " " else 28
+    punctuation = [byte for byte in range(0x21, 0x7F) if not chr(byte).isalnum()]
+    groups[punctuation] = range(32, 32 + len(punctuation))
+    return groups
+
+
+BYTE_GROUP = _byte_groups()
+
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 
 @njit_entry(
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
-        uint8[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1]
+        uint8[::1],
+        int64[::1],
+        int32[::1],
+        int32[::1],
+        int32[::1],
+        int32[::1],
+        int32[::1],
+        uint8[::1],
+        int64[::1],
+        int32[::1],
+        int32[::1],
     )
 )
-def _build(data, starts, order, node, size, height, token, same, path):  # type: ignore[no-untyped-def]
+def _build(data, starts, order, node, size, height, token, group, children, same, path):  # type: ignore[no-untyped-def]
     """Fill the arrays of the trie.
 
     Parameters
@@ -34,6 +65,10 @@ def _build(data, starts, order, node, size, height, token, same, path):  # type:
         Tokens to insert, none of them empty, sorted by their bytes.
     node, size, height, token : int32[capacity]
         Output; capacity is at least the number of bytes in all tokens.
+    group : uint8[256]
+        :data:`BYTE_GROUP`.
+    children : int64[capacity]
+        Output, zeroed: the groups of the bytes of each node's children.
     same : int32[n_tokens]
         Output, filled with -1: the next token with the same bytes, after the one in the trie.
     path : int32[longest + 1]
@@ -66,6 +101,8 @@ def _build(data, starts, order, node, size, height, token, same, path):  # type:
             node[count] = int64(data[start + depth]) | depth << 8
             token[count] = -1
             height[count] = length - 1 - depth
+            if depth > 0:
+                children[path[depth - 1]] |= int64(1) << int64(group[data[start + depth]])
             count += 1
         if common < length:
             token[count - 1] = order[k]
@@ -83,6 +120,8 @@ class TokenTrie:
     ----------
     node : int32[n_nodes]
         ``byte | depth << 8``; the first byte of a token has depth 0.
+    children : int64[n_nodes]
+        Which groups of bytes the node's children are in: bit ``g`` for group ``g`` (:data:`BYTE_GROUP`).
     height : int32[n_nodes]
         How many bytes the longest token below the node goes on for.
     size : int32[n_nodes]
@@ -107,13 +146,15 @@ class TokenTrie:
         lengths = starts[1:] - starts[:-1]
         used = lengths[order] if len(order) else np.zeros(1, np.int64)
         capacity = int(used.sum()) + 1
+        children = np.zeros(capacity, np.int64)
         node, size, height, token = (np.empty(capacity, np.int32) for _ in range(4))
         same = np.full(len(tokens), -1, np.int32)
         self.depth = int(used.max())
         path = np.empty(self.depth + 1, np.int32)
-        count, duplicates = _build(data, starts, order, node, size, height, token, same, path)
+        count, duplicates = _build(data, starts, order, node, size, height, token, BYTE_GROUP, children, same, path)
         self.node: Int32Array = node[:count].copy()
         self.size: Int32Array = size[:count].copy()
+        self.children: np.ndarray[Any, np.dtype[np.int64]] = children[:count].copy()
         self.height: Int32Array = height[:count].copy()
         self.token: Int32Array = token[:count].copy()
         self.same: Int32Array = same if duplicates else same[:0].copy()

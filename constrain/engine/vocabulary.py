@@ -11,7 +11,7 @@ import numpy as np
 
 from constrain.engine import tables
 from constrain.engine.splits import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split
-from constrain.engine.trie import TokenTrie
+from constrain.engine.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Vocabulary:
             tables.TRIE_NODE: self.trie.node,
             tables.TRIE_SIZE: self.trie.size,
             tables.TRIE_HEIGHT: self.trie.height,
+            tables.TRIE_CHILDREN: self.trie.children,
+            tables.BYTE_GROUP: BYTE_GROUP,
             tables.TRIE_TOKEN: self.trie.token,
             tables.SAME_BYTES: self.trie.same,
             tables.TOKEN_START: self.starts,
