@@ -10,7 +10,9 @@ import numpy as np
 
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
+from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
+from constrain.engine.states import push_token
 from constrain.engine.tables import (
     BUDGET,
     BYTES,
@@ -51,7 +53,7 @@ DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
-_WORK_PER_CALL = 50_000_000
+_WORK_PER_CALL = 10_000_000
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
@@ -94,6 +96,7 @@ class CompiledGrammar:
         self._words = words_for(vocabulary.size)
         self._tables = Tables(limit_bytes)
         self._ctx = self._tables.ctx
+        self._ctx[BUDGET] = _WORK_PER_CALL
         self._load_vocabulary(vocabulary)
         self._load_grammar(ir)
         self.start_state = self.run(states.make_start_state)
@@ -165,11 +168,15 @@ class CompiledGrammar:
             return self._run(kernel, *args)
 
     def _run(self, kernel: Callable[..., int], *args: Any) -> int:
-        self._ctx[BUDGET] = _WORK_PER_CALL
+        fresh = False
         while True:
             result = kernel(self._ctx, *args)
             if result == FAIL:
                 self._tables.grow()
+            elif result == LIMIT and not fresh:
+                # What earlier calls used of the budget is not this call's fault.
+                self._ctx[BUDGET] = _WORK_PER_CALL
+                fresh = True
             elif result == LIMIT:
                 raise LimitError(
                     "a pattern takes too long to follow: it counts within counts, or intersects or excludes patterns "
@@ -182,7 +189,7 @@ class CompiledGrammar:
         """Write the mask of ``state`` into row ``index`` of ``out``, computing it if it is not known."""
         # Under one lock throughout: another thread may drop the masks in between.
         with self._lock:
-            if masks.write_mask(self._ctx, state, out, index) == 0:
+            if write_mask(self._ctx, state, out, index) == 0:
                 return
             if self.mask_bytes > self.mask_limit_bytes:
                 masks.forget_masks(self._ctx)
@@ -192,13 +199,19 @@ class CompiledGrammar:
             self._run(masks.compute_mask, state)
             if self._ctx[NEW_SPLIT] >= 0:
                 self.vocabulary.publish(self._ctx, int(self._ctx[NEW_SPLIT]))
-            masks.write_mask(self._ctx, state, out, index)
+            write_mask(self._ctx, state, out, index)
 
     def forced_bytes(self, state: int) -> bytes:
         """The bytes that every continuation of ``state`` begins with."""
         out = np.empty(_FORCED_LIMIT, np.uint8)
         count = self.run(states.forced, state, out)
         return out[:count].tobytes()
+
+    def push_token(self, state: int, token: int) -> int:
+        """The state after a token's bytes; 0 if it is not allowed."""
+        with self._lock:
+            result: int = push_token(self._ctx, state, token)
+            return result if result >= 0 else self._run(push_token, state, token)
 
     # -- what is in it -----------------------------------------------------------------------
 

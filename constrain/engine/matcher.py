@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from constrain.engine import states
-from constrain.engine.bitmask import check_bitmask
+from constrain.engine.bitmask import check_bitmask, words_for
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.vocabulary import END, SPECIAL
 from constrain.errors import ConstrainError
@@ -33,6 +33,7 @@ class Matcher:
     def __init__(self, compiled: CompiledGrammar) -> None:
         self.compiled = compiled
         self._size = compiled.vocabulary.size
+        self._words = words_for(self._size)
         self._kinds = compiled.vocabulary.kinds.tobytes()
         self._state = compiled.start_state
         self._parent: _Link | None = None
@@ -57,7 +58,16 @@ class Matcher:
         -----
         After an end token has been accepted no token is allowed.
         """
-        out = check_bitmask(mask, index, self.compiled._words)
+        if self._state > 0 and type(mask) is np.ndarray and type(index) is int:
+            shape = mask.shape
+            if len(shape) == 2 and shape[1] == self._words and 0 <= index < shape[0]:
+                # The kernel's signature checks the rest: dtype, contiguity, writability.
+                try:
+                    self.compiled.write_mask(self._state, mask, index)
+                    return
+                except TypeError:
+                    pass
+        out = check_bitmask(mask, index, self._words)
         if self._state == _TERMINATED:
             out[index] = 0
         else:
@@ -71,10 +81,12 @@ class Matcher:
         ConstrainError
             If the id is out of range.
         """
-        try:
-            token = operator.index(token_id)
-        except TypeError:
-            raise ConstrainError(f"token id {token_id!r} is not an integer") from None
+        token = token_id
+        if type(token) is not int:
+            try:
+                token = operator.index(token_id)
+            except TypeError:
+                raise ConstrainError(f"token id {token_id!r} is not an integer") from None
         if not 0 <= token < self._size:
             raise ConstrainError(f"token id {token} is out of range, the vocabulary has {self._size} tokens")
         if self._state == _TERMINATED:
@@ -87,10 +99,12 @@ class Matcher:
             return True
         if kind == SPECIAL:
             return False
-        state = self.compiled.run(states.push_token, self._state, token)
+        state = self.compiled.push_token(self._state, token)
         if state == 0:
             return False
-        self._push(state)
+        self._parent = (self._state, self._parent)
+        self._state = state
+        self._steps += 1
         return True
 
     def accept_bytes(self, data: bytes) -> bool:

@@ -665,8 +665,9 @@ def build_nodes(ctx, program, registers):
     if used(ctx, NODE_HASH) == 0:
         for kind in range(3):
             flags = NULLABLE_FLAG if kind > EMPTY else 0
-            if intern_node(ctx, kind | flags, 0, 0, 0) < 0:
-                return int64(FAIL)
+            node = intern_node(ctx, kind | flags, 0, 0, 0)
+            if node < 0:
+                return node
     pc = 0
     while pc < len(program):
         if not room(ctx, TMP, 1):

@@ -1,0 +1,61 @@
+"""Grammars made to cost much: they stay within bounds, or end in an error that says so."""
+
+from __future__ import annotations
+
+import pytest
+
+import constrain
+from constrain.engine import compiled as compiled_module
+from constrain.engine.tables import BUDGET
+from constrain.grammar import regular
+from constrain.grammar.ir import GrammarBuilder
+
+LETTERS = constrain.Vocabulary([b"a", b"b", b"!"])
+
+
+def compile_regex(pattern: str) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_regex(pattern).ir, LETTERS)
+
+
+@pytest.mark.parametrize("pattern", ["([ab]{0,400}){0,400}", "(?:[a-z]{1,300}){1,300}!?", "((ab|ba){2,500}){2,500}"])
+def test_counters_within_counters_stay_small(pattern: str) -> None:
+    compiled = compile_regex(pattern)
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_bytes(b"ab" * 1000)
+    # Not the product of the bounds, which is over 90,000 for each byte.
+    assert compiled.statistics()["nodes"] < 20_000
+
+
+def test_too_much_work_is_an_error_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compile_regex("a(?=.*b)(?:[ab]{0,20}a){0,20}!")
+    matcher = constrain.Matcher(compiled)
+    monkeypatch.setattr(compiled_module, "_WORK_PER_CALL", 300)
+    compiled._ctx[BUDGET] = 0
+    with pytest.raises(constrain.LimitError, match="too long to follow"):
+        matcher.accept_bytes(b"ab" * 20)
+    assert matcher.steps == 0
+    monkeypatch.undo()
+    assert matcher.accept_bytes(b"ab" * 20)
+
+
+def test_memory_has_a_limit() -> None:
+    builder = GrammarBuilder()
+    item = builder.lexeme(regular.literal("a"))
+    nested = builder.nonterminal("nested")
+    builder.add(nested, [item, nested, builder.lexeme(regular.literal("b"))])
+    builder.add(nested, [])
+    compiled = constrain.CompiledGrammar(builder.finish(nested), LETTERS, limit_bytes=1_500_000)
+    matcher = constrain.Matcher(compiled)
+    with pytest.raises(constrain.LimitError, match="raise limit_bytes"):
+        matcher.accept_bytes(b"a" * 100_000)
+    assert compiled.nbytes <= 1_500_000
+    assert matcher.steps == 0
+
+
+def test_expressions_nested_deeply() -> None:
+    deep = regular.literal("a")
+    for _ in range(5_000):
+        deep = regular.complement(regular.intersect(deep, regular.literal("ab")))
+    builder = GrammarBuilder()
+    compiled = constrain.CompiledGrammar(builder.finish(builder.lexeme(deep)), LETTERS)
+    assert constrain.Matcher(compiled).accept_bytes(b"ab!")

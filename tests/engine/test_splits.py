@@ -1,0 +1,109 @@
+"""Masks inside strings, however they are come by: shared, by difference, or by a walk; and with bounds near and far."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+
+
+def vocabulary() -> constrain.Vocabulary:
+    """Every byte, and some thousand words and runs of up to 30 characters, with quotes and commas at all places."""
+    tokens = [bytes([byte]) for byte in range(256)]
+    rng = np.random.default_rng(5)
+    alphabet = list("abcdenopqrst ,:{}[]0123456789\\/é") + ['"'] * 3
+    for _ in range(6000):
+        length = int(rng.integers(2, 9))
+        tokens.append("".join(rng.choice(alphabet, length)).encode())
+    for length in range(2, 31):
+        tokens += [
+            b"a" * length,
+            b" " * length,
+            b"n" * (length - 1) + b'"',
+            b'"' + b"o" * length,
+            "é".encode() * length,
+        ]
+    return constrain.Vocabulary([*tokens, b""], eos_ids=[len(tokens)])
+
+
+VOCABULARY = vocabulary()
+
+
+def allowed(matcher: constrain.Matcher) -> set[int]:
+    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
+    matcher.fill_next_token_bitmask(mask)
+    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+
+
+def by_trying(compiled: constrain.CompiledGrammar, prefix: bytes) -> set[int]:
+    """Brute force: every token byte by byte, from a recognizer that has seen no mask."""
+    recognizer = compiled.recognizer()
+    for byte in prefix:
+        assert recognizer.try_push_byte(byte)
+    result = set(VOCABULARY.eos_ids) if recognizer.is_accepting() else set()
+    for token, data in enumerate(VOCABULARY.tokens):
+        if token in VOCABULARY.eos_ids:
+            continue
+        read = 0
+        while read < len(data) and recognizer.try_push_byte(data[read]):
+            read += 1
+        if read == len(data):
+            result.add(token)
+        recognizer.pop_bytes(read)
+    return result
+
+
+BOUNDED = [{"type": "string", "minLength": low, "maxLength": high} for low, high in ((0, 3), (2, 19), (0, 21), (5, 28))]
+KEYS = {
+    "type": "object",
+    "properties": {"note": {"type": "string"}, "nose": {"type": "integer"}, "a": {"type": "string", "maxLength": 200}},
+    "required": ["a"],
+}
+CASES: list[tuple[Any, str]] = [
+    (BOUNDED[0], '"no'),
+    *((schema, '"not too lo') for schema in BOUNDED[1:]),
+    *((schema, '"' + "s" * 16) for schema in BOUNDED[1:]),
+    ({"type": "string", "maxLength": 400}, '"' + "s" * 30),
+    ({"type": "string", "pattern": "^[a-e]{1,25}$"}, '"abc'),
+    ({"type": "string", "pattern": "^[a-e]*$", "maxLength": 12}, '"abcde'),
+    ({"type": ["string", "null"], "maxLength": 30}, '"é\\n'),
+    (KEYS, '{"no'),
+    (KEYS, '{"note": "se", "a": "'),
+    (KEYS, '{"note": "se","a":"x", "nota'),
+    ({"enum": ["note", "nose", "anything"]}, '"no'),
+    ({"anyOf": [{"type": "string", "maxLength": 9}, {"enum": ["note", "no quotes here"]}]}, '"note'),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "prefix"), CASES, ids=lambda case: json.dumps(case) if isinstance(case, str) else ""
+)
+def test_masks_in_strings_equal_brute_force(schema: Any, prefix: str, masks_compared: Any) -> None:
+    grammar = constrain.Grammar.from_json_schema(schema)
+    # The second grammar finds what the first one left with the vocabulary.
+    for _ in range(2):
+        compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+        fresh = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+        matcher = constrain.Matcher(compiled)
+        data = prefix.encode()
+        for place in range(len(data)):
+            assert matcher.accept_bytes(data[place : place + 1])
+            if place % 5 == 0 or place == len(data) - 1:
+                assert allowed(matcher) == by_trying(fresh, data[: place + 1])
+                masks_compared.add()
+
+
+def test_masks_that_were_dropped_come_back_the_same() -> None:
+    grammar = constrain.Grammar.from_json_schema(KEYS)
+    compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY, mask_limit_bytes=0)
+    keeping = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+    matchers = [constrain.Matcher(compiled), constrain.Matcher(keeping)]
+    for byte in b'{"note": "se", "a": "xy"}':
+        masks = [allowed(matcher) for matcher in matchers]
+        assert masks[0] == masks[1]
+        assert all(matcher.accept_bytes(bytes([byte])) for matcher in matchers)
+    assert compiled.mask_bytes < keeping.mask_bytes
