@@ -100,40 +100,40 @@ class LexemeProgram:
 
     def _write(self, root: Regular) -> None:
         # Depth first with a stack of our own: an expression may be nested deeper than Python recurses.
-        code, shared = self._code, self._shared
-        stack: list[tuple[Regular, bool]] = [(root, False)]
+        # This loop is a good part of the time that compiling takes, hence no calls for leaves.
+        code, shared, data, sets = self._code, self._shared, self._bytes, self._sets
+        stack: list[Any] = [root]
         while stack:
-            node, children_done = stack.pop()
+            node = stack.pop()
             kind = type(node)
-            if isinstance(node, Literal):
-                code += (OP_LITERAL, len(self._bytes), len(node.data))
-                self._bytes += node.data
-            elif isinstance(node, ByteSet):
-                code += (OP_SET, self._sets.setdefault(node.bits, len(self._sets)))
-            elif isinstance(node, Empty):
+            if kind is Literal:
+                code += (OP_LITERAL, len(data), len(node.data))
+                data += node.data
+            elif kind is ByteSet:
+                code += (OP_SET, sets.setdefault(node.bits, len(sets)))
+            elif kind is tuple:
+                code += node
+            elif kind is Empty:
                 code.append(OP_EMPTY)
-            elif not children_done:
+            else:
                 register = shared.get(id(node))
                 if register is not None:
                     code += (OP_LOAD, register)
                     continue
-                stack.append((node, True))
-                if isinstance(node, (Concat, Union, Intersect)):
-                    stack += [(part, False) for part in reversed(node.parts)]
-                else:
-                    assert isinstance(node, (Repeat, Complement))
-                    stack.append((node.item, False))
-            else:
-                if isinstance(node, (Concat, Union, Intersect)):
-                    code += (_N_ARY[kind], len(node.parts))
-                elif isinstance(node, Repeat):
-                    code += (OP_REPEAT, node.low, -1 if node.high is None else node.high)
-                else:
-                    code.append(OP_NOT)
                 # The same object often stands in many lexemes (any character, a JSON string).
-                shared[id(node)] = self.registers
-                code += (OP_STORE, self.registers, OP_LOAD, self.registers)
-                self.registers += 1
+                register = shared[id(node)] = self.registers
+                self.registers = register + 1
+                if kind is Repeat:
+                    high = -1 if node.high is None else node.high
+                    stack.append((OP_REPEAT, node.low, high, OP_STORE, register, OP_LOAD, register))
+                    stack.append(node.item)
+                elif kind is Complement:
+                    stack.append((OP_NOT, OP_STORE, register, OP_LOAD, register))
+                    stack.append(node.item)
+                else:
+                    parts = node.parts
+                    stack.append((_N_ARY[kind], len(parts), OP_STORE, register, OP_LOAD, register))
+                    stack.extend(parts[::-1])
 
 
 @njit_entry(types.void(CTX))
