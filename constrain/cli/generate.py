@@ -14,6 +14,7 @@ import click
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
+from constrain.sampling.options import check_options
 
 if TYPE_CHECKING:
     from constrain import Grammar
@@ -64,18 +65,20 @@ def generate(
     for name, text in (*given.items(), ("prompt", prompt)):
         if text is not None and not _is_text(text):
             raise click.UsageError(f"--{name} is not UTF-8 text")
+    try:
+        check_options(temperature, top_k, top_p, seed)
+    except ConstrainError as error:
+        raise click.UsageError(str(error)) from error
     source, parse = _read_option(chosen[0], str(given[chosen[0]]))
+    # All that can be wrong with the input is said before the first kernel is compiled.
+    with _errors_in(source):
+        grammar = parse()
 
     announce_compilation()
     from constrain import GrammarCompiler, Vocabulary, demo, generation
     from constrain.sampling import Sampler
 
-    try:
-        sampler = Sampler(temperature, top_k, top_p, seed)
-    except ConstrainError as error:
-        raise click.UsageError(str(error)) from error
-    with _errors_in(source):
-        grammar = parse()
+    sampler = Sampler(temperature, top_k, top_p, seed)
     tokenizer, model = demo.load()
     with _errors_in(source):
         compiled = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer)).compile(grammar)

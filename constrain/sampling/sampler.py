@@ -13,7 +13,6 @@ What it does not do: penalties, bias, min-p; nor batches.
 
 from __future__ import annotations
 
-import math
 import secrets
 from typing import Any
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from constrain.errors import ConstrainError
 from constrain.sampling import kernels
+from constrain.sampling.options import check_options
 
 _STATUS = {
     kernels.EMPTY_MASK: "the mask allows no token",
@@ -53,17 +53,10 @@ class Sampler:
     """
 
     def __init__(self, temperature: float = 0.8, top_k: int = 40, top_p: float = 0.9, seed: int | None = None) -> None:
-        if not (math.isfinite(temperature) and temperature >= 0):
-            raise ConstrainError(f"temperature must be a number from 0 up, not {temperature}")
-        if top_k < 0:
-            raise ConstrainError(f"top_k must be 0 (off) or more, not {top_k}")
-        if not 0 < top_p <= 1:
-            raise ConstrainError(f"top_p must be above 0 and at most 1, not {top_p}")
+        check_options(temperature, top_k, top_p, seed)
         if seed is None:
             # Short enough to be typed again by whoever wants the same output.
             seed = secrets.randbelow(2**32)
-        if not 0 <= seed < 2**64:
-            raise ConstrainError(f"seed must be from 0 to 2**64 - 1, not {seed}")
         self.temperature = float(temperature)
         self.top_k = int(top_k)
         self.top_p = float(top_p)

@@ -45,6 +45,9 @@ def command(*arguments, **options):
 
 
 def one_line(text):
+    first, _, rest = text.partition("\n")
+    if "compiling kernels" in first and rest:
+        text = rest  # whichever test comes first on a machine also gets to see this
     assert text.startswith("constrain")
     assert text.endswith("\n")
     assert text.count("\n") == 1
