@@ -10,6 +10,7 @@ import base64
 import gzip
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -180,6 +181,75 @@ def schemas(count: int) -> None:
         if ids:
             click.echo(f"{name}: {' '.join(ids)}")
     report("front-end and compile, a schema", times)
+
+
+@main.command()
+@click.option("--seconds", default=120, show_default=True)
+@click.option("--seed", default=1, show_default=True)
+def exact(seconds: int, seed: int) -> None:
+    """Masks on real schemas and Llama-3's vocabulary, each compared with trying every token byte by byte."""
+    import constrain
+
+    vocabulary = llama3_vocabulary()
+    # In the order of their bytes, so that tokens share the work on their common beginnings.
+    order = sorted(np.flatnonzero(vocabulary.kinds == 0).tolist(), key=vocabulary.tokens.__getitem__)
+
+    def by_trying(compiled, prefix: bytes) -> set[int]:  # type: ignore[no-untyped-def]
+        recognizer = compiled.recognizer()
+        assert all(recognizer.try_push_byte(byte) for byte in prefix)
+        result = set(vocabulary.eos_ids) if recognizer.is_accepting() else set()
+        read, dead = b"", None
+        for token in order:
+            data = vocabulary.tokens[token]
+            if dead is not None and data.startswith(dead):
+                continue
+            dead = None
+            common = 0
+            while common < min(len(data), len(read)) and data[common] == read[common]:
+                common += 1
+            recognizer.pop_bytes(len(read) - common)
+            read = read[:common]
+            for byte in data[common:]:
+                if not recognizer.try_push_byte(byte):
+                    dead = read + bytes((byte,))
+                    break
+                read += bytes((byte,))
+            if dead is None:
+                result.add(token)
+        return result
+
+    with gzip.open(data_folder() / "maskbench-dev.jsonl.gz", "rt", errors="surrogatepass") as file:
+        entries = file.readlines()
+    rng = random.Random(seed)
+    rng.shuffle(entries)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    compared = different = 0
+    end = time.monotonic() + seconds
+    for line in entries:
+        if time.monotonic() > end:
+            break
+        entry = json.loads(line)
+        try:
+            ir = constrain.Grammar.from_json_schema(entry["schema"]).ir
+        except constrain.ConstrainError:
+            continue
+        compiled, untouched = (constrain.CompiledGrammar(ir, vocabulary) for _ in range(2))
+        for test in entry["tests"][:2]:
+            try:
+                text = json.dumps(test["data"], ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                continue
+            places = set(rng.sample(range(len(text)), min(3, len(text))))
+            matcher = constrain.Matcher(compiled)
+            for place, byte in enumerate(text):
+                if not matcher.accept_bytes(bytes((byte,))):
+                    break
+                if place in places:
+                    matcher.fill_next_token_bitmask(mask)
+                    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+                    compared += 1
+                    different += set(np.flatnonzero(bits).tolist()) != by_trying(untouched, text[: place + 1])
+    click.echo(f"{compared} masks of {vocabulary.size:,} tokens compared with brute force: {different} differ")
 
 
 @main.command()
