@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,8 @@ def generate(
         check_options(temperature, top_k, top_p, seed)
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
-    source, parse = _read_option(chosen[0], str(given[chosen[0]]))
     # All that can be wrong with the input is said before the first kernel is compiled.
-    with _errors_in(source):
-        grammar = parse()
+    source, grammar = _read_grammar(chosen[0], str(given[chosen[0]]))
 
     announce_compilation()
     from constrain import GrammarCompiler, Vocabulary, demo, generation
@@ -103,30 +101,23 @@ def generate(
         raise Stop(Exit.LENGTH, f"incomplete: the grammar needs more than --max-tokens {max_tokens} allows")
 
 
-def _read_option(kind: str, value: str) -> tuple[str, Callable[[], Grammar]]:
-    """Read the option's file or text at once; parsing it, when the second result is called, imports more.
-
-    The first result names the source in messages.
-    """
-    if kind == "regex":
-        return "--regex", lambda: _front_ends().from_regex(value)
-    if kind == "choices":
-        items = _choices(value)
-        return "--choices", lambda: _front_ends().from_choices(items)
-    text = _read(value)
-    source = "stdin" if value == "-" else value
-    if kind == "schema":
-        return source, lambda: _front_ends().from_json_schema(text)
-    if kind == "gbnf":
-        return source, lambda: _front_ends().from_gbnf(text)
-    base = None if value == "-" else Path(value).parent
-    return source, lambda: _front_ends().from_lark(text, base_path=base)
-
-
-def _front_ends() -> type[Grammar]:
+def _read_grammar(kind: str, value: str) -> tuple[str, Grammar]:
+    """The grammar that an option's file or text describes, after the name of the source for messages."""
     from constrain import Grammar
 
-    return Grammar
+    items = _choices(value) if kind == "choices" else []
+    text = value if kind in ("regex", "choices") else _read(value)
+    source = f"--{kind}" if kind in ("regex", "choices") else "stdin" if value == "-" else value
+    with _errors_in(source):
+        if kind == "regex":
+            return source, Grammar.from_regex(text)
+        if kind == "choices":
+            return source, Grammar.from_choices(items)
+        if kind == "schema":
+            return source, Grammar.from_json_schema(text)
+        if kind == "gbnf":
+            return source, Grammar.from_gbnf(text)
+        return source, Grammar.from_lark(text, base_path=None if value == "-" else Path(value).parent)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     IGNORE,
+    LEX_HASH,
     LEXEMES,
     LIMIT,
     LONGEST,
@@ -232,8 +233,6 @@ class CompiledGrammar:
 
     def statistics(self) -> dict[str, int]:
         """How many expression nodes, lexer states, rows and recognizer states exist so far, and bytes."""
-        from constrain.engine.tables import LEX_HASH
-
         counts = {
             "nodes": NODE_HASH,
             "lexer_states": LEX_HASH,

@@ -382,13 +382,3 @@ def explain_empty(
         return known[symbol]
 
     return explain(ir.start, "", _EXPLAIN_DEPTH) or ("nothing can match", "")
-
-
-__all__ = [
-    "LexemeProgram",
-    "describe_lexemes",
-    "explain_empty",
-    "flatten_rules",
-    "make_byte_classes",
-    "rule_arrays",
-]
