@@ -43,6 +43,7 @@ from constrain.engine.tables import (
     SYMBOLS,
     TOKEN_LISTS,
     TWIN_STACK,
+    WIDE_STACK,
     Tables,
 )
 from constrain.engine.vocabulary import Vocabulary
@@ -149,6 +150,7 @@ class CompiledGrammar:
         tables.allocate(SCRATCH, self._words)
         tables.allocate(STACK, vocabulary.trie.depth + 2)
         tables.allocate(TWIN_STACK, vocabulary.trie.depth + 2)
+        tables.allocate(WIDE_STACK, vocabulary.trie.depth + 2)
         self._allocate_masks()
 
     def _allocate_masks(self) -> None:

@@ -83,9 +83,10 @@ from constrain.engine.tables import (
     u8,
     used,
 )
+from constrain.engine.trie import DEPTH_SHIFT
 
 _FOLLOWS = 64
-_SHIFT, _BYTE, _WORD = uint64(8), uint64(255), uint64(5)
+_SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
 
 
 @njit_inner(types.void(CTX, int64))
@@ -113,7 +114,7 @@ def _walk(ctx, root, state):
     class_of = u8(ctx, CLASS_OF)
     trans = i32(ctx, STATE_TRANS)
     classes = uint64(ctx[CLASSES])
-    stack[(nodes[root] >> 8) + 1] = state
+    stack[(nodes[root] >> DEPTH_SHIFT) + 1] = state
     p = uint64(root + 1)
     end = uint64(root + sizes[root])
     while p < end:
