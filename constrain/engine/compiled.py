@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from constrain.engine.tables import (
     LONGEST,
     N_IGNORE,
     N_WORDS,
+    NEED_SLOT,
     NEW_SPLIT,
     NODE_HASH,
     NULLABLE,
@@ -56,6 +58,8 @@ DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
 _WORK_PER_CALL = 10_000_000
+
+_MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
@@ -95,6 +99,7 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.mask_limit_bytes = mask_limit_bytes
         self._lock = threading.Lock()
+        self._scratch_of = 0
         self._words = words_for(vocabulary.size)
         self._tables = Tables(limit_bytes)
         self._ctx = self._tables.ctx
@@ -190,19 +195,22 @@ class CompiledGrammar:
 
     def write_mask(self, state: int, out: Bitmask, index: int) -> None:
         """Write the mask of ``state`` into row ``index`` of ``out``, computing it if it is not known."""
-        # Under one lock throughout: another thread may drop the masks in between.
         with self._lock:
-            if write_mask(self._ctx, state, out, index) == 0:
+            thread = get_ident()
+            if thread != self._scratch_of:
+                self._tables.share(FOUND, *self.vocabulary.scratch())
+                self._scratch_of = thread
+            result = write_mask(self._ctx, state, out, index)
+            if result == 0:
                 return
-            if self.mask_bytes > self.mask_limit_bytes:
-                masks.forget_masks(self._ctx)
-                self._allocate_masks()
-            self._tables.share(FOUND, *self.vocabulary.scratch())
-            self._ctx[NEW_SPLIT] = -1
-            self._run(masks.compute_mask, state)
-            if self._ctx[NEW_SPLIT] >= 0:
+            if result < 0:
+                slot = int(self._ctx[NEED_SLOT])
+                if slot in _MASK_SLOTS and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes:
+                    masks.forget_masks(self._ctx)
+                    self._allocate_masks()
+                result = self._run(write_mask, state, out, index)
+            if result:
                 self.vocabulary.publish(self._ctx, int(self._ctx[NEW_SPLIT]))
-            write_mask(self._ctx, state, out, index)
 
     def forced_bytes(self, state: int) -> bytes:
         """The bytes that every continuation of ``state`` begins with."""
@@ -226,7 +234,7 @@ class CompiledGrammar:
     def mask_bytes(self) -> int:
         """Memory of the remembered masks, in bytes."""
         tables = self._tables
-        return sum(tables.get(slot).nbytes for slot in (DENSE, TOKEN_LISTS, CROSSINGS))
+        return sum(tables.get(slot).nbytes for slot in _MASK_SLOTS)
 
     @property
     def nbytes(self) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from numba import int32, int64, types, uint8
 from numba.core.cgutils import true_bit
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
+from numba.np import arrayobj
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.errors import LimitError
@@ -166,6 +166,7 @@ CTX = int64[::1]
 
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
+_arrays: Any = arrayobj  # has no types
 
 
 # Kernels that others reach through a pointer in the header (see far_call).
@@ -182,7 +183,8 @@ _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined wi
     F_SPLIT,
     F_ACCEPT_SET,
     F_TWIN,
-) = range(12)
+    F_MASK,
+) = range(13)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -247,13 +249,13 @@ def _view_of(dtype: Any) -> Any:
         result = types.Array(dtype, 1, "C")
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            header = make_array(signature.args[0])(context, builder, args[0])
+            header = _arrays.make_array(signature.args[0])(context, builder, args[0])
             place = builder.add(builder.mul(args[1], args[1].type(3)), args[1].type(HEADER))
             address = builder.load(builder.gep(header.data, [place]))
             length = builder.load(builder.gep(header.data, [builder.add(place, args[1].type(1))]))
-            array = make_array(signature.return_type)(context, builder)
+            array = _arrays.make_array(signature.return_type)(context, builder)
             width = context.get_abi_sizeof(context.get_data_type(dtype))
-            populate_array(
+            _arrays.populate_array(
                 array,
                 data=builder.inttoptr(address, array.data.type),
                 shape=[length],
