@@ -107,20 +107,20 @@ def test_masks_in_strings_equal_brute_force(schema: Any, prefix: str, masks_comp
                 masks_compared.add()
 
 
-# Lexemes that end inside the repetition they begin with, loop in one alternative of several, or exclude strings.
-REGEXES = [
-    (r'"[^\n]*"', '"note, "no'),
-    (r"[^,]{3,}s(, [^\n]*)?", "notes, s"),
-    (r"([a-e]+|[^:]*!|[a-z ]{0,14})[,:]", "abc"),
-    (r'([^"\\]|\\.)*"', "no\\\\"),
-    (r"[^e]{12,20}e", "nnnn" * 4),
-    (r"(?:.{2}){0,11}", "abcdabcd"),
+# Lexemes that end inside the repetition they begin with, loop in one alternative of several, or count.
+REPETITIONS = [
+    ("start: TEXT REST\nTEXT: /[^e]{2,}s/\nREST: /e[a-z ]*/", "not so"),
+    ('start: TEXT REST\nTEXT: /"[^,:]*"/\nREST: /[,:].*/', '"note" "no'),
+    ('start: (TEXT "," REST)+\nTEXT: /([a-d]+|[^:]*!|[a-z ]{0,14})[,:]/\nREST: "no" | "te"', "abc,,note"),
+    ('start: TEXT ": " TEXT\nTEXT: /([^"\\\\]|\\\\.)*"/', 'no\\\\"'),
+    ('start: /[^e]{12,20}e/ "t"', "nnnn" * 4),
+    ("start: /(?:.{2}){0,11}/", "abcdabcd"),
 ]
 
 
-@pytest.mark.parametrize(("pattern", "prefix"), REGEXES)
-def test_masks_in_repetitions_equal_brute_force(pattern: str, prefix: str, masks_compared: Any) -> None:
-    grammar = constrain.Grammar.from_regex(pattern)
+@pytest.mark.parametrize(("text", "prefix"), REPETITIONS)
+def test_masks_in_repetitions_equal_brute_force(text: str, prefix: str, masks_compared: Any) -> None:
+    grammar = constrain.Grammar.from_lark(text)
     for _ in range(2):
         compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
         fresh = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
