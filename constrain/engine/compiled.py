@@ -93,10 +93,11 @@ class CompiledGrammar:
         self.ir = ir
         self.vocabulary = vocabulary
         self.mask_limit_bytes = mask_limit_bytes
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._words = words_for(vocabulary.size)
         self._tables = Tables(limit_bytes)
         self._ctx = self._tables.ctx
+        self.context_address = self._ctx.ctypes.data
         self._ctx[BUDGET] = _WORK_PER_CALL
         self._load_vocabulary(vocabulary)
         self._load_grammar(ir)
@@ -165,7 +166,7 @@ class CompiledGrammar:
         LimitError
             If the tables would grow past ``limit_bytes``, or a pattern takes too long to follow.
         """
-        with self._lock:
+        with self.lock:
             return self._run(kernel, *args)
 
     def _run(self, kernel: Callable[..., int], *args: Any) -> int:
@@ -189,7 +190,7 @@ class CompiledGrammar:
     def write_mask(self, state: int, out: Bitmask, index: int) -> None:
         """Write the mask of ``state`` into row ``index`` of ``out``, computing it if it is not known."""
         # Under one lock throughout: another thread may drop the masks in between.
-        with self._lock:
+        with self.lock:
             if write_mask(self._ctx, state, out, index) == 0:
                 return
             if self.mask_bytes > self.mask_limit_bytes:
@@ -210,7 +211,7 @@ class CompiledGrammar:
 
     def push_token(self, state: int, token: int) -> int:
         """The state after a token's bytes; 0 if it is not allowed."""
-        with self._lock:
+        with self.lock:
             result: int = push_token(self._ctx, state, token)
             return result if result >= 0 else self._run(push_token, state, token)
 

@@ -151,6 +151,7 @@ SHARED_DENSE = _slot("shared dense masks", np.int32, 0)
 SHARED_CROSSINGS = _slot("shared crossings", np.int32, 0)
 
 N_SLOTS = len(_NAMES)
+_CONTEXT_SIZE = HEADER + 3 * N_SLOTS
 _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
 _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 
@@ -213,6 +214,12 @@ def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
     where something is computed for the first time, so an indirect jump costs nothing that matters.
     """
     return _call_address(ctx[_FAR + index], ctx, a, b)
+
+
+@njit_inner(CTX(int64))
+def context_at(address):  # type: ignore[no-untyped-def]
+    """The ``ctx`` at an address, for kernels that work on several compiled grammars."""
+    return carray(_as_pointer(address), (_CONTEXT_SIZE,), np.int64)
 
 
 @njit_inner(int32[::1](CTX, int64))
@@ -371,7 +378,7 @@ def _lay_out() -> tuple[list[int], int, int, int]:
 
 
 _OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
-_TEMPLATE = np.zeros(HEADER + 3 * N_SLOTS, np.int64)
+_TEMPLATE = np.zeros(_CONTEXT_SIZE, np.int64)
 _TEMPLATE[HEADER::3] = _OFFSETS
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
 
