@@ -7,6 +7,7 @@ depth, a walk keeps its states in a stack indexed by depth and never has to pop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,9 @@ def _build(data, starts, order, node, size, height, token, group, children, same
     return count, duplicates
 
 
+_ARRAYS = ("node", "size", "children", "height", "token", "same")
+
+
 class TokenTrie:
     """The flat trie.
 
@@ -133,6 +137,19 @@ class TokenTrie:
     depth : int
         Length in bytes of the longest token.
     """
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> TokenTrie:
+        """The trie that :meth:`arrays` was called on."""
+        trie = cls.__new__(cls)
+        for name in _ARRAYS:
+            setattr(trie, name, arrays[name])
+        trie.depth = int(trie.height.max(initial=-1)) + 1
+        return trie
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """All there is to it, by name."""
+        return {name: getattr(self, name) for name in _ARRAYS}
 
     def __init__(
         self,
