@@ -23,7 +23,7 @@ from numba import carray, int32, int64, types, uint8  # type: ignore[attr-define
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.jit import compile_inner, njit_entry, njit_inner
 from constrain.errors import LimitError
 
 FAIL = -2
@@ -189,7 +189,7 @@ _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 def far_entry(index: int, kernel: Any) -> None:
     """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``."""
-    (compiled,) = kernel.overloads.values()
+    compiled = compile_inner(kernel)
     _far_addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
