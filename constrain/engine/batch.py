@@ -18,47 +18,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import int32, int64
 
 from constrain.engine.bitmask import Bitmask, check_bitmask
 from constrain.engine.compiled import CompiledGrammar
-from constrain.engine.jit import njit_entry
-from constrain.engine.masks import write_mask
+from constrain.engine.known_masks import write_known_masks
 from constrain.engine.matcher import Matcher
-from constrain.engine.tables import context_at
 from constrain.errors import ConstrainError
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
-
-
-@njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
-def _write_known(contexts, states, rows, out, missing):  # type: ignore[no-untyped-def]
-    """Write the masks that are known.
-
-    Parameters
-    ----------
-    contexts : int64[n]
-        Address of each sequence's ``ctx``, whose lock the caller holds.
-    states : int64[n]
-        State of each sequence; negative after an end token, where nothing is allowed.
-    rows : int64[n]
-        The row of ``out`` for each sequence.
-    out : int32[batch, words]
-    missing : int64[n]
-        Output: the positions whose mask has yet to be computed.
-
-    Returns
-    -------
-    How many are missing.
-    """
-    count = 0
-    for i in range(len(states)):
-        if states[i] < 0:
-            out[rows[i]] = 0
-        elif write_mask(context_at(contexts[i]), states[i], out, rows[i]) < 0:
-            missing[count] = i
-            count += 1
-    return count
 
 
 def fill_next_token_bitmask_batch(
@@ -155,7 +122,7 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
         states = np.array([matcher._state for matcher in matchers], np.int64)
         contexts = np.array([grammar.context_address for grammar in grammars], np.int64)
         found = np.empty(len(states), np.int64)
-        missing = found[: _write_known(contexts, states, rows, out, found)]
+        missing = found[: write_known_masks(contexts, states, rows, out, found)]
         return positions[missing].tolist() + waiting if busy else missing.tolist()  # type: ignore[no-any-return]
     finally:
         for grammar in locked:

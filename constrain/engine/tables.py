@@ -16,6 +16,7 @@ Locking: everything here is guarded by the lock of the compiled grammar
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,12 @@ N_SLOTS = len(_NAMES)
 _CONTEXT_SIZE = HEADER + 3 * N_SLOTS
 _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
 _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
+
+BY_ROW_OR_STATE = (
+    *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
+    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+)
+"""Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
 
 CTX = int64[::1]
 
@@ -455,6 +462,42 @@ class Tables:
         if slot in self._moved or capacity > _SPECS[slot][1]:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
+
+    def wanted(self) -> tuple[int, int]:
+        """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
+        slot = int(self.ctx[NEED_SLOT])
+        return slot, 1 if _SPECS[slot][2] >= 0 or slot in _MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
+
+    def is_crowded(self, slot: int, extra: int) -> bool:
+        """Whether a table would not be comfortably large with ``extra`` more elements."""
+        hashes = _SPECS[slot][2]
+        if hashes >= 0:
+            return bool(3 * (self.used(hashes) + extra) > self.array(slot).shape[0])
+        return bool(4 * (self.used(slot) + extra) > (1 if slot in _MAPS else 3) * self.array(slot).shape[0])
+
+    def bytes_of(self, slots: Iterable[int]) -> int:
+        """Memory of some tables."""
+        return sum(self.array(slot).nbytes for slot in slots)
+
+    def bytes_used(self, slots: Iterable[int]) -> int:
+        """Memory of what is in use of some tables, not counting buckets and maps."""
+        return sum(self.get(slot).nbytes for slot in slots if slot not in _MAPS and slot not in _MAP_VALUES)
+
+    def shrink(self, slots: Iterable[int]) -> None:
+        """Give back what some tables do not use; maps among them are empty."""
+        for slot in slots:
+            dtype, least, hashes = _SPECS[slot]
+            if slot not in self._moved or slot in _MAP_VALUES:
+                continue
+            if hashes >= 0:
+                new = np.empty(max(least, _round_up(4 * (self.used(hashes) + 1))), dtype)
+                _rehash(self.array(hashes), self.used(hashes), new)
+            elif slot in _MAPS:
+                new = np.zeros(least, dtype)
+                self._install(_MAPS[slot], np.empty(least, np.int32))
+            else:
+                new = self.array(slot)[: max(least, 2 * self.used(slot))].copy()
+            self._install(slot, new)
 
     def grow(self) -> None:
         """Enlarge the table that the last kernel found too small."""
