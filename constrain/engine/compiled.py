@@ -31,6 +31,7 @@ from constrain.engine.tables import (
     LONGEST,
     N_IGNORE,
     N_WORDS,
+    NEED_SLOT,
     NEW_SPLIT,
     NODE_HASH,
     NULLABLE,
@@ -46,6 +47,7 @@ from constrain.engine.tables import (
     SYMBOLS,
     TOKEN_LISTS,
     TWIN_STACK,
+    WIDE_STACK,
     Tables,
 )
 from constrain.engine.vocabulary import Vocabulary
@@ -61,9 +63,14 @@ _COLLECT_BYTES = 64 << 20
 # How many steps back a state is kept for.
 _STEPS_KEPT = 128
 
+# What has been collected to make room for a call of a kernel.
+_NOTHING, _SOME, _ALL = range(3)
+
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
 _WORK_PER_CALL = 10_000_000
+
+_MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
@@ -105,6 +112,11 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.mask_limit_bytes = mask_limit_bytes
         self.lock = threading.Lock()
+        self._scratch = 0
+        self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
+        self.generation = 0
+        self._collect_above = _COLLECT_BYTES
+        self.start_state = 0
         self._words = words_for(vocabulary.size)
         self._tables = Tables(limit_bytes)
         self._ctx = self._tables.ctx
@@ -112,10 +124,6 @@ class CompiledGrammar:
         self._ctx[BUDGET] = _WORK_PER_CALL
         self._load_vocabulary(vocabulary)
         self._load_grammar(ir)
-        self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
-        self.generation = 0
-        self._collect_above = _COLLECT_BYTES
-        self.start_state = 0
         self.start_state = self._run(states.make_start_state)
 
     # -- loading -----------------------------------------------------------------------------
@@ -165,6 +173,7 @@ class CompiledGrammar:
         tables.allocate(SCRATCH, self._words)
         tables.allocate(STACK, vocabulary.trie.depth + 2)
         tables.allocate(TWIN_STACK, vocabulary.trie.depth + 2)
+        tables.allocate(WIDE_STACK, vocabulary.trie.depth + 2)
         self._allocate_masks()
 
     def _allocate_masks(self) -> None:
@@ -190,10 +199,12 @@ class CompiledGrammar:
 
     def _repeat(self, attempt: Callable[[], int]) -> int:
         fresh = False
+        # Collecting twice for one call would be for what the call itself has added, and will add again.
+        collected = _NOTHING
         while True:
             result = attempt()
             if result == FAIL:
-                self._make_room()
+                collected = self._make_room(collected)
             elif result == LIMIT and not fresh:
                 # What earlier calls used of the budget is not this call's fault.
                 self._ctx[BUDGET] = _WORK_PER_CALL
@@ -208,19 +219,22 @@ class CompiledGrammar:
 
     def write_mask(self, cursor: Place, out: Bitmask, index: int) -> None:
         """Write the mask of a cursor's state into row ``index`` of ``out``, computing it if it is not known."""
-        # Under one lock throughout: another thread may drop the masks in between.
         with self.lock:
-            if write_mask(self._ctx, cursor._state, out, index) == 0:
+            address, size = self.vocabulary.scratch()
+            if address != self._scratch:
+                self._tables.share(FOUND, address, size)
+                self._scratch = address
+            result = write_mask(self._ctx, cursor._state, out, index)
+            if result == 0:
                 return
-            if self.mask_bytes > self.mask_limit_bytes:
-                masks.forget_masks(self._ctx)
-                self._allocate_masks()
-            self._tables.share(FOUND, *self.vocabulary.scratch())
-            self._ctx[NEW_SPLIT] = -1
-            self.run_at(cursor, masks.compute_mask)
-            if self._ctx[NEW_SPLIT] >= 0:
+            if result < 0:
+                slot = int(self._ctx[NEED_SLOT])
+                if slot in _MASK_SLOTS and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes:
+                    masks.forget_masks(self._ctx)
+                    self._allocate_masks()
+                result = self.run_at(cursor, write_mask, out, index)
+            if result:
                 self.vocabulary.publish(self._ctx, int(self._ctx[NEW_SPLIT]))
-            write_mask(self._ctx, cursor._state, out, index)
 
     def forced_bytes(self, cursor: Place) -> bytes:
         """The bytes that every continuation of a cursor's text begins with."""
@@ -240,27 +254,32 @@ class CompiledGrammar:
 
     # -- memory ------------------------------------------------------------------------------
 
-    def _make_room(self) -> None:
-        """Make room in the table that the last kernel found too small."""
+    def _make_room(self, collected: int) -> int:
+        """Make room in the table that the last kernel found too small; takes and returns what was collected for it."""
         tables = self._tables
         slot, extra = tables.wanted()
-        if self.start_state and slot in BY_ROW_OR_STATE and tables.bytes_of(BY_ROW_OR_STATE) > self._collect_above:
+        if not self.start_state:
+            collected = _ALL  # there is nothing to collect yet
+        if collected == _NOTHING and slot in BY_ROW_OR_STATE and tables.bytes_of(BY_ROW_OR_STATE) > self._collect_above:
             self._collect(_STEPS_KEPT)
+            collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
             self._collect_above = max(self._collect_above, 2 * tables.bytes_used(BY_ROW_OR_STATE))
             if not tables.is_crowded(slot, extra):
-                return
+                return collected
         try:
             tables.grow()
         except LimitError:
-            if not self.start_state:
+            if collected == _ALL:
                 raise
             self._collect(0)
+            collected = _ALL
             tables.shrink(BY_ROW_OR_STATE)
             # Collecting at every step for a few bytes each would be no way to go on.
             if tables.nbytes > tables.limit_bytes * 3 // 4:
                 raise
             tables.grow()
+        return collected
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
@@ -292,7 +311,7 @@ class CompiledGrammar:
     def mask_bytes(self) -> int:
         """Memory of the remembered masks, in bytes."""
         tables = self._tables
-        return sum(tables.get(slot).nbytes for slot in (DENSE, TOKEN_LISTS, CROSSINGS))
+        return sum(tables.get(slot).nbytes for slot in _MASK_SLOTS)
 
     @property
     def nbytes(self) -> int:

@@ -18,6 +18,9 @@ ENDED = -1
 Link = list[Any]
 _GENERATION, _STATE, _STEP, _BEFORE = range(4)
 
+# What is found out within one call of a kernel stays until it is over.
+_BYTES_AT_ONCE = 1024
+
 
 class Place(Protocol):
     """What holds on to a state of a compiled grammar."""
@@ -65,8 +68,14 @@ class Cursor:
 
     def _push_bytes(self, data: bytes) -> bool:
         """Go on with some bytes as one step; False, and nothing changes, if they cannot follow."""
-        with self.compiled.lock:
-            state = self.compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
+        compiled = self.compiled
+        with compiled.lock:
+            if len(data) <= _BYTES_AT_ONCE:
+                state = compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
+            else:
+                traveller = _Traveller(compiled, self._state)
+                traveller.read(data)
+                state = traveller._state
             if state == 0:
                 return False
             self._go_to(state, data)
@@ -94,15 +103,14 @@ class Cursor:
         while link is not None:
             way.append(link)
             link = link[_BEFORE]
-        traveller = _Traveller(compiled.start_state)
-        compiled.cursors.add(traveller)
+        traveller = _Traveller(compiled, compiled.start_state)
         while way:
             link = way.pop()
             # On the way, so that going back further will not be from the beginning again.
             link[_GENERATION], link[_STATE] = compiled.generation, traveller._state
             step = link[_STEP]
             if isinstance(step, bytes):
-                traveller._state = compiled.run_at(traveller, states.push_bytes, np.frombuffer(step, np.uint8))
+                traveller.read(step)
             else:
                 traveller._state = compiled.push_token(traveller, step)
         target[_GENERATION], target[_STATE] = compiled.generation, traveller._state
@@ -121,8 +129,18 @@ class Cursor:
 class _Traveller:
     """A state on the way to somewhere, which is kept while more of the grammar is found out."""
 
-    def __init__(self, state: int) -> None:
+    def __init__(self, compiled: CompiledGrammar, state: int) -> None:
+        self._compiled = compiled
         self._state = state
+        compiled.cursors.add(self)
+
+    def read(self, data: bytes) -> None:
+        """Go on with some bytes, piece by piece; to state 0 if they cannot follow.  The caller holds the lock."""
+        for begin in range(0, len(data), _BYTES_AT_ONCE):
+            if self._state == 0:
+                return
+            piece = np.frombuffer(data, np.uint8)[begin : begin + _BYTES_AT_ONCE]
+            self._state = self._compiled.run_at(self, states.push_bytes, piece)
 
     def recent_links(self, most: int) -> list[Link]:
         return []

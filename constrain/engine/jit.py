@@ -2,6 +2,10 @@
 
 Compile time is a cost that every user meets once, so it is kept down here: explicit signatures, a
 cache on disk, and no wrappers for Python around kernels that only other kernels call.
+
+The kernels do not count references.  They own no array: every array is an argument or a view of a
+table (tables.py), and lives as long as the compiled grammar.  The counts, though of nothing, would be calls in
+the innermost loops.
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from typing import Any
 
 from numba import njit
 
-_ENTRY: dict[str, Any] = {"cache": True, "nogil": True}
-_INNER: dict[str, Any] = {**_ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_ALLOCATING: dict[str, Any] = {"cache": True, "nogil": True}
+_ENTRY: dict[str, Any] = {**_ALLOCATING, "_nrt": False}
+_WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def njit_entry(*signatures: Any) -> Any:
@@ -26,7 +31,7 @@ def njit_inner(signature: Any) -> Any:
     code in the cache holds all that it calls, so a start with a full cache does without: these are
     three quarters of the kernels.
     """
-    with_options = njit(**_INNER)
+    with_options = njit(**_ENTRY, **_WITHOUT_WRAPPERS)
 
     def decorate(function: Any) -> Any:
         kernel = with_options(function)
@@ -52,3 +57,8 @@ def compile_inner(kernel: Any) -> Any:
         kernel.disable_compile()
     (compiled,) = kernel.overloads.values()
     return compiled
+
+
+def njit_allocating(*signatures: Any, inner: bool = False) -> Any:
+    """Compile a kernel that makes arrays of its own while it runs; ``inner`` as in :func:`njit_inner`."""
+    return njit(list(signatures), **_ALLOCATING, **(_WITHOUT_WRAPPERS if inner else {}))

@@ -6,7 +6,8 @@ from numba import int32, int64
 
 from constrain.engine.jit import njit_entry
 from constrain.engine.masks import write_mask
-from constrain.engine.tables import context_at
+from constrain.engine.states import MASK_DENSE, NO_MASK
+from constrain.engine.tables import STATE_MASKS, context_at, i32
 
 
 @njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
@@ -31,9 +32,15 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
     """
     count = 0
     for i in range(len(states)):
+        row = out[rows[i]]
         if states[i] < 0:
-            out[rows[i]] = 0
-        elif write_mask(context_at(contexts[i]), states[i], out, rows[i]) < 0:
+            for j in range(len(row)):
+                row[j] = 0
+            continue
+        ctx = context_at(contexts[i])
+        if i32(ctx, STATE_MASKS)[3 * states[i] + MASK_DENSE] == NO_MASK:
             missing[count] = i
             count += 1
+        else:
+            write_mask(ctx, states[i], out, rows[i])
     return count

@@ -28,6 +28,7 @@ from constrain.engine.tables import (
     FAIL,
     LEX,
     LEX_BUCKETS,
+    LEX_FIRST,
     LEX_HASH,
     LEX_POOL,
     LEX_TRANS,
@@ -130,6 +131,7 @@ def intern_lexer_state(ctx, base, count):
         return int64(FAIL)
     if (
         not room(ctx, LEX_TWIN, 1)
+        or not room(ctx, LEX_FIRST, 4)
         or not room(ctx, LEX_TRANS, classes)
         or not room(ctx, SPLITS, 5)
         or not bucket_room(ctx, LEX_BUCKETS, state)
@@ -173,6 +175,12 @@ def intern_lexer_state(ctx, base, count):
         w1 |= first[4 * node + 1]
         w2 |= first[4 * node + 2]
         w3 |= first[4 * node + 3]
+    begins = i64(ctx, LEX_FIRST)
+    begins[4 * state] = w0
+    begins[4 * state + 1] = w1
+    begins[4 * state + 2] = w2
+    begins[4 * state + 3] = w3
+    set_used(ctx, LEX_FIRST, 4 * state + 4)
     for j in range(classes):
         byte = class_byte[j]
         word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))

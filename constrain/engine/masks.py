@@ -50,6 +50,7 @@ from constrain.engine.tables import (
     DENSE,
     EMPTY_TOKENS,
     EOS_TOKENS,
+    F_MASK,
     F_SCAN,
     F_SPLIT,
     F_STEP,
@@ -59,6 +60,7 @@ from constrain.engine.tables import (
     LIST_END,
     LIST_LIMIT,
     N_WORDS,
+    NEW_SPLIT,
     ROWS,
     SAME_BYTES,
     SCRATCH,
@@ -76,6 +78,7 @@ from constrain.engine.tables import (
     TRIE_SIZE,
     TRIE_TOKEN,
     far_call,
+    far_entry,
     i32,
     i64,
     room,
@@ -83,9 +86,10 @@ from constrain.engine.tables import (
     u8,
     used,
 )
+from constrain.engine.trie import DEPTH_SHIFT
 
 _FOLLOWS = 64
-_SHIFT, _BYTE, _WORD = uint64(8), uint64(255), uint64(5)
+_SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
 
 
 @njit_inner(types.void(CTX, int64))
@@ -113,7 +117,7 @@ def _walk(ctx, root, state):
     class_of = u8(ctx, CLASS_OF)
     trans = i32(ctx, STATE_TRANS)
     classes = uint64(ctx[CLASSES])
-    stack[(nodes[root] >> 8) + 1] = state
+    stack[(nodes[root] >> DEPTH_SHIFT) + 1] = state
     p = uint64(root + 1)
     end = uint64(root + sizes[root])
     while p < end:
@@ -166,8 +170,8 @@ def _first_groups(ctx, state):
     return result
 
 
-@njit_entry(RESULT1)
-def compute_mask(ctx, state):
+@njit_inner(RESULT2)
+def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
     reset_work(ctx)
     words = ctx[N_WORDS]
@@ -251,16 +255,24 @@ def compute_mask(ctx, state):
     return int64(0)
 
 
+far_entry(F_MASK, compute_mask)
+
+
 @njit_entry(int64(CTX, int64, types.int32[:, ::1], int64))
 def write_mask(ctx, state, out, index):
-    """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]).
+    """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
 
-    Returns 0, or -1 if the mask has yet to be computed (:func:`compute_mask`).
+    Returns 0; 1 if there is also a split to publish (NEW_SPLIT); FAIL or LIMIT.
     """
     masks = i32(ctx, STATE_MASKS)
+    result = int64(0)
+    if masks[3 * state + MASK_DENSE] == NO_MASK:
+        ctx[NEW_SPLIT] = -1
+        result = far_call(ctx, F_MASK, state, 0)
+        if result < 0:
+            return result
+        result = int64(ctx[NEW_SPLIT] >= 0)
     dense = int64(masks[3 * state + MASK_DENSE])
-    if dense == NO_MASK:
-        return int64(-1)
     words = ctx[N_WORDS]
     row = out[index]
     if dense >= 0:
@@ -282,7 +294,7 @@ def write_mask(ctx, state, out, index):
         ends = i32(ctx, EOS_TOKENS)
         for i in range(len(ends)):
             row[ends[i] >> 5] |= 1 << (ends[i] & 31)
-    return int64(0)
+    return result
 
 
 @njit_entry(types.void(CTX))

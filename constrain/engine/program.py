@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import int32, int64, types, uint8
 
-from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.jit import njit_allocating, njit_entry
 from constrain.engine.nodes import (
     COMPLEX_FLAG,
     EPSILON,
@@ -136,7 +136,7 @@ class LexemeProgram:
                     stack.extend(parts[::-1])
 
 
-@njit_entry(types.void(CTX))
+@njit_allocating(types.void(CTX))
 def make_byte_classes(ctx):  # type: ignore[no-untyped-def]
     """Partition the 256 bytes so that no literal and no set tells two bytes of a class apart."""
     class_of = u8(ctx, CLASS_OF)
@@ -206,7 +206,7 @@ def describe_lexemes(ctx, registers, count):  # type: ignore[no-untyped-def]
     return int64(0)
 
 
-@njit_inner(types.void(I32, I32, I32, uint8[::1], uint8[::1]))
+@njit_allocating(types.void(I32, I32, I32, uint8[::1], uint8[::1]), inner=True)
 def _least_fixpoint(left, offsets, symbols, lexeme_has, has):  # type: ignore[no-untyped-def]
     """Mark the nonterminals with a production all of whose symbols have the property.
 
@@ -260,7 +260,7 @@ def _least_fixpoint(left, offsets, symbols, lexeme_has, has):  # type: ignore[no
                 n += 1
 
 
-@njit_entry(int64(CTX, I32, I32, I32, uint8[::1], int64))
+@njit_allocating(int64(CTX, I32, I32, I32, uint8[::1], int64))
 def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: ignore[no-untyped-def]
     """Write the productive productions to the rule tables, which are large enough; returns 1 if start is productive.
 

@@ -60,6 +60,7 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     LEX,
+    LEX_FIRST,
     LEX_POOL,
     LEX_TRANS,
     LEX_TWIN,
@@ -83,19 +84,29 @@ from constrain.engine.tables import (
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
+    TRIE_WIDE,
     TWIN_STACK,
+    WIDE_CHILD,
+    WIDE_ENDS,
+    WIDE_FIRST,
+    WIDE_MASKS,
+    WIDE_STACK,
+    count_bits,
     far_call,
     far_entry,
     i32,
     i64,
+    lowest_bit,
     mix,
     room,
     set_used,
     u8,
     used,
 )
+from constrain.engine.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 
-_SHIFT, _BYTE, _WORD = uint64(8), uint64(255), uint64(5)
+_SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
+_WIDE, _CHILD_OF_WIDE = uint64(WIDE), uint64(CHILD_OF_WIDE)
 
 SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
 """How many splits, and crossings in all of them, a vocabulary keeps."""
@@ -396,6 +407,51 @@ def _find_base(ctx, lexer_state):
     return base if same >= _DELTA_BYTES else int64(-1)
 
 
+@njit_inner(int64(CTX, int64, int64, int64))
+def _next_child(ctx, wide, byte, state):
+    """The first child of a wide node from ``byte`` on, with which a lexer state may go on; else the subtree's end."""
+    children = i64(ctx, WIDE_MASKS)
+    begins = i64(ctx, LEX_FIRST)
+    rank = int64(i32(ctx, WIDE_FIRST)[wide])
+    for word in range(4):
+        own = children[4 * wide + word]
+        if 64 * word + 63 >= byte:
+            bits = own & begins[4 * state + word]
+            if byte > 64 * word:
+                bits &= int64(-1) << (byte - 64 * word)
+            if bits:
+                below = (int64(1) << lowest_bit(bits)) - 1
+                return int64(i32(ctx, WIDE_CHILD)[rank + count_bits(own & below)])
+        rank += count_bits(own)
+    return int64(i32(ctx, WIDE_ENDS)[wide])
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _next_difference(ctx, wide, byte, state, twin):
+    """The first child of a wide node from ``byte`` on, at which two lexer states may differ; else the subtree's end."""
+    children = i64(ctx, WIDE_MASKS)
+    begins = i64(ctx, LEX_FIRST)
+    class_of = u8(ctx, CLASS_OF)
+    trans = i32(ctx, LEX_TRANS)
+    here, there = state * ctx[CLASSES], twin * ctx[CLASSES]
+    rank = int64(i32(ctx, WIDE_FIRST)[wide])
+    for word in range(4):
+        own = children[4 * wide + word]
+        if 64 * word + 63 >= byte:
+            bits = own & (begins[4 * state + word] | begins[4 * twin + word])
+            if byte > 64 * word:
+                bits &= int64(-1) << (byte - 64 * word)
+            while bits:
+                bit = lowest_bit(bits)
+                byte_class = int64(class_of[64 * word + bit])
+                next_state = trans[here + byte_class]
+                if next_state < 0 or next_state != trans[there + byte_class]:
+                    return int64(i32(ctx, WIDE_CHILD)[rank + count_bits(own & ((int64(1) << bit) - 1))])
+                bits &= bits - 1
+        rank += count_bits(own)
+    return int64(i32(ctx, WIDE_ENDS)[wide])
+
+
 @njit_inner(RESULT2)
 def _delta_split(ctx, lexer_state, base):
     """Split a state by its difference from ``base``, whose split is known and dense; returns 0, FAIL or LIMIT."""
@@ -430,11 +486,23 @@ def _delta_split(ctx, lexer_state, base):
     for i in range(3 * _MARGIN_MEMO):
         tmp[memo + i] = 0
     set_used(ctx, TMP, memo + 3 * _MARGIN_MEMO)
-    stack[0], twins[0] = lexer_state, base
-    p = int64(0)
-    while p < len(nodes):
+    wides = i32(ctx, WIDE_STACK)
+    stack[0], twins[0], wides[0] = lexer_state, base, 0
+    p = _next_difference(ctx, int64(0), int64(0), lexer_state, base)
+    while True:
+        # Where the two are one, what is known holds.
+        crossings = i32(ctx, CROSSINGS)
+        while known < known_end and crossings[2 * known] < p:
+            if not room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1)):
+                return int64(FAIL)
+            crossings[2 * crossing] = crossings[2 * known]
+            crossings[2 * crossing + 1] = crossings[2 * known + 1]
+            crossing += 1
+            known += 1
+        if p >= len(nodes):
+            break
         node = int64(nodes[p])
-        depth = node >> 8
+        depth = node >> DEPTH_SHIFT
         byte_class = int64(class_of[node & 255])
         here, twin = int64(stack[depth]), int64(twins[depth])
         there = int64(trans[here * classes + byte_class])
@@ -447,7 +515,6 @@ def _delta_split(ctx, lexer_state, base):
             next_twin = far_call(ctx, F_LEXER_STEP, twin, byte_class)
             if next_twin < 0:
                 return next_twin
-        crossings = i32(ctx, CROSSINGS)
         if there and next_twin and there != next_twin:
             # The pairs are few; a small table keeps what is known of them.
             place = memo + 3 * ((there * 31 + next_twin) & (_MARGIN_MEMO - 1))
@@ -459,15 +526,10 @@ def _delta_split(ctx, lexer_state, base):
         else:
             cut = there == next_twin
         if cut:
-            # From here on the two are one; take over what is known of the subtree.
-            p += int64(sizes[p])
-            while known < known_end and crossings[2 * known] < p:
-                if not room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1)):
-                    return int64(FAIL)
-                crossings[2 * crossing] = crossings[2 * known]
-                crossings[2 * crossing + 1] = crossings[2 * known + 1]
-                crossing += 1
-                known += 1
+            if node & CHILD_OF_WIDE:
+                p = _next_difference(ctx, int64(wides[depth]), (node & 255) + 1, here, twin)
+            else:
+                p += int64(sizes[p])
             continue
         if known < known_end and crossings[2 * known] == p:
             known += 1
@@ -486,7 +548,11 @@ def _delta_split(ctx, lexer_state, base):
             crossings[2 * crossing + 1] = accept
             crossing += 1
         stack[depth + 1], twins[depth + 1] = there, next_twin
-        p += 1
+        if node & WIDE:
+            wides[depth + 1] = i32(ctx, TRIE_WIDE)[p]
+            p = _next_difference(ctx, int64(wides[depth + 1]), int64(0), there, next_twin)
+        else:
+            p += 1
     set_used(ctx, TMP, memo)
     _keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing, crossing)
     return int64(0)
@@ -515,9 +581,10 @@ def _walk_split(ctx, lexer_state):
     records = i32(ctx, LEX)
     crossings = i32(ctx, CROSSINGS)
     crossing_room = len(crossings) // 2
-    stack[0] = lexer_state
+    wides = i32(ctx, WIDE_STACK)
+    stack[0], wides[0] = lexer_state, 0
     # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
-    p = uint64(0)
+    p = uint64(_next_child(ctx, int64(0), int64(0), lexer_state))
     while p < n_nodes:
         node = uint64(nodes[p])
         depth = node >> _SHIFT
@@ -530,7 +597,10 @@ def _walk_split(ctx, lexer_state):
                 if there < 0:
                     return there
             if there == 0:
-                p += uint64(sizes[p])
+                if node & _CHILD_OF_WIDE:
+                    p = uint64(_next_child(ctx, int64(wides[depth]), int64(node & _BYTE) + 1, int64(here)))
+                else:
+                    p += uint64(sizes[p])
                 continue
         token = tokens[p]
         # Without a branch: whether a node ends a token is a coin toss to the processor.
@@ -549,7 +619,11 @@ def _walk_split(ctx, lexer_state):
             if records[record + uint64(LEX_GOES_ON)] == 0:
                 p += uint64(sizes[p])
                 continue
-        p += uint64(1)
+        if node & _WIDE:
+            wides[depth + uint64(1)] = i32(ctx, TRIE_WIDE)[p]
+            p = uint64(_next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
+        else:
+            p += uint64(1)
     same = i32(ctx, SAME_BYTES)
     if len(same):
         for i in range(int64(n)):

@@ -20,9 +20,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numba import carray, int32, int64, types, uint8  # type: ignore[attr-defined]
-from numba.core import cgutils
+from numba import int32, int64, types, uint8
+from numba.core.cgutils import true_bit
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
 from constrain.engine.jit import compile_inner, njit_entry, njit_inner
 from constrain.errors import LimitError
@@ -77,6 +78,7 @@ LEX_POOL = _slot("lexer state members", np.int32, 512)
 LEX_HASH = _slot("lexer state hashes", np.int32, 128)
 LEX_BUCKETS = _slot("lexer state buckets", np.int32, 256, LEX_HASH)
 LEX_TWIN = _slot("lexer state twins", np.int32, 128)
+LEX_FIRST = _slot("lexer state first bytes", np.int64, 4 * 128)
 LEX_TRANS = _slot("lexer transitions", np.int32, 128 * 64)
 ACCEPTS = _slot("accept sets", np.int32, 2 * 32)
 ACCEPT_POOL = _slot("accept set members", np.int32, 64)
@@ -129,6 +131,7 @@ TOKEN_LISTS = _slot("token lists", np.int32, 4096)
 DENSE = _slot("dense masks", np.int32, 0)
 SCRATCH = _slot("scratch mask", np.int32, 0)
 STACK = _slot("walk stack", np.int32, 0)
+WIDE_STACK = _slot("walk stack of wide nodes", np.int32, 0)
 FOLLOWS = _slot("states after lexemes", np.int64, 3 * 64)
 TWIN_STACK = _slot("walk stack of the base state", np.int32, 0)
 FOUND = _slot("tokens found by a walk", np.int32, 0)
@@ -140,6 +143,11 @@ BYTE_GROUP = _slot("byte groups", np.uint8, 0)
 TRIE_CHILDREN = _slot("trie children", np.int64, 0)
 TRIE_HEIGHT = _slot("trie heights", np.int32, 0)
 TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
+TRIE_WIDE = _slot("wide trie nodes", np.int32, 0)
+WIDE_MASKS = _slot("children of wide nodes, as sets", np.int64, 0)
+WIDE_ENDS = _slot("ends of wide nodes", np.int32, 0)
+WIDE_FIRST = _slot("first children of wide nodes", np.int32, 0)
+WIDE_CHILD = _slot("children of wide nodes", np.int32, 0)
 TOKEN_START = _slot("token offsets", np.int64, 0)
 TOKEN_BYTES = _slot("token bytes", np.uint8, 0)
 SAME_BYTES = _slot("tokens with the same bytes", np.int32, 0)
@@ -166,14 +174,7 @@ CTX = int64[::1]
 
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
-
-
-@_intrinsic
-def _as_pointer(_typing: Any, address: Any) -> Any:
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.int64), codegen
+_arrays: Any = arrayobj  # has no types
 
 
 # Kernels that others reach through a pointer in the header (see far_call).
@@ -190,7 +191,8 @@ def _as_pointer(_typing: Any, address: Any) -> Any:
     F_SPLIT,
     F_ACCEPT_SET,
     F_TWIN,
-) = range(12)
+    F_MASK,
+) = range(13)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -223,28 +225,75 @@ def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
     return _call_address(ctx[_FAR + index], ctx, a, b)
 
 
-@njit_inner(CTX(int64))
-def context_at(address):  # type: ignore[no-untyped-def]
+@_intrinsic
+def context_at(_typing: Any, address: Any) -> Any:
     """The ``ctx`` at an address, for kernels that work on several compiled grammars."""
-    return carray(_as_pointer(address), (_CONTEXT_SIZE,), np.int64)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _make_view(context, builder, signature.return_type, args[0], args[0].type(_CONTEXT_SIZE))
+
+    return CTX(types.int64), codegen
 
 
-@njit_inner(int32[::1](CTX, int64))
-def i32(ctx, slot):  # type: ignore[no-untyped-def]
-    """View of an int32 table."""
-    return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.int32)
+@_intrinsic
+def lowest_bit(_typing: Any, word: Any) -> Any:
+    """The position of the lowest bit that is set in an int64 other than 0."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], true_bit)
+
+    return types.int64(types.int64), codegen
 
 
-@njit_inner(int64[::1](CTX, int64))
-def i64(ctx, slot):  # type: ignore[no-untyped-def]
-    """View of an int64 table."""
-    return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.int64)
+@_intrinsic
+def count_bits(_typing: Any, word: Any) -> Any:
+    """How many bits are set in an int64."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.int64), codegen
 
 
-@njit_inner(uint8[::1](CTX, int64))
-def u8(ctx, slot):  # type: ignore[no-untyped-def]
-    """View of a uint8 table."""
-    return carray(_as_pointer(ctx[HEADER + 3 * slot]), (ctx[HEADER + 3 * slot + 1],), np.uint8)
+def _make_view(context: Any, builder: Any, kind: Any, address: Any, length: Any) -> Any:
+    """Generate the code for an array of type ``kind`` over memory that is there already."""
+    array = _arrays.make_array(kind)(context, builder)
+    width = length.type(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    _arrays.populate_array(
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=[length],
+        strides=[width],
+        itemsize=width,
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def _view_of(dtype: Any) -> Any:
+    """A function of ``(ctx, slot)``: the view of a table with elements of type ``dtype``.
+
+    It is made in place instead of with ``carray``: kernels are compiled without reference counts, and
+    numba lets no function return an array then.
+    """
+
+    @_intrinsic
+    def view(_typing: Any, ctx: Any, slot: Any) -> Any:
+        result = types.Array(dtype, 1, "C")
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            header = _arrays.make_array(signature.args[0])(context, builder, args[0])
+            place = builder.add(builder.mul(args[1], args[1].type(3)), args[1].type(HEADER))
+            address = builder.load(builder.gep(header.data, [place]))
+            length = builder.load(builder.gep(header.data, [builder.add(place, args[1].type(1))]))
+            return _make_view(context, builder, signature.return_type, address, length)
+
+        return result(ctx, types.int64), codegen
+
+    return view
+
+
+i32, i64, u8 = _view_of(int32), _view_of(int64), _view_of(uint8)
 
 
 @njit_inner(int64(CTX, int64))

@@ -37,6 +37,13 @@ def _byte_groups() -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 BYTE_GROUP = _byte_groups()
 
+DEPTH_SHIFT = 10
+WIDE, CHILD_OF_WIDE = 1 << 8, 1 << 9
+"""Flags of a trie node between its byte and its depth."""
+
+WIDE_CHILDREN = 16
+"""From this many children on a node is wide: its children are found by a bit set instead of one after the other."""
+
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 
@@ -99,7 +106,7 @@ def _build(data, starts, order, node, size, height, token, group, children, same
             duplicates += 1
         for depth in range(common, length):
             path[depth] = count
-            node[count] = int64(data[start + depth]) | depth << 8
+            node[count] = int64(data[start + depth]) | depth << DEPTH_SHIFT
             token[count] = -1
             height[count] = length - 1 - depth
             if depth > 0:
@@ -114,7 +121,69 @@ def _build(data, starts, order, node, size, height, token, group, children, same
     return count, duplicates
 
 
-_ARRAYS = ("node", "size", "children", "height", "token", "same")
+@njit_entry(
+    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
+        int32[::1], int32[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1]
+    )
+)
+def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no-untyped-def]
+    """Find the wide nodes, set their flags and those of their children, and list the children.
+
+    Wide node 0 is the root, which has no place of its own in the arrays.
+
+    Parameters
+    ----------
+    node, size : int32[n_nodes]
+        The trie; the flags are set in ``node``.
+    wide : int32[n_nodes]
+        Output, filled with -1: the index of a wide node.
+    masks : int64[4 * capacity]
+        Output, zeroed: the bytes of the children of each wide node.
+    ends, first : int32[capacity]
+        Output: where the subtree of each wide node ends, and where its children begin in ``child``.
+    child : int32[n_nodes]
+        Output: the children of the wide nodes.
+
+    Returns
+    -------
+    (number of wide nodes, number of their children)
+    """
+    n_nodes = len(node)
+    count, total = int64(1), int64(0)
+    ends[0] = n_nodes
+    first[0] = 0
+    for parent in range(-1, n_nodes):
+        end = n_nodes if parent < 0 else parent + size[parent]
+        if parent >= 0:
+            if end - parent <= WIDE_CHILDREN:
+                continue
+            children = 0
+            p = parent + 1
+            while p < end:
+                children += 1
+                p += size[p]
+            if children < WIDE_CHILDREN:
+                continue
+            wide[parent] = count
+            node[parent] |= WIDE
+            ends[count] = end
+            first[count] = total
+            count += 1
+        p = parent + 1
+        while p < end:
+            byte = node[p] & 255
+            masks[4 * (count - 1) + (byte >> 6)] |= int64(1) << int64(byte & 63)
+            node[p] |= CHILD_OF_WIDE
+            child[total] = p
+            total += 1
+            p += size[p]
+    return count, total
+
+
+_ARRAYS = (
+    *("node", "size", "children", "height", "token", "same"),
+    *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child"),
+)
 
 
 class TokenTrie:
@@ -123,7 +192,16 @@ class TokenTrie:
     Attributes
     ----------
     node : int32[n_nodes]
-        ``byte | depth << 8``; the first byte of a token has depth 0.
+        ``byte | flags | depth << DEPTH_SHIFT``; the first byte of a token has depth 0.  The flags say
+        whether the node is wide (:data:`WIDE_CHILDREN`), and whether its parent is; the root is.
+    wide : int32[n_nodes]
+        The index of a wide node, or -1.
+    wide_masks : int64[4 * n_wide]
+        The bytes of the children of each wide node as a set; index 0 is the root.
+    wide_ends, wide_first : int32[n_wide]
+        Where the subtree of a wide node ends, and where its children begin in ``wide_child``.
+    wide_child : int32[...]
+        The children of the wide nodes, in the order of their bytes.
     children : int64[n_nodes]
         Which groups of bytes the node's children are in: bit ``g`` for group ``g`` (:data:`BYTE_GROUP`).
     height : int32[n_nodes]
@@ -171,6 +249,17 @@ class TokenTrie:
         count, duplicates = _build(data, starts, order, node, size, height, token, BYTE_GROUP, children, same, path)
         self.node: Int32Array = node[:count].copy()
         self.size: Int32Array = size[:count].copy()
+        # A wide node has WIDE_CHILDREN subtrees of its own, so there cannot be more than this.
+        capacity = count // WIDE_CHILDREN + 1
+        self.wide: Int32Array = np.full(count, -1, np.int32)
+        masks = np.zeros(4 * capacity, np.int64)
+        ends, first = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        child = np.empty(count, np.int32)
+        n_wide, n_children = _index_wide(self.node, self.size, self.wide, masks, ends, first, child)
+        self.wide_masks: np.ndarray[Any, np.dtype[np.int64]] = masks[: 4 * n_wide].copy()
+        self.wide_ends: Int32Array = ends[:n_wide].copy()
+        self.wide_first: Int32Array = first[:n_wide].copy()
+        self.wide_child: Int32Array = child[:n_children].copy()
         self.children: np.ndarray[Any, np.dtype[np.int64]] = children[:count].copy()
         self.height: Int32Array = height[:count].copy()
         self.token: Int32Array = token[:count].copy()

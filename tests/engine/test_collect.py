@@ -80,16 +80,18 @@ def mask_of(matcher: constrain.Matcher) -> bytes:
 
 
 WITHIN_A_CALL = """
-KERNEL WORK STATE_WORK STACK TWIN_STACK FOLLOWS TMP LIVE_STACK SUBSUMED FOUND SCRATCH
+KERNEL WORK STATE_WORK STACK WIDE_STACK TWIN_STACK FOLLOWS TMP LIVE_STACK SUBSUMED FOUND SCRATCH
 """
 OF_THE_GRAMMAR = """
 NODES NODE_PRINTS NODE_FIRST NODE_LIVE NODE_HASH NODE_BUCKETS POOL BYTES SETS MEMO_KEYS MEMO_VALUES CLASS_OF CLASS_BYTE
-CLASS_SIZE LEXEMES LEX LEX_POOL LEX_HASH LEX_BUCKETS LEX_TWIN LEX_TRANS ACCEPTS ACCEPT_POOL ACCEPT_HASH ACCEPT_BUCKETS
+CLASS_SIZE LEXEMES LEX LEX_POOL LEX_HASH LEX_BUCKETS LEX_TWIN LEX_FIRST LEX_TRANS ACCEPTS ACCEPT_POOL ACCEPT_HASH
+ACCEPT_BUCKETS
 SYMBOLS DOT_LEFT NULLABLE_REST RULES RULE_STARTS NULLABLE IGNORE CORES CORE_DOTS CORE_HASH CORE_BUCKETS CORE_SCANS
 CORE_GROUPS CORE_WAITS PREDICTED SPLITS CROSSINGS TOKEN_LISTS DENSE
 """
 OF_THE_VOCABULARY = """
-TRIE_NODE TRIE_SIZE BYTE_GROUP TRIE_CHILDREN TRIE_HEIGHT TRIE_TOKEN TOKEN_START TOKEN_BYTES SAME_BYTES EMPTY_TOKENS
+TRIE_NODE TRIE_SIZE BYTE_GROUP TRIE_CHILDREN TRIE_HEIGHT TRIE_TOKEN
+TRIE_WIDE WIDE_MASKS WIDE_ENDS WIDE_FIRST WIDE_CHILD TOKEN_START TOKEN_BYTES SAME_BYTES EMPTY_TOKENS
 EOS_TOKENS SHARED_COUNTS SHARED_PRINTS SHARED_RECORDS SHARED_DENSE SHARED_CROSSINGS
 """
 
@@ -275,3 +277,22 @@ def test_what_nobody_holds_is_forgotten(vocabulary: constrain.Vocabulary) -> Non
     left = compiled.statistics()
     assert (left["rows"], left["states"]) == (start["rows"], start["states"])
     assert np.count_nonzero(compiled._tables.get(tables.STATE_TRANS) > 0) == 0
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_a_long_text_as_one_step(vocabulary: constrain.Vocabulary) -> None:
+    """More than fits, in one call: collected on the way, and nothing happens if the end does not fit the grammar."""
+    text = random_text(random.Random(3), 60_000, depth=40)
+    compiled = constrain.CompiledGrammar(brackets(), vocabulary, limit_bytes=4 << 20)
+    matcher = constrain.Matcher(compiled)
+    assert not matcher.accept_bytes(text + b"]")
+    assert matcher.steps == 0
+    assert matcher.accept_bytes(text[:50_000])
+    assert matcher.accept_bytes(text[50_000:])
+    assert matcher.is_accepting()
+    assert compiled.generation > 2
+    for _ in range(2):
+        matcher.rollback(1)
+        with compiled.lock:
+            compiled._collect(0)
+    assert matcher.accept_bytes(text)
