@@ -447,6 +447,10 @@ def _round_up(size: int) -> int:
     return 1 << max(4, (size - 1).bit_length())
 
 
+# A table of this size gets more addresses than it needs, up to so many bytes more.
+_LARGE_BYTES, _RESERVE_BYTES = 1 << 18, 1 << 27
+
+
 class Tables:
     """The tables of one compiled grammar.
 
@@ -464,6 +468,7 @@ class Tables:
         self._buffer[:_MINUS_ONE_END] = 255
         self._buffer[_MINUS_ONE_END:_ZERO_END] = 0
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
+        self._reserves: dict[int, np.ndarray[Any, Any]] = {}
         self.nbytes = _INITIAL_BYTES
         self.ctx = _TEMPLATE.copy()
         self.ctx[HEADER::3] += _address(self._buffer)
@@ -471,6 +476,7 @@ class Tables:
 
     def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:
         old = self._moved.get(slot)
+        self._reserves.pop(slot, None)
         self.nbytes += array.nbytes - (0 if old is None else old.nbytes)
         self._moved[slot] = array
         place = HEADER + 3 * slot
@@ -562,14 +568,28 @@ class Tables:
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "
                 "is full); raise limit_bytes or simplify the grammar"
             )
-        new = np.empty(size, dtype)
         if hashes >= 0:
+            new = np.empty(size, dtype)
             _rehash(self.array(hashes), self.ctx[HEADER + 3 * hashes + 2], new)
         elif slot in _MAPS:
+            new = np.empty(size, dtype)
             values_slot = _MAPS[slot]
             values = np.empty(size, np.int32)
             _rehash_map(old, self.array(values_slot), new, values)
             self._install(values_slot, values)
         else:
-            new[: old.shape[0]] = old
+            self._extend(slot, old, size)
+            return
         self._install(slot, new)
+
+    def _extend(self, slot: int, old: np.ndarray[Any, Any], size: int) -> None:
+        """Enlarge a table to ``size`` elements; the first of them are those of ``old``."""
+        reserve = self._reserves.get(slot)
+        if reserve is None or reserve.shape[0] < size:
+            # To copy a large table takes long, mostly to touch new pages for the first time, and one
+            # step of one sequence has to wait for it.  Addresses are free until they are touched.
+            spare = min(31 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
+            reserve = np.empty(size + spare, old.dtype)
+            reserve[: old.shape[0]] = old
+        self._install(slot, reserve[:size])
+        self._reserves[slot] = reserve
