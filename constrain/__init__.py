@@ -17,6 +17,7 @@ from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaErr
 from constrain.version import __version__
 
 if TYPE_CHECKING:
+    from constrain.engine.batch import fill_next_token_bitmask_batch
     from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
     from constrain.engine.compiled import CompiledGrammar
     from constrain.engine.compiler import GrammarCompiler
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "allocate_token_bitmask": "constrain.engine.bitmask",
     "apply_token_bitmask_inplace": "constrain.engine.bitmask",
+    "fill_next_token_bitmask_batch": "constrain.engine.batch",
     "CompiledGrammar": "constrain.engine.compiled",
     "GrammarCompiler": "constrain.engine.compiler",
     "Matcher": "constrain.engine.matcher",
@@ -54,6 +56,7 @@ __all__ = [
     "__version__",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "fill_next_token_bitmask_batch",
     "load_tokenizer",
 ]
 

@@ -10,6 +10,7 @@ machine code, and without a matching stamp the machine code is deleted.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib
 import os
@@ -22,8 +23,8 @@ _STAMP = "constrain-kernels.stamp"
 _IMPORT = re.compile(rb"^\s*from [\w.]*\.(\w+) import\b", re.MULTILINE)
 
 
-def cache_folder(folder: str | os.PathLike[str]) -> Path | None:
-    """Where numba keeps the machine code for the package folder ``folder``; None if it can write nowhere."""
+@functools.cache
+def _cache_folder(folder: str, _configured: str) -> Path | None:
     numba: Any = importlib.import_module("numba")
 
     def probe() -> None: ...
@@ -38,6 +39,12 @@ def cache_folder(folder: str | os.PathLike[str]) -> Path | None:
     return Path(dispatcher.stats.cache_path) if hasattr(dispatcher, "stats") else None
 
 
+def cache_folder(folder: str | os.PathLike[str]) -> Path | None:
+    """Where numba keeps the machine code for the package folder ``folder``; None if it can write nowhere."""
+    numba: Any = importlib.import_module("numba")
+    return _cache_folder(os.fspath(folder), numba.config.CACHE_DIR)
+
+
 def drop_stale_kernels(folder: str | os.PathLike[str]) -> None:
     """Delete the machine code for the kernels in ``folder`` if it was made from other sources.
 
@@ -48,7 +55,7 @@ def drop_stale_kernels(folder: str | os.PathLike[str]) -> None:
     if cache is None:
         return
     stamp = cache / _STAMP
-    digest = _digest(Path(folder))
+    digest = kernel_digest(os.fspath(folder))
     with contextlib.suppress(OSError):
         if stamp.read_text() == digest:
             return
@@ -62,9 +69,10 @@ def drop_stale_kernels(folder: str | os.PathLike[str]) -> None:
         os.replace(file_.name, stamp)
 
 
-def _digest(folder: Path) -> str:
-    """Over the files with kernels and, of the same folder, those that they import from."""
-    sources = {file.stem: file.read_bytes() for file in folder.glob("*.py")}
+@functools.cache
+def kernel_digest(folder: str) -> str:
+    """A hash over a folder's files with kernels and, of the same folder, those that they import from."""
+    sources = {file.stem: file.read_bytes() for file in Path(folder).glob("*.py")}
     wanted = [name for name, source in sources.items() if b"njit" in source]
     for name in wanted:  # grows while it is gone through
         imported = (match.decode() for match in _IMPORT.findall(sources[name]))

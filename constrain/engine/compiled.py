@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 import constrain.engine.closures  # noqa: F401 (splits.py calls its kernel through a pointer)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
+from constrain.engine.cursor import ENDED, Place, renumber, state_of
 from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.states import push_token
 from constrain.engine.tables import (
     BUDGET,
+    BY_ROW_OR_STATE,
     BYTES,
     CROSSINGS,
     DENSE,
@@ -56,6 +58,15 @@ from constrain.grammar.ir import GrammarIR
 DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 
+# Tables of rows and states may take this much before those that no text is at are looked for.
+_COLLECT_BYTES = 64 << 20
+
+# How many steps back a state is kept for.
+_STEPS_KEPT = 128
+
+# What has been collected to make room for a call of a kernel.
+_NOTHING, _SOME, _ALL = range(3)
+
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
 _WORK_PER_CALL = 10_000_000
@@ -77,7 +88,9 @@ class CompiledGrammar:
     ir : GrammarIR
     vocabulary : Vocabulary
     limit_bytes : int
-        Tables may not grow past this; :class:`constrain.errors.LimitError` then.
+        Tables may not grow past this; :class:`constrain.errors.LimitError` then.  Rows and states that
+        no matcher is at are forgotten long before, so a long text does not bring that about; a grammar
+        may, whose patterns alone have too many states.
     mask_limit_bytes : int
         When the remembered masks take more than this, all of them are dropped and computed again
         as needed.  Results do not change.
@@ -99,15 +112,20 @@ class CompiledGrammar:
         self.ir = ir
         self.vocabulary = vocabulary
         self.mask_limit_bytes = mask_limit_bytes
-        self._lock = threading.Lock()
-        self._scratch_of = 0
+        self.lock = threading.Lock()
+        self._scratch = 0
+        self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
+        self.generation = 0
+        self._collect_above = _COLLECT_BYTES
+        self.start_state = 0
         self._words = words_for(vocabulary.size)
         self._tables = Tables(limit_bytes)
         self._ctx = self._tables.ctx
+        self.context_address = self._ctx.ctypes.data
         self._ctx[BUDGET] = _WORK_PER_CALL
         self._load_vocabulary(vocabulary)
         self._load_grammar(ir)
-        self.start_state = self.run(states.make_start_state)
+        self.start_state = self._run(states.make_start_state)
 
     # -- loading -----------------------------------------------------------------------------
 
@@ -117,11 +135,11 @@ class CompiledGrammar:
         tables.put(BYTES, lexemes.literals)
         tables.put(SETS, lexemes.sets)
         registers = np.zeros(lexemes.registers + 1, np.int32)
-        self.run(nodes.build_nodes, lexemes.code, registers)
+        self._run(nodes.build_nodes, lexemes.code, registers)
         program.make_byte_classes(ctx)
         n_lexemes = len(ir.lexemes)
         tables.put(LEXEMES, np.zeros(3 * n_lexemes, np.int32))
-        self.run(program.describe_lexemes, registers, n_lexemes)
+        self._run(program.describe_lexemes, registers, n_lexemes)
 
         left, offsets, symbols = program.rule_arrays(ir)
         n_rules = len(ir.nonterminal_names)
@@ -165,23 +183,29 @@ class CompiledGrammar:
 
     # -- running kernels ---------------------------------------------------------------------
 
-    def run(self, kernel: Callable[..., int], *args: Any) -> int:
-        """Run a kernel under the lock, growing tables as it asks.
+    def _run(self, kernel: Callable[..., int], *args: Any) -> int:
+        return self._repeat(lambda: kernel(self._ctx, *args))
+
+    def run_at(self, cursor: Any, kernel: Callable[..., int], *args: Any) -> int:
+        """Run a kernel at a cursor's state, growing tables as it asks.  The caller holds the lock.
+
+        The state may have another number afterwards, and so may all others but the result.
 
         Raises
         ------
         LimitError
             If the tables would grow past ``limit_bytes``, or a pattern takes too long to follow.
         """
-        with self._lock:
-            return self._run(kernel, *args)
+        return self._repeat(lambda: kernel(self._ctx, cursor._state, *args))
 
-    def _run(self, kernel: Callable[..., int], *args: Any) -> int:
+    def _repeat(self, attempt: Callable[[], int]) -> int:
         fresh = False
+        # Collecting twice for one call would be for what the call itself has added, and will add again.
+        collected = _NOTHING
         while True:
-            result = kernel(self._ctx, *args)
+            result = attempt()
             if result == FAIL:
-                self._tables.grow()
+                collected = self._make_room(collected)
             elif result == LIMIT and not fresh:
                 # What earlier calls used of the budget is not this call's fault.
                 self._ctx[BUDGET] = _WORK_PER_CALL
@@ -194,14 +218,14 @@ class CompiledGrammar:
             else:
                 return result
 
-    def write_mask(self, state: int, out: Bitmask, index: int) -> None:
-        """Write the mask of ``state`` into row ``index`` of ``out``, computing it if it is not known."""
-        with self._lock:
-            thread = get_ident()
-            if thread != self._scratch_of:
-                self._tables.share(FOUND, *self.vocabulary.scratch())
-                self._scratch_of = thread
-            result = write_mask(self._ctx, state, out, index)
+    def write_mask(self, cursor: Place, out: Bitmask, index: int) -> None:
+        """Write the mask of a cursor's state into row ``index`` of ``out``, computing it if it is not known."""
+        with self.lock:
+            address, size = self.vocabulary.scratch()
+            if address != self._scratch:
+                self._tables.share(FOUND, address, size)
+                self._scratch = address
+            result = write_mask(self._ctx, cursor._state, out, index)
             if result == 0:
                 return
             if result < 0:
@@ -209,21 +233,74 @@ class CompiledGrammar:
                 if slot in _MASK_SLOTS and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes:
                     masks.forget_masks(self._ctx)
                     self._allocate_masks()
-                result = self._run(write_mask, state, out, index)
+                result = self.run_at(cursor, write_mask, out, index)
             if result:
                 self.vocabulary.publish(self._ctx, int(self._ctx[NEW_SPLIT]))
 
-    def forced_bytes(self, state: int) -> bytes:
-        """The bytes that every continuation of ``state`` begins with."""
+    def forced_bytes(self, cursor: Place) -> bytes:
+        """The bytes that every continuation of a cursor's text begins with."""
         out = np.empty(_FORCED_LIMIT, np.uint8)
-        count = self.run(states.forced, state, out)
+        with self.lock:
+            count = self.run_at(cursor, states.forced, out)
         return out[:count].tobytes()
 
-    def push_token(self, state: int, token: int) -> int:
-        """The state after a token's bytes; 0 if it is not allowed."""
-        with self._lock:
-            result: int = push_token(self._ctx, state, token)
-            return result if result >= 0 else self._run(push_token, state, token)
+    def push_token(self, cursor: Place, token: int) -> int:
+        """The state after a token's bytes; 0 if it is not allowed.  The caller holds the lock."""
+        result: int = push_token(self._ctx, cursor._state, token)
+        return result if result >= 0 else self.run_at(cursor, push_token, token)
+
+    def accepts(self, cursor: Place) -> bool:
+        """Whether a cursor's text is a sentence.  The caller holds the lock."""
+        return bool(states.accepts(self._ctx, cursor._state))
+
+    # -- memory ------------------------------------------------------------------------------
+
+    def _make_room(self, collected: int) -> int:
+        """Make room in the table that the last kernel found too small; takes and returns what was collected for it."""
+        tables = self._tables
+        slot, extra = tables.wanted()
+        if not self.start_state:
+            collected = _ALL  # there is nothing to collect yet
+        if collected == _NOTHING and slot in BY_ROW_OR_STATE and tables.bytes_of(BY_ROW_OR_STATE) > self._collect_above:
+            self._collect(_STEPS_KEPT)
+            collected = _SOME
+            # As often as it pays: when as much again has been added as there is now.
+            self._collect_above = max(self._collect_above, 2 * tables.bytes_used(BY_ROW_OR_STATE))
+            if not tables.is_crowded(slot, extra):
+                return collected
+        try:
+            tables.grow()
+        except LimitError:
+            if collected == _ALL:
+                raise
+            self._collect(0)
+            collected = _ALL
+            tables.shrink(BY_ROW_OR_STATE)
+            # Collecting at every step for a few bytes each would be no way to go on.
+            if tables.nbytes > tables.limit_bytes * 3 // 4:
+                raise
+            tables.grow()
+        return collected
+
+    def _collect(self, steps: int) -> None:
+        """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
+        from constrain.engine.collect import collect  # not needed before, and seldom ever
+
+        cursors = list(self.cursors)
+        links = {id(link): link for cursor in cursors for link in cursor.recent_links(steps)}
+        live = np.zeros(self._tables.used(STATE_HASH), np.uint8)
+        live[self.start_state] = 1
+        live[[cursor._state for cursor in cursors if cursor._state != ENDED]] = 1
+        live[[state_of(link) for link in links.values()]] = 1
+        numbers = np.empty(len(live), np.int32)
+        collect(self._ctx, live, numbers, np.empty(self._tables.used(ROW_HASH), np.int32))
+        self.start_state = int(numbers[self.start_state])
+        self.generation += 1
+        for cursor in cursors:
+            if cursor._state != ENDED:
+                cursor._state = int(numbers[cursor._state])
+        for link in links.values():
+            renumber(link, self.generation, int(numbers[state_of(link)]))
 
     # -- what is in it -----------------------------------------------------------------------
 

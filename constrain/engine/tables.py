@@ -16,6 +16,7 @@ Locking: everything here is guarded by the lock of the compiled grammar
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from numba.core.cgutils import true_bit
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.jit import compile_inner, njit_entry, njit_inner
 from constrain.errors import LimitError
 
 FAIL = -2
@@ -163,8 +164,15 @@ SHARED_DENSE = _slot("shared dense masks", np.int32, 0)
 SHARED_CROSSINGS = _slot("shared crossings", np.int32, 0)
 
 N_SLOTS = len(_NAMES)
+_CONTEXT_SIZE = HEADER + 3 * N_SLOTS
 _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
 _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
+
+BY_ROW_OR_STATE = (
+    *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
+    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+)
+"""Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
 
 CTX = int64[::1]
 
@@ -195,7 +203,7 @@ _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 def far_entry(index: int, kernel: Any) -> None:
     """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``."""
-    (compiled,) = kernel.overloads.values()
+    compiled = compile_inner(kernel)
     _far_addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
@@ -223,6 +231,16 @@ def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
 
 
 @_intrinsic
+def context_at(_typing: Any, address: Any) -> Any:
+    """The ``ctx`` at an address, for kernels that work on several compiled grammars."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _make_view(context, builder, signature.return_type, args[0], args[0].type(_CONTEXT_SIZE))
+
+    return CTX(types.int64), codegen
+
+
+@_intrinsic
 def lowest_bit(_typing: Any, word: Any) -> Any:
     """The position of the lowest bit that is set in an int64 other than 0."""
 
@@ -242,6 +260,21 @@ def count_bits(_typing: Any, word: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
+def _make_view(context: Any, builder: Any, kind: Any, address: Any, length: Any) -> Any:
+    """Generate the code for an array of type ``kind`` over memory that is there already."""
+    array = _arrays.make_array(kind)(context, builder)
+    width = length.type(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    _arrays.populate_array(
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=[length],
+        strides=[width],
+        itemsize=width,
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
 def _view_of(dtype: Any) -> Any:
     """A function of ``(ctx, slot)``: the view of a table with elements of type ``dtype``.
 
@@ -258,17 +291,7 @@ def _view_of(dtype: Any) -> Any:
             place = builder.add(builder.mul(args[1], args[1].type(3)), args[1].type(HEADER))
             address = builder.load(builder.gep(header.data, [place]))
             length = builder.load(builder.gep(header.data, [builder.add(place, args[1].type(1))]))
-            array = _arrays.make_array(signature.return_type)(context, builder)
-            width = context.get_abi_sizeof(context.get_data_type(dtype))
-            _arrays.populate_array(
-                array,
-                data=builder.inttoptr(address, array.data.type),
-                shape=[length],
-                strides=[args[1].type(width)],
-                itemsize=args[1].type(width),
-                meminfo=None,
-            )
-            return array._getvalue()
+            return _make_view(context, builder, signature.return_type, address, length)
 
         return result(ctx, types.int64), codegen
 
@@ -416,7 +439,7 @@ def _lay_out() -> tuple[list[int], int, int, int]:
 
 
 _OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
-_TEMPLATE = np.zeros(HEADER + 3 * N_SLOTS, np.int64)
+_TEMPLATE = np.zeros(_CONTEXT_SIZE, np.int64)
 _TEMPLATE[HEADER::3] = _OFFSETS
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
 
@@ -427,6 +450,10 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 def _round_up(size: int) -> int:
     return 1 << max(4, (size - 1).bit_length())
+
+
+# A table of this size gets more addresses than it needs, up to so many bytes more.
+_LARGE_BYTES, _RESERVE_BYTES = 1 << 18, 1 << 27
 
 
 class Tables:
@@ -446,6 +473,7 @@ class Tables:
         self._buffer[:_MINUS_ONE_END] = 255
         self._buffer[_MINUS_ONE_END:_ZERO_END] = 0
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
+        self._reserves: dict[int, np.ndarray[Any, Any]] = {}
         self.nbytes = _INITIAL_BYTES
         self.ctx = _TEMPLATE.copy()
         self.ctx[HEADER::3] += _address(self._buffer)
@@ -453,6 +481,7 @@ class Tables:
 
     def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:
         old = self._moved.get(slot)
+        self._reserves.pop(slot, None)
         self.nbytes += array.nbytes - (0 if old is None else old.nbytes)
         self._moved[slot] = array
         place = HEADER + 3 * slot
@@ -494,6 +523,42 @@ class Tables:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
 
+    def wanted(self) -> tuple[int, int]:
+        """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
+        slot = int(self.ctx[NEED_SLOT])
+        return slot, 1 if _SPECS[slot][2] >= 0 or slot in _MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
+
+    def is_crowded(self, slot: int, extra: int) -> bool:
+        """Whether a table would not be comfortably large with ``extra`` more elements."""
+        hashes = _SPECS[slot][2]
+        if hashes >= 0:
+            return bool(3 * (self.used(hashes) + extra) > self.array(slot).shape[0])
+        return bool(4 * (self.used(slot) + extra) > (1 if slot in _MAPS else 3) * self.array(slot).shape[0])
+
+    def bytes_of(self, slots: Iterable[int]) -> int:
+        """Memory of some tables."""
+        return sum(self.array(slot).nbytes for slot in slots)
+
+    def bytes_used(self, slots: Iterable[int]) -> int:
+        """Memory of what is in use of some tables, not counting buckets and maps."""
+        return sum(self.get(slot).nbytes for slot in slots if slot not in _MAPS and slot not in _MAP_VALUES)
+
+    def shrink(self, slots: Iterable[int]) -> None:
+        """Give back what some tables do not use; maps among them are empty."""
+        for slot in slots:
+            dtype, least, hashes = _SPECS[slot]
+            if slot not in self._moved or slot in _MAP_VALUES:
+                continue
+            if hashes >= 0:
+                new = np.empty(max(least, _round_up(4 * (self.used(hashes) + 1))), dtype)
+                _rehash(self.array(hashes), self.used(hashes), new)
+            elif slot in _MAPS:
+                new = np.zeros(least, dtype)
+                self._install(_MAPS[slot], np.empty(least, np.int32))
+            else:
+                new = self.array(slot)[: max(least, 2 * self.used(slot))].copy()
+            self._install(slot, new)
+
     def grow(self) -> None:
         """Enlarge the table that the last kernel found too small."""
         slot, wanted = int(self.ctx[NEED_SLOT]), int(self.ctx[NEED_SIZE])
@@ -508,14 +573,28 @@ class Tables:
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "
                 "is full); raise limit_bytes or simplify the grammar"
             )
-        new = np.empty(size, dtype)
         if hashes >= 0:
+            new = np.empty(size, dtype)
             _rehash(self.array(hashes), self.ctx[HEADER + 3 * hashes + 2], new)
         elif slot in _MAPS:
+            new = np.empty(size, dtype)
             values_slot = _MAPS[slot]
             values = np.empty(size, np.int32)
             _rehash_map(old, self.array(values_slot), new, values)
             self._install(values_slot, values)
         else:
-            new[: old.shape[0]] = old
+            self._extend(slot, old, size)
+            return
         self._install(slot, new)
+
+    def _extend(self, slot: int, old: np.ndarray[Any, Any], size: int) -> None:
+        """Enlarge a table to ``size`` elements; the first of them are those of ``old``."""
+        reserve = self._reserves.get(slot)
+        if reserve is None or reserve.shape[0] < size:
+            # To copy a large table takes long, mostly to touch new pages for the first time, and one
+            # step of one sequence has to wait for it.  Addresses are free until they are touched.
+            spare = min(31 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
+            reserve = np.empty(size + spare, old.dtype)
+            reserve[: old.shape[0]] = old
+        self._install(slot, reserve[:size])
+        self._reserves[slot] = reserve

@@ -7,6 +7,7 @@ depth, a walk keeps its states in a stack indexed by depth and never has to pop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,12 @@ def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no
     return count, total
 
 
+_ARRAYS = (
+    *("node", "size", "children", "height", "token", "same"),
+    *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child"),
+)
+
+
 class TokenTrie:
     """The flat trie.
 
@@ -214,6 +221,19 @@ class TokenTrie:
     depth : int
         Length in bytes of the longest token.
     """
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> TokenTrie:
+        """The trie that :meth:`arrays` was called on."""
+        trie = cls.__new__(cls)
+        for name in _ARRAYS:
+            setattr(trie, name, arrays[name])
+        trie.depth = int(trie.height.max(initial=-1)) + 1
+        return trie
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """All there is to it, by name."""
+        return {name: getattr(self, name) for name in _ARRAYS}
 
     def __init__(
         self,

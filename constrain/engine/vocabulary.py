@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine import tables
+from constrain.engine import tables, vocabulary_files
 from constrain.engine.splits import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split
 from constrain.engine.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 
 NORMAL, SPECIAL, END = 0, 1, 2
 """Kinds of token: allowed by its bytes; never allowed; allowed when the text may end."""
+
+_SHARED = {
+    "counts": tables.SHARED_COUNTS,
+    "prints": tables.SHARED_PRINTS,
+    "records": tables.SHARED_RECORDS,
+    "dense": tables.SHARED_DENSE,
+    "crossings": tables.SHARED_CROSSINGS,
+}
 
 
 class Vocabulary:
@@ -69,9 +78,9 @@ class Vocabulary:
         self.data = np.frombuffer(b"".join(self.tokens) or b"\0", np.uint8).copy()
         self.starts = np.zeros(self.size + 1, np.int64)
         np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])
-        members = np.flatnonzero(kinds == NORMAL).tolist()
-        self.trie = TokenTrie(self.data, self.starts, list(self.tokens), members)
-        self.empty_ids = np.array([i for i in members if not self.tokens[i]], np.int32)
+        files = vocabulary_files.VocabularyFiles(self.data, self.starts, kinds)
+        self.trie = files.load_trie() or self._build_trie(files)
+        self.empty_ids = np.flatnonzero((kinds == NORMAL) & (self.starts[1:] == self.starts[:-1])).astype(np.int32)
         self._tables = {
             tables.TRIE_NODE: self.trie.node,
             tables.TRIE_SIZE: self.trie.size,
@@ -105,8 +114,17 @@ class Vocabulary:
             tables.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
             tables.SHARED_CROSSINGS: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
         }
+        shared = {name: self._tables[slot] for name, slot in _SHARED.items()}
+        files.load_splits(shared, words)
+        # When the vocabulary goes, at the latest with the interpreter.
+        weakref.finalize(self, files.save_splits, shared, words)
         self._local = threading.local()
         self._addresses = [(slot, array.ctypes.data, len(array)) for slot, array in self._tables.items()]
+
+    def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
+        trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())
+        files.save_trie(trie)
+        return trie
 
     def _check_ids(self, ids: Iterable[int], name: str) -> tuple[int, ...]:
         checked = set()

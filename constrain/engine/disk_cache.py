@@ -1,0 +1,101 @@
+"""Named arrays in a file that may be lost, torn or shared at any time: a cache, never a source of truth.
+
+Several processes may write the same file at once (each writes a file of its own and renames it), a
+machine may stop in the middle (a length and a checksum tell), and a folder may not be writable
+(then nothing is kept).  No failure here is one that a caller has to know of: what cannot be read is
+as if it had not been there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_MAGIC = b"constrain arrays 1 "
+_LONGEST_HEADER = 4096
+_SUFFIX = ".arrays"
+# A vocabulary of 128,256 tokens takes two files, 7 MB and up to 1.5 MB.
+_FILES_KEPT = 16
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """The file for the arrays ``name`` in ``folder``."""
+    return folder / f"{name}{_SUFFIX}"
+
+
+def read(path: Path) -> dict[str, Array] | None:
+    """The arrays in a file, one-dimensional; None if there is none that is whole."""
+    try:
+        with path.open("rb") as file:
+            header = file.readline(_LONGEST_HEADER)
+            if not header.startswith(_MAGIC):
+                return None
+            stated, listed = header[len(_MAGIC) :].split(b" ", 1)
+            checksum = zlib.crc32(listed)
+            entries = [(name, np.dtype(dtype), length) for name, dtype, length in json.loads(listed)]
+            if any(dtype.kind not in "iu" or length < 0 for _, dtype, length in entries):
+                return None
+            # Before anything is allocated by what the header says.
+            expected = sum(dtype.itemsize * length for _, dtype, length in entries)
+            if os.fstat(file.fileno()).st_size != len(header) + expected:
+                return None
+            arrays = {}
+            for name, dtype, length in entries:
+                arrays[name] = np.fromfile(file, dtype, length)
+                checksum = zlib.crc32(arrays[name].data, checksum)
+            if checksum != int(stated, 16):
+                return None
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # for _forget_oldest
+    return arrays
+
+
+def write(path: Path, arrays: Mapping[str, Array]) -> bool:
+    """Keep one-dimensional arrays in a file, in place of what it holds; False if that is not possible."""
+    entries = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
+    listed = json.dumps(entries).encode() + b"\n"
+    checksum = zlib.crc32(listed)
+    for array in arrays.values():
+        checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
+    header = b"%s%08x %s" % (_MAGIC, checksum, listed)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_SUFFIX, delete=False) as file:
+            temporary = file.name
+            file.write(header)
+            for array in arrays.values():
+                file.write(np.ascontiguousarray(array).data)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        return False
+    _forget_oldest(path.parent)
+    return True
+
+
+def _forget_oldest(folder: Path) -> None:
+    """Keep the files that were used last; others are of older versions, or of vocabularies no longer in use."""
+    used: list[tuple[float, Path]] = []
+    with contextlib.suppress(OSError):
+        for file in folder.glob(f"*{_SUFFIX}"):
+            with contextlib.suppress(OSError):  # another process may have been quicker
+                used.append((file.stat().st_mtime, file))
+    used.sort(reverse=True)
+    for _, file in used[_FILES_KEPT:]:
+        with contextlib.suppress(OSError):
+            file.unlink()

@@ -1,0 +1,46 @@
+"""The kernel of batch.py, which writes the masks of many sequences; in a file that imports kernels only."""
+
+from __future__ import annotations
+
+from numba import int32, int64
+
+from constrain.engine.jit import njit_entry
+from constrain.engine.masks import write_mask
+from constrain.engine.states import MASK_DENSE, NO_MASK
+from constrain.engine.tables import STATE_MASKS, context_at, i32
+
+
+@njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
+def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-untyped-def]
+    """Write the masks that are known.
+
+    Parameters
+    ----------
+    contexts : int64[n]
+        Address of each sequence's ``ctx``, whose lock the caller holds.
+    states : int64[n]
+        State of each sequence; negative after an end token, where nothing is allowed.
+    rows : int64[n]
+        The row of ``out`` for each sequence.
+    out : int32[batch, words]
+    missing : int64[n]
+        Output: the positions whose mask has yet to be computed.
+
+    Returns
+    -------
+    How many are missing.
+    """
+    count = 0
+    for i in range(len(states)):
+        row = out[rows[i]]
+        if states[i] < 0:
+            for j in range(len(row)):
+                row[j] = 0
+            continue
+        ctx = context_at(contexts[i])
+        if i32(ctx, STATE_MASKS)[3 * states[i] + MASK_DENSE] == NO_MASK:
+            missing[count] = i
+            count += 1
+        else:
+            write_mask(ctx, states[i], out, rows[i])
+    return count

@@ -1,0 +1,210 @@
+"""Masks for a batch in one call: the same as one by one, whatever the threads do."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.regular import byte_range, concat, literal, repeat
+
+TOKENS = [bytes((byte,)) for byte in range(256)] + [b'{"', b'":', b'"}', b'","', b"12", b"}}", b"ab", b"</s>"]
+EOS = len(TOKENS) - 1
+
+
+@pytest.fixture(autouse=True)
+def _frequent_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> constrain.Vocabulary:
+    return constrain.Vocabulary(TOKENS, eos_ids=[EOS])
+
+
+def compile_pairs(vocabulary: constrain.Vocabulary, name: bytes) -> constrain.CompiledGrammar:
+    """Nested lists of ``{"name":digits}``; nothing is known of it yet."""
+    builder = GrammarBuilder()
+    value = builder.nonterminal("value")
+    number = builder.lexeme(repeat(byte_range(0x30, 0x39), 1, 30))
+    comma = builder.lexeme(literal(","))
+    items = builder.sequence((value, builder.star(builder.sequence((comma, value)))))
+    builder.add(value, (builder.lexeme(concat(literal(b'{"' + name + b'":'))), number, builder.lexeme(literal("}"))))
+    builder.add(value, (builder.lexeme(literal("[")), builder.optional(items), builder.lexeme(literal("]"))))
+    return constrain.CompiledGrammar(builder.finish(value), vocabulary)
+
+
+def allowed(row: np.ndarray[Any, Any]) -> list[int]:
+    bits: list[int] = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+    return bits
+
+
+def advance(matchers: list[constrain.Matcher], mask: np.ndarray[Any, Any], choose: random.Random) -> None:
+    for matcher, row in zip(matchers, mask, strict=True):
+        tokens = allowed(row)
+        if tokens:
+            assert matcher.accept_token(choose.choice(tokens))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(("grammars", "rows"), [(1, 1), (1, 40), (7, 40), (40, 40), (3, 400)])
+def test_the_same_masks_as_one_by_one(vocabulary: constrain.Vocabulary, grammars: int, rows: int, threads: int) -> None:
+    names = [b"n%d" % index for index in range(grammars)]
+    batch = [compile_pairs(vocabulary, name) for name in names]
+    alone = [compile_pairs(vocabulary, name) for name in names]
+    matchers = [constrain.Matcher(batch[row % grammars]) for row in range(rows)]
+    twins = [constrain.Matcher(alone[row % grammars]) for row in range(rows)]
+    mask = constrain.allocate_token_bitmask(rows, vocabulary.size)
+    expected = mask.copy()
+    for step in range(12):
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+        for row, twin in enumerate(twins):
+            twin.fill_next_token_bitmask(expected, row)
+        assert (mask == expected).all()
+        advance(matchers, mask, random.Random(step))
+        advance(twins, mask, random.Random(step))
+    assert any(matcher.steps for matcher in matchers)
+
+
+def test_ended_sequences_allow_nothing(vocabulary: constrain.Vocabulary) -> None:
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"a")) for _ in range(3)]
+    assert matchers[1].accept_bytes(b"[]")
+    assert matchers[1].accept_token(EOS)
+    mask = constrain.allocate_token_bitmask(3, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch(matchers, mask)
+    assert [bool(row.any()) for row in mask] == [True, False, True]
+
+
+def test_rows_by_index(vocabulary: constrain.Vocabulary) -> None:
+    compiled = compile_pairs(vocabulary, b"a")
+    first, second = constrain.Matcher(compiled), constrain.Matcher(compiled)
+    assert second.accept_bytes(b"[[]")
+    mask = constrain.allocate_token_bitmask(5, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch([first, second], mask, indices=[4, 1])
+    assert (mask[[0, 2, 3]] == -1).all()
+    assert allowed(mask[4]) == sorted([ord("["), ord("{"), TOKENS.index(b'{"')])
+    assert allowed(mask[1]) == sorted([ord(","), ord("]")])
+    constrain.fill_next_token_bitmask_batch([], mask)
+
+
+def test_torch_tensors(vocabulary: constrain.Vocabulary) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"a")) for _ in range(2)]
+    mask = constrain.allocate_token_bitmask(2, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch(matchers, mask)
+    tensor = torch.full(mask.shape, -1, dtype=torch.int32)
+    constrain.fill_next_token_bitmask_batch(matchers, tensor)
+    assert (tensor.numpy() == mask).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threads": 0}, "threads"),
+        ({"threads": 1.0}, "threads"),
+        ({"indices": [0]}, "indices"),
+        ({"indices": [0, 0]}, "twice"),
+        ({"indices": [0, 2]}, "row 2 is out of range"),
+        ({"indices": [-1, 0]}, "row -1 is out of range"),
+        ({"indices": [0.0, 1.0]}, "indices"),
+        ({"mask": np.zeros((1, 9), np.int32)}, "1 rows for 2 matchers"),
+        ({"mask": np.zeros((2, 8), np.int32)}, "shape"),
+        ({"mask": np.zeros((2, 9), np.int64)}, "dtype"),
+        ({"mask": None}, "numpy"),
+        ({"matchers": [None, None]}, "entry 0"),
+    ],
+)
+def test_bad_arguments_write_nothing(vocabulary: constrain.Vocabulary, arguments: dict[str, Any], message: str) -> None:
+    compiled = compile_pairs(vocabulary, b"a")
+    mask = constrain.allocate_token_bitmask(2, vocabulary.size)
+    taken = {"matchers": [constrain.Matcher(compiled) for _ in range(2)], "mask": mask, **arguments}
+    with pytest.raises(constrain.ConstrainError, match=message):
+        constrain.fill_next_token_bitmask_batch(**taken)
+    assert (mask == -1).all()
+
+
+def test_vocabularies_of_two_sizes(vocabulary: constrain.Vocabulary) -> None:
+    other = compile_pairs(constrain.Vocabulary(TOKENS[:-1]), b"a")
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"a")), constrain.Matcher(other)]
+    with pytest.raises(constrain.ConstrainError, match="one vocabulary"):
+        constrain.fill_next_token_bitmask_batch(matchers, constrain.allocate_token_bitmask(2, vocabulary.size))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_of_one_leaves_the_others_written(
+    vocabulary: constrain.Vocabulary, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise constrain.LimitError("full")
+
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"n%d" % index)) for index in range(5)]
+    monkeypatch.setattr(matchers[1].compiled, "write_mask", full)
+    mask = constrain.allocate_token_bitmask(5, vocabulary.size)
+    mask[:] = 0
+    with pytest.raises(constrain.LimitError, match="full"):
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+    assert [bool(row.any()) for row in mask] == [True, False, True, True, True]
+
+
+def test_grammars_in_use_elsewhere(vocabulary: constrain.Vocabulary) -> None:
+    """Another thread keeps entering the same grammars; and two batches name them in opposite orders."""
+    grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(6)]
+    twins = [compile_pairs(vocabulary, b"n%d" % index) for index in range(6)]
+    done = threading.Event()
+
+    def disturb() -> None:
+        matchers = [constrain.Matcher(compiled) for compiled in reversed(grammars)]
+        mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+        choose = random.Random(1)
+        while not done.is_set():
+            constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+            advance(matchers, mask, choose)
+            for matcher in matchers:
+                if matcher.is_terminated():
+                    matcher.reset()
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        for seed in range(8):
+            matchers = [constrain.Matcher(compiled) for compiled in grammars]
+            expected_of = [constrain.Matcher(compiled) for compiled in twins]
+            mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+            expected = mask.copy()
+            for step in range(15):
+                constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+                for row, twin in enumerate(expected_of):
+                    twin.fill_next_token_bitmask(expected, row)
+                assert (mask == expected).all()
+                advance(matchers, mask, random.Random(100 * seed + step))
+                advance(expected_of, mask, random.Random(100 * seed + step))
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_after_a_fork(vocabulary: constrain.Vocabulary) -> None:
+    """A child has none of its parent's threads, and must not wait for them."""
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"n%d" % index)) for index in range(6)]
+    mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=3)
+    for matcher in matchers:
+        assert matcher.accept_bytes(b"[")
+    child = os.fork()
+    if child == 0:
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=3)
+        os._exit(0 if mask.any(axis=1).all() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,298 @@
+"""Forgetting rows and states changes no result, whenever it happens and whoever is in the middle of something."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import constrain
+from constrain.engine import compiled as compiled_module
+from constrain.engine import tables
+from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.regular import byte_range, literal, repeat
+
+TOKENS = [bytes((byte,)) for byte in range(256)] + [b"[[", b"]]", b"{(", b"12", b"],[", b")}", b"</s>"]
+EOS = len(TOKENS) - 1
+
+
+def brackets() -> GrammarIR:
+    """Three kinds of brackets in any order: each depth has new stacks, so a text never stops finding new rows."""
+    builder = GrammarBuilder()
+    value = builder.nonterminal("value")
+    builder.add(value, (builder.lexeme(repeat(byte_range(0x30, 0x39), 1, 3)),))
+    comma = builder.lexeme(literal(","))
+    for left, right in ("[]", "{}", "()"):
+        items = builder.sequence((value, builder.star(builder.sequence((comma, value)))))
+        builder.add(value, (builder.lexeme(literal(left)), builder.optional(items), builder.lexeme(literal(right))))
+    # Right recursion too, whose completions are remembered.
+    chain = builder.nonterminal("chain")
+    builder.add(chain, (builder.lexeme(literal("x")),))
+    builder.add(chain, (builder.lexeme(literal("x")), builder.lexeme(literal(";")), chain))
+    builder.add(value, (chain,))
+    return builder.finish(value)
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> constrain.Vocabulary:
+    return constrain.Vocabulary(TOKENS, eos_ids=[EOS])
+
+
+@pytest.fixture
+def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collect whenever a table of rows or states would grow."""
+    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    monkeypatch.setattr(compiled_module, "_STEPS_KEPT", 4)
+
+
+def random_text(choose: random.Random, length: int, depth: int = 12) -> bytes:
+    """A text of the grammar of about so many bytes, as deep as asked for."""
+    text, stack, value_next = bytearray(), bytearray(), True
+    while len(text) < length or stack:
+        if value_next and len(text) < length and len(stack) < depth and (not stack or choose.random() < 0.6):
+            left, right = choose.choice(["[]", "{}", "()"])
+            text += left.encode()
+            stack += right.encode()
+        elif value_next:
+            text += choose.choice([b"7", b"12", b"345", b"x;x;x", b"x"])
+            value_next = False
+        elif stack and (len(text) >= length or (len(stack) > 1 and choose.random() < 0.4)):
+            text.append(stack.pop())
+        elif stack:
+            text += b","
+            value_next = True
+        else:
+            break
+    return bytes(text)
+
+
+def mask_of(matcher: constrain.Matcher) -> bytes:
+    mask = constrain.allocate_token_bitmask(1, len(TOKENS))
+    matcher.fill_next_token_bitmask(mask)
+    return mask.tobytes()
+
+
+WITHIN_A_CALL = """
+KERNEL WORK STATE_WORK STACK WIDE_STACK TWIN_STACK FOLLOWS TMP LIVE_STACK SUBSUMED FOUND SCRATCH
+"""
+OF_THE_GRAMMAR = """
+NODES NODE_PRINTS NODE_FIRST NODE_LIVE NODE_HASH NODE_BUCKETS POOL BYTES SETS MEMO_KEYS MEMO_VALUES CLASS_OF CLASS_BYTE
+CLASS_SIZE LEXEMES LEX LEX_POOL LEX_HASH LEX_BUCKETS LEX_TWIN LEX_FIRST LEX_TRANS ACCEPTS ACCEPT_POOL ACCEPT_HASH
+ACCEPT_BUCKETS
+SYMBOLS DOT_LEFT NULLABLE_REST RULES RULE_STARTS NULLABLE IGNORE CORES CORE_DOTS CORE_HASH CORE_BUCKETS CORE_SCANS
+CORE_GROUPS CORE_WAITS PREDICTED SPLITS CROSSINGS TOKEN_LISTS DENSE
+"""
+OF_THE_VOCABULARY = """
+TRIE_NODE TRIE_SIZE BYTE_GROUP TRIE_CHILDREN TRIE_HEIGHT TRIE_TOKEN
+TRIE_WIDE WIDE_MASKS WIDE_ENDS WIDE_FIRST WIDE_CHILD TOKEN_START TOKEN_BYTES SAME_BYTES EMPTY_TOKENS
+EOS_TOKENS SHARED_COUNTS SHARED_PRINTS SHARED_RECORDS SHARED_DENSE SHARED_CROSSINGS
+"""
+
+
+def test_every_table_is_known_to_hold_rows_and_states_or_not() -> None:
+    """A new table has to be looked at: if it holds either from one call to the next, collect.py must change it."""
+    listed = {getattr(tables, name) for name in (WITHIN_A_CALL + OF_THE_GRAMMAR + OF_THE_VOCABULARY).split()}
+    listed |= set(tables.BY_ROW_OR_STATE)
+    assert not [name for slot, name in enumerate(tables._NAMES) if slot not in listed]
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_masks_are_the_same_all_along(vocabulary: constrain.Vocabulary) -> None:
+    tight = constrain.Matcher(constrain.CompiledGrammar(brackets(), vocabulary))
+    roomy = constrain.Matcher(constrain.CompiledGrammar(brackets(), vocabulary))
+    roomy.compiled._collect_above = 1 << 40
+    for byte in random_text(random.Random(1), 6_000):
+        assert mask_of(tight) == mask_of(roomy)
+        assert tight.is_accepting() == roomy.is_accepting()
+        assert tight.accept_token(byte)
+        assert roomy.accept_token(byte)
+    assert tight.is_accepting()
+    assert tight.compiled.generation > 10
+    assert roomy.compiled.generation == 0
+    assert 4 * tight.compiled.statistics()["rows"] < roomy.compiled.statistics()["rows"]
+    # Back to the very beginning, by way of states that were forgotten long ago.
+    for back in (1, 3, 10, 500, 2000, 1, 1, tight.steps - 2517, 1):
+        tight.rollback(back)
+        roomy.rollback(back)
+        assert mask_of(tight) == mask_of(roomy)
+    assert tight.steps == roomy.steps == 0
+
+
+@pytest.mark.usefixtures("no_memory")
+@settings(max_examples=40)
+@given(st.data())
+def test_any_order_of_calls(vocabulary: constrain.Vocabulary, data: st.DataObject) -> None:
+    """Several matchers and recognizers of one grammar, each against one that never forgets."""
+    tight = constrain.CompiledGrammar(brackets(), vocabulary)
+    roomy = constrain.CompiledGrammar(brackets(), vocabulary)
+    roomy._collect_above = 1 << 40
+    pairs = [(constrain.Matcher(tight), constrain.Matcher(roomy))]
+    readers = [(tight.recognizer(), roomy.recognizer())]
+    choose = random.Random(data.draw(st.integers(0, 2**32)))
+    for _ in range(data.draw(st.integers(20, 60))):
+        place = choose.randrange(len(pairs))
+        action = choose.choice(["text", "text", "text", "back", "fork", "reset", "end", "read", "collect", "bytes"])
+        left, right = pairs[place]
+        if action == "text":
+            for _ in range(choose.randrange(1, 60)):
+                allowed = np.flatnonzero(np.unpackbits(np.frombuffer(mask_of(right), np.uint8), bitorder="little"))
+                tokens = [token for token in allowed.tolist() if token != EOS]
+                if tokens:
+                    token = choose.choice(tokens)
+                    assert left.accept_token(token)
+                    assert right.accept_token(token)
+        elif action == "bytes":
+            piece = bytes(choose.choices(b"[]{}(),1x;", k=choose.randrange(4)))
+            assert left.accept_bytes(piece) == right.accept_bytes(piece)
+        elif action == "back":
+            count = choose.randrange(left.steps + 1)
+            left.rollback(count)
+            right.rollback(count)
+        elif action == "fork":
+            pairs.append((left.fork(), right.fork()))
+        elif action == "reset":
+            left.reset()
+            right.reset()
+        elif action == "end":
+            assert left.accept_token(EOS) == right.accept_token(EOS)
+        elif action == "read":
+            reader, twin = readers[0]
+            for byte in random_text(choose, 30):
+                assert reader.try_push_byte(byte) == twin.try_push_byte(byte)
+            back = choose.randrange(reader._steps + 1)
+            reader.pop_bytes(back)
+            twin.pop_bytes(back)
+            assert reader.is_accepting() == twin.is_accepting()
+        else:
+            with tight.lock:
+                tight._collect(choose.choice([0, 1, 4]))
+        for one, other in pairs:
+            assert one.steps == other.steps
+            assert one.is_terminated() == other.is_terminated()
+            assert mask_of(one) == mask_of(other)
+            assert one.forced_bytes() == other.forced_bytes()
+
+
+def test_memory_of_a_long_text_stays_within_its_limit(vocabulary: constrain.Vocabulary) -> None:
+    """Without collecting, this text takes several times the limit."""
+    limit = 4 << 20
+    compiled = constrain.CompiledGrammar(brackets(), vocabulary, limit_bytes=limit, mask_limit_bytes=1 << 20)
+    free = constrain.CompiledGrammar(brackets(), vocabulary)
+    for seed in range(6):
+        matcher, other = constrain.Matcher(compiled), constrain.Matcher(free)
+        for byte in random_text(random.Random(seed), 20_000, depth=40):
+            assert matcher.accept_token(byte)
+            assert other.accept_token(byte)
+            assert compiled.nbytes <= limit
+        assert matcher.is_accepting()
+        matcher.rollback(matcher.steps // 2)
+        other.rollback(other.steps // 2)
+        assert mask_of(matcher) == mask_of(other)
+    assert free.nbytes > 2 * limit
+
+
+def test_live_states_that_do_not_fit_are_an_error_and_nothing_is_lost(vocabulary: constrain.Vocabulary) -> None:
+    compiled = constrain.CompiledGrammar(brackets(), vocabulary, limit_bytes=2 << 20)
+    matcher = constrain.Matcher(compiled)
+
+    def go_deeper_for_ever() -> None:
+        while matcher.accept_token(ord("[")):  # every level stays live
+            pass
+
+    with pytest.raises(constrain.LimitError, match="limit_bytes"):
+        go_deeper_for_ever()
+    depth = matcher.steps
+    assert depth > 100
+    assert matcher.accept_token(ord("1"))
+    matcher.rollback(depth - 10)
+    for _ in range(11):
+        assert matcher.accept_token(ord("]")) or matcher.accept_token(ord("1"))
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_in_many_threads(vocabulary: constrain.Vocabulary) -> None:
+    """Every thread's steps renumber the states of all the others."""
+    shared = constrain.CompiledGrammar(brackets(), vocabulary)
+    alone = constrain.CompiledGrammar(brackets(), vocabulary)
+    alone._collect_above = 1 << 40
+
+    def walk(compiled: constrain.CompiledGrammar, seed: int) -> Iterator[bytes]:
+        choose = random.Random(seed)
+        for _ in range(4):
+            matcher = constrain.Matcher(compiled)
+            for byte in random_text(choose, 200):
+                assert matcher.accept_token(byte)
+                yield mask_of(matcher)
+                if choose.random() < 0.1:
+                    matcher = matcher.fork()
+            while matcher.steps:
+                matcher.rollback(choose.randrange(1, 1 + min(matcher.steps, 40)))
+                yield mask_of(matcher)
+
+    expected = [list(walk(alone, seed)) for seed in range(6)]
+    found: dict[int, list[bytes]] = {}
+
+    def work(seed: int) -> None:
+        found[seed] = list(walk(shared, seed))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert [found[seed] for seed in range(6)] == expected
+    assert shared.generation > 3
+
+
+def test_what_nobody_holds_is_forgotten(vocabulary: constrain.Vocabulary) -> None:
+    compiled = constrain.CompiledGrammar(brackets(), vocabulary)
+    start = compiled.statistics()
+    matchers: list[Any] = []
+    for seed in range(20):
+        matcher = constrain.Matcher(compiled)
+        for byte in random_text(random.Random(seed), 200):
+            assert matcher.accept_token(byte)
+        matchers.append(matcher)
+    many = compiled.statistics()
+    with compiled.lock:
+        compiled._collect(0)
+    held = compiled.statistics()
+    matchers.clear()
+    del matcher
+    with compiled.lock:
+        compiled._collect(0)
+    assert many["states"] > 10 * held["states"] > 0
+    left = compiled.statistics()
+    assert (left["rows"], left["states"]) == (start["rows"], start["states"])
+    assert np.count_nonzero(compiled._tables.get(tables.STATE_TRANS) > 0) == 0
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_a_long_text_as_one_step(vocabulary: constrain.Vocabulary) -> None:
+    """More than fits, in one call: collected on the way, and nothing happens if the end does not fit the grammar."""
+    text = random_text(random.Random(3), 60_000, depth=40)
+    compiled = constrain.CompiledGrammar(brackets(), vocabulary, limit_bytes=4 << 20)
+    matcher = constrain.Matcher(compiled)
+    assert not matcher.accept_bytes(text + b"]")
+    assert matcher.steps == 0
+    assert matcher.accept_bytes(text[:50_000])
+    assert matcher.accept_bytes(text[50_000:])
+    assert matcher.is_accepting()
+    assert compiled.generation > 2
+    for _ in range(2):
+        matcher.rollback(1)
+        with compiled.lock:
+            compiled._collect(0)
+    assert matcher.accept_bytes(text)
