@@ -182,7 +182,7 @@ def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no
 
 _ARRAYS = (
     *("node", "size", "children", "height", "token", "same"),
-    *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child"),
+    *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child", "by_byte", "byte_starts", "by_length"),
 )
 
 
