@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
 from urllib.parse import quote, unquote, urljoin
 
 from constrain.errors import SchemaError
+from constrain.grammar.json_schema.places import Handle, Place
 from constrain.grammar.json_schema.vocabulary import (
     ANNOTATIONS,
     DIALECTS,
@@ -20,9 +22,6 @@ from constrain.grammar.json_schema.vocabulary import (
     UNSUPPORTED_DIALECTS,
     Dialect,
 )
-
-Handle = tuple["Location", ...]
-"""A conjunction of schemas: a value must be valid for all of them.  The empty one allows everything."""
 
 MAX_DEPTH = 500
 """How deep schemas may be nested.  Every pointer names the whole way, so cost is quadratic in this."""
@@ -50,17 +49,18 @@ class Constant:
         self.value = value
 
 
-class Location:
+class Location(Place):
     """One schema in the document.  The same schema is the same object, whichever way it was reached."""
 
-    __slots__ = ("depth", "handle", "pointer", "resource", "schema")
+    __slots__ = ("depth", "resource", "schema")
 
     def __init__(self, schema: dict[str, Any] | bool | Constant, pointer: str, resource: Resource, depth: int) -> None:
         self.schema = schema
         self.pointer = pointer
         self.resource = resource
         self.depth = depth
-        self.handle: Handle = () if schema is True else (self,)
+        self.handle = () if schema is True else (self,)
+        self.negation = () if schema is False else None
 
     def child(self, schema: Any, *path: str) -> Handle:
         """The handle of a subschema, found under ``path`` (``$ref`` is followed where it stands alone)."""
@@ -89,11 +89,23 @@ class Location:
         return self.resource.document.resolve(self)
 
 
+@dataclass(frozen=True)
+class Options:
+    """What the caller said about how to read a schema: see :func:`~.front_end.from_json_schema`."""
+
+    asserts_formats: bool = True
+    is_lenient: bool = False
+    registry: Any = None
+
+
 class Document:
     """A whole schema document, held while a grammar is made from it."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, options: Options | None = None) -> None:
         self.warnings: list[str] = []
+        options = options or Options()
+        self.asserts_formats = options.asserts_formats
+        self._is_lenient = options.is_lenient
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}
         self._resources: dict[int, Resource] = {}
@@ -150,6 +162,12 @@ class Document:
             self.warnings.append(f"at {pointer}/$schema: {declared!r} is unknown and read as {default.name}")
             return default
         return dialect
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
+        if not self._is_lenient:
+            raise SchemaError(reason, pointer)
+        self.warnings.append(f"at {pointer}: {reason}: it is not enforced")
 
     # -- references ----------------------------------------------------------------------------
 
