@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.complement import complement_node
-from constrain.grammar.json_schema.intersect import Probe, intersect_nodes
+from constrain.grammar.json_schema.intersect import Probe, intersect_nodes, member
 from constrain.grammar.json_schema.nodes import (
     ANY,
     ArrayNode,
@@ -80,7 +80,7 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
                 else:
                     nodes.append(both)
     if nodes:
-        return Normal(_distinct(nodes, pointer))
+        return Normal(distinct(nodes, pointer))
     if not conflicts:
         kinds, others = (_kinds(normal) for normal in (left, right))
         places = f"(at {left.nodes[0].pointer}) contradicts {others} (at {right.nodes[0].pointer})"
@@ -97,7 +97,7 @@ def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
         if normal.conflict is not None:
             conflicts.append(normal.conflict)
     if nodes:
-        return Normal(_distinct(list(nodes), pointer))
+        return Normal(distinct(list(nodes), pointer))
     reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
     return Normal((), Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
 
@@ -110,22 +110,43 @@ def by_kind(normal: Normal) -> Nodes:
     return kinds
 
 
-def subtract(left: Normal, right: Normal, pointer: str, budget: Budget, kinds: Nodes | None = None) -> Normal:
-    """What ``left`` allows and ``right`` does not; ``kinds`` is ``by_kind(right)``, if it is known."""
-    kinds = by_kind(right) if kinds is None else kinds
-    out: list[Node] = []
-    conflict = left.conflict
+def subtract(left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, budget: Budget) -> Normal:
+    """What ``left`` allows and ``right`` does not; ``outside`` gives the complement of ``right``, where it is needed."""
+    kinds = by_kind(right)
+    untouched: list[Node] = []
+    touched: list[Node] = []
     for node in left.nodes:
-        rest = [node]
-        for other in kinds.get(node.kind, ()):
+        others = kinds.get(node.kind, ())
+        budget.spend(len(others), pointer)
+        if all(isinstance(intersect_nodes(node, other, budget.probe), Conflict) for other in others):
+            untouched.append(node)
+        else:
+            touched.append(node)
+    if not touched:
+        return left
+    rest = intersect(Normal(tuple(touched)), outside(), pointer, budget)
+    nodes = untouched + list(rest.nodes)
+    if nodes:
+        return Normal(distinct(nodes, pointer))
+    first = touched[0]
+    excluded = kinds[first.kind][0].pointer
+    return Normal((), Conflict(f"a {first.kind} (at {first.pointer}) is excluded (by {excluded})", excluded))
+
+
+def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
+    """What a schema does not allow: the complements of its alternatives, intersected type by type."""
+    kinds = by_kind(normal)
+    out: list[Node] = []
+    for whole in ANY.nodes:
+        rest = [whole]
+        for other in kinds.get(whole.kind, ()):
             rest = [part for one in rest for part in _subtract_node(one, other, pointer, budget)]
             if len(rest) > 1:
-                rest = list(_distinct(rest, pointer))
+                rest = list(distinct(rest, pointer))
         out += rest
-        if not rest and conflict is None:
-            excluded = kinds[node.kind][0].pointer
-            conflict = Conflict(f"a {node.kind} (at {node.pointer}) is excluded (by {excluded})", excluded)
-    return Normal(_distinct(out, pointer), None if out else conflict)
+    if out:
+        return Normal(tuple(out))
+    return Normal((), Conflict("everything is allowed by what is excluded here", pointer))
 
 
 def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> list[Node]:
@@ -141,28 +162,56 @@ def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> lis
     return found
 
 
-def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
-    """What a schema does not allow."""
-    result = subtract(ANY, normal, pointer, budget)
-    if result.nodes:
-        return result
-    return Normal((), Conflict("everything is allowed by what is excluded here", pointer))
-
-
 def _kinds(normal: Normal) -> str:
     return "type " + " or ".join(dict.fromkeys(node.kind for node in normal.nodes))
 
 
-def _distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
-    """Each alternative once."""
+def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
+    """Each alternative once, without those that are part of another one."""
     if len(nodes) > MAX_NODES:
         raise LimitError(f"at {pointer}: more than {MAX_NODES} alternatives")
-    if len(nodes) < 3:
+    if len(nodes) < 2:
         return tuple(nodes)
-    distinct: dict[object, Node] = {}
+    unique: dict[object, Node] = {}
     for node in nodes:
-        distinct.setdefault(_content(node), node)
-    return tuple(distinct.values())
+        unique.setdefault(_content(node), node)
+    kept = list(unique.values())
+    objects = [node for node in kept if isinstance(node, ObjectNode)]
+    if not 1 < len(objects) <= _MAX_COMPARED:
+        return tuple(kept)
+    drop: set[Node] = set()
+    for node in objects:
+        for other in objects:
+            if node is not other and other not in drop and _is_part(node, other):
+                drop.add(node)
+                break
+    return tuple(node for node in kept if node not in drop) if drop else tuple(kept)
+
+
+# Comparing all alternatives with each other is quadratic in their number.
+_MAX_COMPARED = 400
+
+
+def _is_part(node: ObjectNode, other: ObjectNode) -> bool:
+    """Whether all that ``other`` demands, ``node`` demands too, as far as that is plain to see."""
+    if len(other.required) > len(node.required) or len(other.some) > len(node.some) or node.seen != other.seen:
+        return False
+    if not other.required.keys() <= node.required.keys() or not set(other.some) <= set(node.some):
+        return False
+    if other.low is not None and (node.low is None or node.low.value < other.low.value):
+        return False
+    if other.high is not None and (node.high is None or node.high.value > other.high.value):
+        return False
+    if not set(other.additional) <= set(node.additional) or not set(other.rules) <= set(node.rules):
+        return False
+    for name, handle in other.properties.items():
+        if handle and not set(handle) <= set(member(node, name)):
+            return False
+    if other.additional or other.rules:
+        for name, handle in node.properties.items():
+            if name not in other.properties and not set(member(other, name)) <= set(handle):
+                return False
+    return True
 
 
 def _content(node: Node) -> object:

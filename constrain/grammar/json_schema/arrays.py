@@ -142,7 +142,7 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
 def _ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
     """What the next item may be, with the counts after it."""
     base = element(node, index)
-    choices = []
+    choices: list[list[tuple[Handle, int]]] = []
     for each, count in zip(node.contains, counts, strict=True):
         if index < each.start or (each.high is None and count >= each.low):
             choices.append([((), count)])

@@ -94,7 +94,8 @@ def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
         out.append(ArrayNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
     for index, handle in enumerate(node.prefix):
         if handle:
-            there = Count(index + 1, pointer)
+            # Below the least length, an array that is too short to have the item is wrong as well.
+            there = None if node.low is not None and index < node.low.value else Count(index + 1, pointer)
             out.append(ArrayNode(pointer, (*[()] * index, negate(handle)), low=there))
     if node.items:
         exists = Contains(negate(node.items), len(node.prefix), 1, None, pointer)
@@ -114,10 +115,12 @@ def _objects(node: ObjectNode) -> list[Node]:
     pointer = node.pointer
     out: list[Node] = []
     for name, where in node.required.items():
-        never = Never(where, "this schema excludes the property").handle
-        out.append(ObjectNode(pointer, {name: never}, {}))
+        # Missing, or there with a wrong value: that is one alternative, a property that is optional.
+        handle = node.properties.get(name)
+        wrong = negate(handle) if handle else Never(where, "this schema excludes the property").handle
+        out.append(ObjectNode(pointer, {name: wrong}, {}))
     for name, handle in node.properties.items():
-        if handle:
+        if handle and name not in node.required:
             out.append(ObjectNode(pointer, {name: negate(handle)}, {name: handle[0].pointer}))
     unnamed = without(Words(frozenset(node.properties)))
     if node.additional:

@@ -90,7 +90,7 @@ class Automaton:
         return has_empty_string(language)
 
     def is_empty(self, limit: int) -> bool | None:
-        """Whether nothing is in the language; None if that is not clear after ``limit`` states."""
+        """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
         if self._bytes is None:
             self._bytes = _representatives(self.language)
         seen = {self.language}
@@ -101,10 +101,11 @@ class Automaton:
             for byte in self._bytes:
                 then = self.step(language, byte)
                 if then not in seen and not isinstance(then, Empty):
-                    if len(seen) >= limit:
-                        return None
                     seen.add(then)
                     todo.append(then)
+            limit -= len(self._bytes)
+            if limit <= 0:
+                return None
         return True
 
 

@@ -50,7 +50,7 @@ def is_multiple(value: Decimal, divisor: Decimal) -> bool:
     top, top_scale = _scaled(value)
     bottom, bottom_scale = _scaled(divisor)
     scale = max(top_scale, bottom_scale)
-    return top * 10 ** (scale - top_scale) % (bottom * 10 ** (scale - bottom_scale)) == 0
+    return bool(top * 10 ** (scale - top_scale) % (bottom * 10 ** (scale - bottom_scale)) == 0)
 
 
 def _scaled(number: Decimal) -> tuple[int, int]:

@@ -9,11 +9,11 @@ no more than those of an ``anyOf``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
-from constrain.errors import LimitError
+from constrain.errors import LimitError, SchemaError
 from constrain.grammar.json_schema.algebra import (
     Budget,
-    by_kind,
     complement,
     intersect,
     merge,
@@ -25,7 +25,7 @@ from constrain.grammar.json_schema.evaluated import demand_unevaluated
 from constrain.grammar.json_schema.intersect import member
 from constrain.grammar.json_schema.keywords import read
 from constrain.grammar.json_schema.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode
-from constrain.grammar.json_schema.places import Either, Handle, Negation, Never, Place
+from constrain.grammar.json_schema.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import NO_TEXTS, Length, Text, Words, every, some
 from constrain.grammar.json_schema.typed import typed_nodes
@@ -104,14 +104,13 @@ class Normalizer:
         if place in self._open:
             if self._open[place] < self._probes:
                 raise _Unclear
-            assert isinstance(place, Location)
-            place.fail("the schema leads back to itself by $ref and its like alone")
+            raise SchemaError("the schema leads back to itself by $ref and its like alone", place.pointer)
         self._open[place] = self._probes
         try:
             if isinstance(place, Negation):
                 tracking, self._tracking = self._tracking, False
                 try:
-                    return complement(self.normal(place.item), place.pointer, self._budget)
+                    return self._negation(place.item)
                 finally:
                     self._tracking = tracking
             if isinstance(place, Either):
@@ -163,7 +162,7 @@ class Normalizer:
         if assertions.one_of is not None:
             result = intersect(result, self._one_of(assertions.one_of, location), pointer, budget)
         if assertions.excluded is not None:
-            result = subtract(result, self._untracked(assertions.excluded), pointer, budget)
+            result = self._minus(result, assertions.excluded, pointer)
         if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
             result = self._if(result, assertions.condition, assertions, location)
         for name, consequence in assertions.dependencies:
@@ -177,6 +176,62 @@ class Normalizer:
         finally:
             self._tracking = tracking
 
+    # -- complements -----------------------------------------------------------------------------
+
+    def _negation(self, handle: Handle) -> Normal:
+        """What a conjunction does not allow: what one of its parts does not."""
+        pointer = handle[0].pointer
+        if len(handle) > 1:
+            return merge([self.normal(negate(place.handle)) for place in handle], "not", pointer)
+        place = handle[0]
+        if isinstance(place, Either):
+            result = ANY
+            for option in place.options:
+                result = intersect(result, self.normal(negate(option)), pointer, self._budget)
+            return result
+        if not isinstance(place, Location) or not isinstance(place.schema, dict):
+            return complement(self.normal(handle), pointer, self._budget)
+        return self._schema_negation(place)
+
+    def _schema_negation(self, location: Location) -> Normal:
+        """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
+        assertions, pointer, budget = read(location), location.pointer, self._budget
+        if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
+            return complement(self.normal(location.handle), pointer, budget)
+        parts: list[Normal] = []
+        if assertions.const is not None:
+            parts.append(complement(value_nodes(assertions.const, location, "const"), pointer, budget))
+        if assertions.enum is not None:
+            parts.append(complement(value_nodes(assertions.enum, location, "enum"), pointer, budget))
+        base = typed_nodes(assertions, location, False, self._names)
+        if base is not None:
+            parts.append(complement(base, pointer, budget))
+        for branch in (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ())):
+            if branch is not None:
+                parts.append(self.normal(negate(branch)))
+        for branches in (assertions.any_of, assertions.one_of):
+            if branches is not None:
+                none = ANY
+                for branch in branches:
+                    none = intersect(none, self.normal(negate(branch)), pointer, budget)
+                parts.append(none)
+        for first, second in combinations(assertions.one_of or (), 2):
+            parts.append(intersect(self.normal(first), self.normal(second), pointer, budget))
+        if assertions.excluded is not None:
+            parts.append(self.normal(assertions.excluded))
+        if assertions.condition is not None:
+            holds, fails = self.normal(assertions.condition), self.normal(negate(assertions.condition))
+            parts.append(intersect(holds, self.normal(negate(assertions.then)), pointer, budget))
+            parts.append(intersect(fails, self.normal(negate(assertions.otherwise)), pointer, budget))
+        for name, consequence in assertions.dependencies:
+            present = Normal((ObjectNode(pointer, {}, {name: pointer}),))
+            if isinstance(consequence, dict):
+                otherwise = complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, budget)
+            else:
+                otherwise = self.normal(negate(consequence))
+            parts.append(intersect(present, otherwise, pointer, budget))
+        return merge(parts, "not", pointer)
+
     # -- branches --------------------------------------------------------------------------------
 
     def _any_of_tracking(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
@@ -184,37 +239,44 @@ class Normalizer:
         pointer, budget = location.pointer, self._budget
         taken, untaken = Normal(()), result
         for branch in branches:
-            normal, plain = self.normal(branch), self._untracked(branch)
+            normal = self.normal(branch)
             taken = merge(
                 [
                     intersect(taken, normal, pointer, budget),
-                    subtract(taken, plain, pointer, budget),
+                    self._minus(taken, branch, pointer),
                     intersect(untaken, normal, pointer, budget),
                 ],
                 "anyOf",
                 pointer,
             )
-            untaken = subtract(untaken, plain, pointer, budget)
+            untaken = self._minus(untaken, branch, pointer)
         return taken
 
     def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Each branch without all others."""
-        normals = [self.normal(branch) for branch in branches]
-        plain = [self._untracked(branch) for branch in branches] if self._tracking else normals
-        kinds = [by_kind(normal) for normal in plain]
         alone: list[Normal] = []
-        for index, normal in enumerate(normals):
-            rest = normal
-            for other, nodes in enumerate(kinds):
-                if other != index and rest.nodes:
-                    rest = subtract(rest, plain[other], location.pointer, self._budget, nodes)
+        for branch in branches:
+            rest = self.normal(branch)
+            for other in branches:
+                if other is not branch and rest.nodes:
+                    rest = self._minus(rest, other, location.pointer)
             alone.append(rest)
         return merge(alone, "oneOf", location.pointer)
+
+    def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
+        """What a handle does not allow is left."""
+        if not handle:
+            return Normal((), Conflict("everything is excluded", pointer))
+
+        def outside() -> Normal:
+            return self._untracked(negate(handle))
+
+        return subtract(result, self._untracked(handle), outside, pointer, self._budget)
 
     def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
         pointer, budget = location.pointer, self._budget
         holds = intersect(result, self.normal(condition), pointer, budget)
-        fails = subtract(result, self._untracked(condition), pointer, budget)
+        fails = self._minus(result, condition, pointer)
         holds = intersect(holds, self.normal(assertions.then), pointer, budget)
         fails = intersect(fails, self.normal(assertions.otherwise), pointer, budget)
         return merge([holds, fails], "if", pointer)
@@ -251,7 +313,7 @@ class Normalizer:
     def _names(self, handle: Handle) -> Text:
         """The strings that are valid for a schema, as a set."""
         normal = self._untracked(handle)
-        found = []
+        found: list[Text] = []
         for node in normal.nodes:
             if isinstance(node, StringNode):
                 if node.values is not None:

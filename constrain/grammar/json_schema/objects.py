@@ -112,7 +112,7 @@ class _Member(NamedTuple):
 
 
 class _State(NamedTuple):
-    count: int
+    members: int
     """How many members there are, up to where that matters."""
     pending: frozenset[int]
     """The rules of ``some`` that are not met yet."""
@@ -155,7 +155,7 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     todo = deque(states)
     while todo:
         state = todo.popleft()
-        if state.count >= low and not state.pending and (not context.any_order or needed <= state.used):
+        if state.members >= low and not state.pending and (not context.any_order or needed <= state.used):
             tails.append((close,) if state.is_empty else (steps.symbol(position, state), close))
         for one in others:
             for then, right in steps.ways(position, state, one):
@@ -209,9 +209,9 @@ class _Steps:
 
     def ways(self, position: int, state: _State, one: _Member) -> Iterator[tuple[_State, Right]]:
         """The states after a member, and how each is reached."""
-        if self._high is not None and state.count >= self._high:
+        if self._high is not None and state.members >= self._high:
             return
-        count = state.count + 1 if self._high is not None else min(state.count + 1, self._low)
+        count = state.members + 1 if self._high is not None else min(state.members + 1, self._low)
         before: Right = () if state.is_empty else (self.symbol(position, state),)
         key = one.first_key if state.is_empty else one.next_key
         meets = [index for index in one.meets if index in state.pending]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 from constrain.grammar import utf8
 from constrain.grammar.json_schema.decide import Automaton
@@ -18,8 +19,8 @@ from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import EMPTY, Regular, complement, intersect, repeat, union
 
-# How far the search for a common string goes before it gives up.
-_SEARCH_LIMIT = 400
+# How many steps the search for a common string takes before it gives up.
+_SEARCH_LIMIT = 1000
 
 
 class Text:
@@ -223,7 +224,13 @@ def is_surely_empty(text: Text) -> bool:
     for item in text.items:
         if isinstance(item, Words):
             return not any(contains(text, value) for value in item.values)
-    wanted = [item for item in text.items if not (isinstance(item, Without) and isinstance(item.item, Words))]
-    if len(wanted) < 2:
-        return False
-    return _automaton(every(*wanted)).is_empty(_SEARCH_LIMIT) is True
+    excluded = {item.item for item in text.items if isinstance(item, Without)}
+    wanted = [item for item in text.items if not isinstance(item, Without)]
+    if not excluded.isdisjoint(wanted):
+        return True
+    return any(_exclude_each_other(*pair) for pair in combinations(wanted, 2))
+
+
+@lru_cache(maxsize=4096)
+def _exclude_each_other(left: Text, right: Text) -> bool:
+    return Automaton(intersect(plain(left), plain(right))).is_empty(_SEARCH_LIMIT) is True
