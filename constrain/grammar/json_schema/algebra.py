@@ -19,6 +19,7 @@ from constrain.grammar.json_schema.nodes import (
     ObjectNode,
     StringNode,
 )
+from constrain.grammar.json_schema.places import Handle
 
 # Each anyOf that stands beside another multiplies the nodes.
 MAX_NODES = 10_000
@@ -39,12 +40,17 @@ class Budget:
         Says why a handle is empty.
     refuse : callable
         Takes a reason and a pointer for what cannot be enforced.
+    is_choice : callable
+        Whether a handle allows but a few scalar values.
     """
 
-    def __init__(self, max_work: int, probe: Probe, refuse: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, max_work: int, probe: Probe, refuse: Callable[[str, str], None], is_choice: Callable[[Handle], bool]
+    ) -> None:
         self.max_work = max_work
         self.probe = probe
         self.refuse = refuse
+        self.is_choice = is_choice
         self._work = 0
 
     def spend(self, work: int, pointer: str) -> None:
@@ -154,7 +160,7 @@ def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> lis
     if isinstance(intersect_nodes(node, other, budget.probe), Conflict):
         return [node]
     found = []
-    for part in complement_node(other, budget.refuse):
+    for part in complement_node(other, budget.refuse, budget.is_choice):
         budget.spend(1, pointer)
         both = intersect_nodes(node, part, budget.probe)
         if not isinstance(both, Conflict):

@@ -20,19 +20,23 @@ from constrain.grammar.json_schema.nodes import (
     Term,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
-from constrain.grammar.json_schema.places import Never, negate
+from constrain.grammar.json_schema.places import Handle, Never, negate
 from constrain.grammar.json_schema.texts import NO_TEXTS, Words, every, without
 
 Refuse = Callable[[str, str], None]
 """Takes a reason and a pointer for what cannot be enforced; raises SchemaError unless the caller is lenient."""
 
 
-def complement_node(node: Node, refuse: Refuse) -> list[Node]:
+IsChoice = Callable[[Handle], bool]
+"""Whether a schema allows but a few scalar values, as a property does that tells kinds of objects apart."""
+
+
+def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Node]:
     """The values of the node's type that it does not describe: those that violate one of its assertions."""
     if isinstance(node, StringNode):
         return _strings(node)
     if isinstance(node, ObjectNode):
-        return _objects(node)
+        return _objects(node, is_choice)
     if isinstance(node, NumberNode):
         return _numbers(node)
     if isinstance(node, ArrayNode):
@@ -111,9 +115,10 @@ def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
     return out
 
 
-def _objects(node: ObjectNode) -> list[Node]:
+def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
     pointer = node.pointer
-    out: list[Node] = []
+    out: list[ObjectNode] = []
+    kind = next((name for name in node.required if node.properties.get(name) and is_choice(node.properties[name])), None)
     for name, where in node.required.items():
         # Missing, or there with a wrong value: that is one alternative, a property that is optional.
         handle = node.properties.get(name)
@@ -134,4 +139,11 @@ def _objects(node: ObjectNode) -> list[Node]:
         out.append(ObjectNode(pointer, {}, {}, high=Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(ObjectNode(pointer, {}, {}, low=Count(node.high.value + 1, node.high.pointer)))
-    return out
+    if kind is not None:
+        # Objects of another kind are one alternative, so the rest need only be of this kind: they have nothing in common
+        # with further kinds that are excluded as well.
+        for one in out:
+            if kind not in one.properties:
+                one.properties = {kind: node.properties[kind], **one.properties}
+                one.required = {kind: node.required[kind], **one.required}
+    return list(out)

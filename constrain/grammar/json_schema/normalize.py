@@ -49,7 +49,7 @@ class Normalizer:
     """
 
     def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
-        self._budget = Budget(max_work, self._why_nothing, refuse)
+        self._budget = Budget(max_work, self._why_nothing, refuse, self._is_choice)
         self._done: dict[Handle, Normal] = {}
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
@@ -97,6 +97,14 @@ class Normalizer:
                 self._probes -= 1
                 self._tracking = tracking
         return None if known.nodes else known.conflict
+
+    def _is_choice(self, handle: Handle) -> bool:
+        """Whether a handle allows but a few scalar values; False also if that is not clear yet."""
+        known = self._done.get(handle)
+        if known is None:
+            self._why_nothing(handle)
+            known = self._done.get(handle)
+        return known is not None and all(getattr(node, "values", None) is not None for node in known.nodes)
 
     def _place(self, place: Place) -> Normal:
         if isinstance(place, Never):
