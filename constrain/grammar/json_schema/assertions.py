@@ -30,6 +30,8 @@ class Assertions:
     min_length: Count | None = None
     max_length: Count | None = None
     terms: tuple[Term, ...] = ()
+    words: tuple[str, ...] | None = None
+    """What a ``pattern`` allows that is a list of words."""
     divisors: tuple[Divisor, ...] = ()
     prefix: tuple[Handle, ...] = ()
     items: Handle | None = None

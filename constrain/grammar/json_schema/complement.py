@@ -118,7 +118,7 @@ def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
 def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
     pointer = node.pointer
     out: list[ObjectNode] = []
-    kind = next((name for name in node.required if node.properties.get(name) and is_choice(node.properties[name])), None)
+    kind = _kind(node, is_choice)
     for name, where in node.required.items():
         # Missing, or there with a wrong value: that is one alternative, a property that is optional.
         handle = node.properties.get(name)
@@ -145,5 +145,18 @@ def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
         for one in out:
             if kind not in one.properties:
                 one.properties = {kind: node.properties[kind], **one.properties}
-                one.required = {kind: node.required[kind], **one.required}
+                if kind in node.required:
+                    one.required = {kind: node.required[kind], **one.required}
     return list(out)
+
+
+def _kind(node: ObjectNode, is_choice: IsChoice) -> str | None:
+    """The property that tells which kind of object this is, if there is one."""
+    if len(node.properties) < 2:
+        return None
+    for names in (node.required, node.properties):
+        for name in names:
+            handle = node.properties.get(name)
+            if handle and is_choice(handle):
+                return name
+    return None

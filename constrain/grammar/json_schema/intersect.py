@@ -10,6 +10,7 @@ from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,
     Conflict,
+    Contains,
     Count,
     KeyRule,
     Node,
@@ -230,17 +231,34 @@ def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
                     empty.pointer,
                 )
         prefix.append(both)
+    items = conjunction(left.items, right.items)
+    demands = tuple(dict.fromkeys(left.contains + right.contains))
+    for demand in demands:
+        conflict = _demand_conflict(demand, prefix, items, probe) if demand.low > 0 else None
+        if conflict is not None:
+            return conflict
     return ArrayNode(
         left.pointer,
         tuple(prefix),
-        conjunction(left.items, right.items),
+        items,
         low,
         high,
-        tuple(dict.fromkeys(left.contains + right.contains)),
+        demands,
         left.unique or right.unique,
         None if left.seen is None or right.seen is None else max(left.seen, right.seen),
         left.seen_contains + right.seen_contains,
     )
+
+
+def _demand_conflict(demand: Contains, prefix: list[Handle], items: Handle, probe: Probe) -> Conflict | None:
+    """Why no item is what ``contains`` demands."""
+    conflict = None
+    for handle in dict.fromkeys((*prefix[demand.start :], items)):
+        conflict = probe(conjunction(handle, demand.item))
+        if conflict is None:
+            return None
+    assert conflict is not None
+    return Conflict(f"no item is what is demanded (at {demand.pointer}): {conflict.reason}", conflict.pointer)
 
 
 def element(node: ArrayNode, index: int) -> Handle:
@@ -283,17 +301,34 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
                 return conflict
     if high is not None and len(required) > high.value:
         return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
+    additional = conjunction(left.additional, right.additional)
+    some = left.some + tuple(rule for rule in right.some if rule not in left.some) if right.some else left.some
+    for rule in some:
+        conflict = _some_conflict(rule, properties, additional, probe)
+        if conflict is not None:
+            return conflict
     return ObjectNode(
         left.pointer,
         properties,
         required,
-        conjunction(left.additional, right.additional),
+        additional,
         left.rules + tuple(rule for rule in right.rules if rule not in left.rules) if right.rules else left.rules,
-        left.some + tuple(rule for rule in right.some if rule not in left.some) if right.some else left.some,
+        some,
         low,
         high,
         left.seen + right.seen,
     )
+
+
+def _some_conflict(rule: KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe) -> Conflict | None:
+    """Why no member is as a rule says that there is one."""
+    conflict = probe(conjunction(additional, rule.value))
+    if conflict is None:
+        return None
+    for name, handle in properties.items():
+        if is_text(name) and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
+            return None
+    return Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
 
 
 def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> Conflict | None:

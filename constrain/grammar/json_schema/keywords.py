@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.document import Location, escape, type_name
 from constrain.grammar.json_schema.format_patterns import FORMATS
 from constrain.grammar.json_schema.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.texts import ALL_TEXTS, Format, Text, pattern_text
+from constrain.grammar.json_schema.texts import ALL_TEXTS, Format, Text, Words, pattern_text
 from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT, Dialect
 
 Reader = Callable[[Assertions, Any, Location, str], None]
@@ -153,7 +153,9 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
     if not isinstance(value, str):
         location.fail(f"pattern must be a string, not {type_name(value)}", keyword)
     text = _pattern(value, location, keyword)
-    if text != ALL_TEXTS:
+    if isinstance(text, Words):
+        assertions.words = tuple(sorted(text.values))
+    elif text != ALL_TEXTS:
         assertions.terms += (Term(text, f"{location.pointer}/{keyword}"),)
 
 

@@ -7,6 +7,7 @@ language of what stands between the quotes of a JSON string, :func:`plain` the s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -103,6 +104,9 @@ class Some(Text):
 ALL_TEXTS: Text = Every(())
 NO_TEXTS: Text = Some(())
 
+# ^word$ and ^(one|two)$, without anything that means more than itself.
+_PLAIN_WORDS = re.compile(r"\^(?:([\w -]+)|\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\))\$", re.ASCII)
+
 _MATCH_ALL = frozenset(("", ".*", "^.*", ".*$", "^", "$", "^[\\s\\S]*$", "^[^]*$"))
 
 
@@ -110,6 +114,9 @@ def pattern_text(source: str) -> Text:
     """The set of a ``pattern``.  Raises GrammarError if it is invalid or cannot be expressed."""
     if source in _MATCH_ALL:
         return ALL_TEXTS
+    words = _PLAIN_WORDS.fullmatch(source)
+    if words is not None:
+        return Words(frozenset((words[1] or words[2]).split("|")))
     _spelled_pattern(source)
     return Pattern(source)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from constrain.grammar.json_schema.assertions import TYPES, Assertions
 from constrain.grammar.json_schema.document import Location
-from constrain.grammar.json_schema.intersect import bound_by_rules, count_conflict, settle_number
+from constrain.grammar.json_schema.intersect import bound_by_rules, count_conflict, settle_number, string_node
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,
@@ -19,7 +19,6 @@ from constrain.grammar.json_schema.nodes import (
     NullNode,
     NumberNode,
     ObjectNode,
-    StringNode,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never
@@ -69,9 +68,11 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
     nodes: list[Node] = []
     conflict = None
     if "string" in types:
-        conflict = count_conflict(assertions.min_length, assertions.max_length)
-        if conflict is None:
-            nodes.append(StringNode(pointer, assertions.min_length, assertions.max_length, assertions.terms))
+        text = string_node(pointer, assertions.min_length, assertions.max_length, assertions.terms, assertions.words)
+        if isinstance(text, Conflict):
+            conflict = text
+        else:
+            nodes.append(text)
     if "number" in types or "integer" in types:
         number = _number(assertions, location, types)
         if isinstance(number, Conflict):
