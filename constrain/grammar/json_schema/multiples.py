@@ -32,8 +32,8 @@ MAX_LAST_DIGITS = 12
 MAX_ENDINGS = 2000
 """The greatest product of the factors 2 and 5 of a divisor."""
 
-MAX_REMAINDERS = 16
-"""The greatest rest of a divisor, without its factors 2 and 5."""
+MAX_REMAINDERS = 13
+"""The greatest power of another prime that divides a divisor."""
 
 _DIGIT = byte_range(0x30, 0x39)
 _NOT_ZERO = byte_range(0x31, 0x39)
@@ -106,13 +106,21 @@ def _digits(modulus: int) -> Regular | None:
         rest, twos = rest // 2, twos + 1
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
-    if max(twos, fives) > MAX_LAST_DIGITS or modulus // rest > MAX_ENDINGS or rest > MAX_REMAINDERS:
+    if max(twos, fives) > MAX_LAST_DIGITS or modulus // rest > MAX_ENDINGS:
         return None
     parts = []
     if modulus != rest:
         parts.append(_endings(modulus // rest, max(twos, fives)))
-    if rest != 1:
-        parts.append(_counting(rest))
+    factor = 3
+    while rest > 1:
+        power = 1
+        while rest % factor == 0:
+            rest, power = rest // factor, power * factor
+        if power > MAX_REMAINDERS or (rest > 1 and factor > MAX_REMAINDERS):
+            return None
+        if power > 1:
+            parts.append(_counting(power))
+        factor += 2
     return intersect(*parts) if parts else _ANY_DIGITS
 
 
