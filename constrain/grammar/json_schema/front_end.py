@@ -8,6 +8,7 @@ from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
 
 
@@ -19,6 +20,7 @@ def from_json_schema(
     property_order: str = "schema",
     formats: str = "assert",
     lenient: bool = False,
+    registry: Any = None,
     max_work: int = 100_000,
 ) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
@@ -40,6 +42,8 @@ def from_json_schema(
         Whether ``format`` is enforced.
     lenient : bool
         Take a schema of which a part cannot be enforced, and name that part in the warnings.
+    registry : referencing.Registry or anything with its ``get_or_retrieve``
+        Where references to other documents are looked up; nothing is ever fetched but by it.
     max_work : int
         How many pairs of alternatives may be combined, which bounds the time that a schema takes.
 
@@ -69,6 +73,16 @@ def from_json_schema(
     if isinstance(schema, (str, bytes)):
         schema = parse(schema)
     try:
-        return write_rules(Document(schema, options), layout, any_order=property_order == "any", max_work=max_work)
+
+        def references(document: Document) -> References:
+            return References(document, registry)
+
+        try:
+            document = Document(schema, options, False, references)
+            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
+        except ScopeNeeded:
+            # The way to each place is kept only for schemas with a reference that depends on it.
+            document = Document(schema, options, True, references)
+            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

@@ -105,7 +105,13 @@ def _read_nullable(assertions: Assertions, value: Any, location: Location, keywo
 
 
 def _read_ref(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.ref = location.target()
+    assertions.ref = location.resource.document.references.resolve(location)
+
+
+def _read_dynamic_ref(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    references = location.resource.document.references
+    resolve = references.resolve_dynamic if keyword == "$dynamicRef" else references.resolve_recursive
+    assertions.dynamic_ref = resolve(location)
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -328,6 +334,8 @@ def _unknown(assertions: Assertions, value: Any, location: Location, keyword: st
 
 KEYWORDS: dict[str, Reader] = {
     "$ref": _read_ref,
+    "$dynamicRef": _read_dynamic_ref,
+    "$recursiveRef": _read_dynamic_ref,
     "type": _read_type,
     "enum": _read_enum,
     "const": _read_const,

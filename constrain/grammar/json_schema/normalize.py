@@ -263,10 +263,10 @@ class Normalizer:
     def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Each branch without all others."""
         alone: list[Normal] = []
-        for branch in branches:
+        for index, branch in enumerate(branches):
             rest = self.normal(branch)
-            for other in branches:
-                if other is not branch and rest.nodes:
+            for place, other in enumerate(branches):
+                if place != index and rest.nodes:
                     rest = self._minus(rest, other, location.pointer)
             alone.append(rest)
         return merge(alone, "oneOf", location.pointer)

@@ -56,7 +56,7 @@ class _RuleWriter:
     def write(self) -> GrammarIR:
         builder = self.builder
         start = builder.nonterminal("#")
-        normal = self._normalizer.normal(self._document.follow(self._document.root))
+        normal = self._normalizer.normal(self._document.references.follow(self._document.root))
         conflict = normal.conflict
         for node in normal.nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):

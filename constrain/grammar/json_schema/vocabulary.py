@@ -39,7 +39,7 @@ ALL_WORDS = _DRAFT_4 | _DRAFT_2019 | _DRAFT_2020 | _OPENAPI
 """Every keyword that some draft knows."""
 
 ANNOTATIONS = _words("""$schema $id id $comment title description default examples deprecated readOnly writeOnly
-    $defs definitions""")
+    $defs definitions $anchor $dynamicAnchor $recursiveAnchor $vocabulary""")
 """Keywords that never make an instance invalid."""
 
 CONTENT = _words("contentMediaType contentEncoding contentSchema")
