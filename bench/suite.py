@@ -69,8 +69,12 @@ def registry(files: dict[str, bytes], draft: str) -> Any:
             contents = json.loads(data)
             declared = contents.get("$schema", DRAFTS[draft]) if isinstance(contents, dict) else DRAFTS[draft]
             specification = specification_with(declared, default=specification_with(DRAFTS[draft]))
-            found.append((f"http://localhost:1234/{name.removeprefix('remotes/')}",
-                          referencing.Resource(contents, specification)))
+            found.append(
+                (
+                    f"http://localhost:1234/{name.removeprefix('remotes/')}",
+                    referencing.Resource(contents, specification),
+                )
+            )
     return REGISTRY.with_resources(found)
 
 
@@ -132,7 +136,9 @@ def main(draft: str, optional: bool, failures: bool, output: Path | None) -> Non
                 click.echo(f"{keyword}: {group['description']}: {error}")
             passed[keyword] += right
             if failures and not right:
-                click.echo(f"{keyword}: {group['description']}: {test['description']}: should be {test['valid']}: {text}")
+                click.echo(
+                    f"{keyword}: {group['description']}: {test['description']}: should be {test['valid']}: {text}"
+                )
     lines = ["| tests | passed | of |", "|---|---|---|"]
     lines += [f"| {keyword} | {passed[keyword]} | {total[keyword]} |" for keyword in sorted(total)]
     lines.append(f"| all of {draft} | {passed.total()} | {total.total()} |")

@@ -117,7 +117,7 @@ def by_kind(normal: Normal) -> Nodes:
 
 
 def subtract(left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, budget: Budget) -> Normal:
-    """What ``left`` allows and ``right`` does not; ``outside`` gives the complement of ``right``, where it is needed."""
+    """What ``left`` allows and ``right`` does not; ``outside`` makes the complement of ``right``, if it is needed."""
     kinds = by_kind(right)
     untouched: list[Node] = []
     touched: list[Node] = []

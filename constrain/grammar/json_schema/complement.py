@@ -130,18 +130,16 @@ def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
     unnamed = without(Words(frozenset(node.properties)))
     if node.additional:
         out.append(ObjectNode(pointer, {}, {}, some=(KeyRule(unnamed, negate(node.additional)),)))
-    for rule in node.rules:
-        if rule.value:
-            out.append(ObjectNode(pointer, {}, {}, some=(KeyRule(every(unnamed, rule.keys), negate(rule.value)),)))
-    for rule in node.some:
-        out.append(ObjectNode(pointer, {}, {}, rules=(KeyRule(rule.keys, negate(rule.value)),)))
+    demands = [KeyRule(every(unnamed, rule.keys), negate(rule.value)) for rule in node.rules if rule.value]
+    out += [ObjectNode(pointer, {}, {}, some=(demand,)) for demand in demands]
+    out += [ObjectNode(pointer, {}, {}, rules=(KeyRule(rule.keys, negate(rule.value)),)) for rule in node.some]
     if node.low is not None and node.low.value > 0:
         out.append(ObjectNode(pointer, {}, {}, high=Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(ObjectNode(pointer, {}, {}, low=Count(node.high.value + 1, node.high.pointer)))
     if kind is not None:
-        # Objects of another kind are one alternative, so the rest need only be of this kind: they have nothing in common
-        # with further kinds that are excluded as well.
+        # Objects of another kind are one alternative, so the rest need only be of this kind: they have nothing in
+        # common with further kinds that are excluded as well.
         for one in out:
             if kind not in one.properties:
                 one.properties = {kind: node.properties[kind], **one.properties}

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn, Protocol, Union
+from typing import Any, NoReturn, Protocol
 from urllib.parse import quote, urljoin
 
 from constrain.errors import SchemaError
@@ -26,7 +26,7 @@ MAX_DEPTH = 500
 """How deep schemas may be nested.  Every pointer names the whole way, so cost is quadratic in this."""
 
 
-Scope = Union[tuple["Resource", ...], None]
+Scope = tuple["Resource", ...] | None
 """The resources on the way to a schema, each at its first entrance; None if no reference depends on it."""
 
 

@@ -6,7 +6,6 @@ Nodes say what was looked at where they were made while tracking (see :class:`~.
 from __future__ import annotations
 
 from constrain.grammar.json_schema.assertions import Assertions
-from constrain.grammar.json_schema.document import Location
 from constrain.grammar.json_schema.intersect import element
 from constrain.grammar.json_schema.nodes import ArrayNode, KeyRule, Node, Normal, ObjectNode
 from constrain.grammar.json_schema.places import Handle, conjunction, either
@@ -14,7 +13,7 @@ from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import ALL_TEXTS, NO_TEXTS, contains, some, without
 
 
-def demand_unevaluated(result: Normal, assertions: Assertions, location: Location, tracking: bool) -> Normal:
+def demand_unevaluated(result: Normal, assertions: Assertions, tracking: bool) -> Normal:
     """The normal form with what the two keywords demand; ``tracking`` is whether it still is to say what was seen."""
     nodes: list[Node] = []
     for node in result.nodes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from constrain.grammar.regular import Regular, complement, concat, intersect, union
+from constrain.grammar.regular import Regular, concat, intersect, union
 
 Spell = Callable[[str], Regular]
 """Gives the language of a regular expression that matches as a whole."""
@@ -82,11 +82,12 @@ _HOSTNAME = f"{_LABEL}(?:\\.{_LABEL})*"
 
 def _hostname(spell: Spell) -> Regular:
     """RFC 1123; two hyphens after two characters are kept for A-labels (RFC 5890, section 2.3.1)."""
-    # An A-label that is all hyphens after its prefix, or ends in one, encodes nothing.
-    reserved = spell(
-        "(?:[^]*\\.)?(?:(?![xX][nN])[^.]{2}|[xX][nN](?=--[^.]{0,1}(?:\\.|$)))--[^]*".replace("[^]", "(?s:.)")
+    end, inner = "[A-Za-z0-9]", "[A-Za-z0-9-]"
+    label = (
+        f"(?:{end}{{1,2}}|{end}{inner}{end}(?:{inner}{{0,59}}{end})?|{end}{inner}-{end}(?:{inner}{{0,58}}{end})?"
+        f"|[xX][nN]--{inner}{{1,58}}{end})"
     )
-    return intersect(spell(_HOSTNAME), spell("(?s:.{1,253})"), complement(reserved))
+    return intersect(spell(f"{label}(?:\\.{label})*"), spell("(?s:.{1,253})"))
 
 
 # -- international names -----------------------------------------------------------------------------
@@ -96,9 +97,11 @@ _UCS = "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
 )
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 
-# Letters, digits and marks of every script.  What the tables of RFC 5892 disallow in some of them is not told apart.
-_U = "\u00b7\u00df-\u00f6\u00f8-\u02c1\u0300-\u033f\u0346-\u0374\u0375-\u0560\u0561-\u200b\u200c-\u200d\u2c30-\u3001\u3005-\u3007\u302a-\u302d"
-_U += "\u3031-\u3035\u303c\u3041-\u30fe\u3105-\ud7ff\uf900-\ufdcf\ufe20-\ufe2f\ufe73\U00010000-\U0003fffd"
+# Letters, digits and marks of every script; what the tables of RFC 5892 disallow among them is not told apart.
+_LETTERS = (
+    "\u00b7\u00df-\u00f6\u00f8-\u02c1\u0300-\u033f\u0346-\u200b\u200c-\u200d\u2c30-\u3001\u3005-\u3007\u302a-\u302d"
+    "\u3031-\u3035\u303c\u3041-\u30fe\u3105-\ud7ff\uf900-\ufdcf\ufe20-\ufe2f\ufe73\U00010000-\U0003fffd"
+)
 
 # -- mail: RFC 5321 and RFC 6531 --------------------------------------------------------------------
 
@@ -149,7 +152,7 @@ FORMATS: dict[str, Callable[[Spell], Regular]] = {
     "time": _time,
     "duration": _only(_DURATION),
     "email": _email("", _HOSTNAME),
-    "idn-email": _email("\x80-\U0010ffff", f"[A-Za-z0-9{_U}](?:[A-Za-z0-9{_U}.-]*[A-Za-z0-9{_U}])?"),
+    "idn-email": _email("\x80-\U0010ffff", f"[A-Za-z0-9{_LETTERS}](?:[A-Za-z0-9{_LETTERS}.-]*[A-Za-z0-9{_LETTERS}])?"),
     "hostname": _hostname,
     "ipv4": _only(_IPV4),
     "ipv6": _only(_IPV6),

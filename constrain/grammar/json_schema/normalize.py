@@ -28,7 +28,7 @@ from constrain.grammar.json_schema.nodes import ANY, Conflict, Node, Normal, Obj
 from constrain.grammar.json_schema.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import NO_TEXTS, Length, Text, Words, every, some
-from constrain.grammar.json_schema.typed import typed_nodes
+from constrain.grammar.json_schema.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.values import value_nodes
 
 MAX_CONJUNCTIONS = 20_000
@@ -136,16 +136,18 @@ class Normalizer:
         assertions = read(location)
         outer = self._tracking
         demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
-        self._tracking = outer or demands
+        if not demands:
+            return self._conjunction(assertions, location)
+        self._tracking = True
         try:
             result = self._conjunction(assertions, location)
         finally:
             self._tracking = outer
-        if demands:
-            result = demand_unevaluated(result, assertions, location, outer)
-        return result
+        return demand_unevaluated(result, assertions, outer)
 
     def _conjunction(self, assertions: Assertions, location: Location) -> Normal:
+        if COMBINATORS.isdisjoint(vars(assertions)):
+            return typed_nodes(assertions, location, self._tracking, self._names) or ANY
         pointer, budget = location.pointer, self._budget
         result = ANY
         if assertions.const is not None:
@@ -214,9 +216,8 @@ class Normalizer:
         base = typed_nodes(assertions, location, False, self._names)
         if base is not None:
             parts.append(complement(base, pointer, budget))
-        for branch in (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ())):
-            if branch is not None:
-                parts.append(self.normal(negate(branch)))
+        all_of = (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ()))
+        parts += [self.normal(negate(branch)) for branch in all_of if branch is not None]
         for branches in (assertions.any_of, assertions.one_of):
             if branches is not None:
                 none = ANY

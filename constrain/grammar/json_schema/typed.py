@@ -19,12 +19,13 @@ from constrain.grammar.json_schema.nodes import (
     NullNode,
     NumberNode,
     ObjectNode,
+    StringNode,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never
 from constrain.grammar.json_schema.texts import ALL_TEXTS, NO_TEXTS, Text, Words, some, without
 
-_COMBINATORS = frozenset(
+COMBINATORS = frozenset(
     [
         "const",
         "enum",
@@ -45,6 +46,7 @@ _COMBINATORS = frozenset(
         "max_contains",
     ]
 )
+"""The assertions that are not about values of one type."""
 
 NamesOf = Callable[[Handle], Text]
 """The strings that are valid for a schema, as a set."""
@@ -59,7 +61,7 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
     asserted = vars(assertions).keys()
     types = assertions.types
     if types is None:
-        if asserted <= _COMBINATORS:
+        if asserted <= COMBINATORS:
             return None
         types = TYPES
     elif assertions.nullable:
@@ -68,29 +70,44 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
     nodes: list[Node] = []
     conflict = None
     if "string" in types:
-        text = string_node(pointer, assertions.min_length, assertions.max_length, assertions.terms, assertions.words)
-        if isinstance(text, Conflict):
-            conflict = text
+        if _TEXT_ASSERTIONS.isdisjoint(asserted):
+            nodes.append(StringNode(pointer))
         else:
-            nodes.append(text)
+            text = _string(assertions, pointer)
+            if isinstance(text, Conflict):
+                conflict = text
+            else:
+                nodes.append(text)
     if "number" in types or "integer" in types:
         number = _number(assertions, location, types)
         if isinstance(number, Conflict):
             conflict = number
         else:
             nodes.append(number)
-    for name, make in (("object", _object), ("array", _array)):
-        if name in types:
-            made = make(assertions, location, tracking, names_of)
-            if isinstance(made, Conflict):
-                conflict = made
-            else:
-                nodes.append(made)
+    if "object" in types:
+        made = _object(assertions, location, tracking, names_of)
+        if isinstance(made, Conflict):
+            conflict = made
+        else:
+            nodes.append(made)
+    if "array" in types:
+        made = _array(assertions, location, tracking)
+        if isinstance(made, Conflict):
+            conflict = made
+        else:
+            nodes.append(made)
     if "boolean" in types:
         nodes.append(BooleanNode(pointer))
     if "null" in types:
         nodes.append(NullNode(pointer))
     return Normal(tuple(nodes), None if nodes else conflict)
+
+
+_TEXT_ASSERTIONS = frozenset(("min_length", "max_length", "terms", "words"))
+
+
+def _string(assertions: Assertions, pointer: str) -> Node | Conflict:
+    return string_node(pointer, assertions.min_length, assertions.max_length, assertions.terms, assertions.words)
 
 
 def _number(assertions: Assertions, location: Location, types: frozenset[str]) -> Node | Conflict:
@@ -144,7 +161,7 @@ def _object(assertions: Assertions, location: Location, tracking: bool, names_of
     return node
 
 
-def _array(assertions: Assertions, location: Location, tracking: bool, names_of: NamesOf) -> Node | Conflict:
+def _array(assertions: Assertions, location: Location, tracking: bool) -> Node | Conflict:
     conflict = count_conflict(assertions.min_items, assertions.max_items)
     if conflict is not None:
         return conflict
