@@ -38,6 +38,10 @@ MAX_CONJUNCTIONS = 20_000
 _PROBE_DEPTH = 12
 
 
+# What makes the normal form of a schema depend on that of others.
+_INWARD = COMBINATORS | {"property_names"}
+
+
 class _Unclear(Exception):
     """A probe met a schema that is being worked out."""
 
@@ -107,7 +111,17 @@ class Normalizer:
         return known is not None and all(getattr(node, "values", None) is not None for node in known.nodes)
 
     def _place(self, place: Place) -> Normal:
-        if isinstance(place, Never):
+        assertions = None
+        if type(place) is Location:
+            schema = place.schema
+            if schema is False:
+                return Normal((), Conflict("the schema is false: nothing is valid", place.pointer))
+            if isinstance(schema, Constant):
+                return value_nodes((schema.value,), place)
+            assertions = read(place)
+            if _INWARD.isdisjoint(vars(assertions)):
+                return typed_nodes(assertions, place, self._tracking, self._names) or ANY
+        elif isinstance(place, Never):
             return Normal((), Conflict(place.reason, place.pointer))
         if place in self._open:
             if self._open[place] < self._probes:
@@ -124,16 +138,12 @@ class Normalizer:
             if isinstance(place, Either):
                 return merge([self.normal(option) for option in place.options], "anyOf", place.pointer)
             assert isinstance(place, Location)
-            return self._schema(place)
+            assert assertions is not None
+            return self._schema(assertions, place)
         finally:
             del self._open[place]
 
-    def _schema(self, location: Location) -> Normal:
-        if location.schema is False:
-            return Normal((), Conflict("the schema is false: nothing is valid", location.pointer))
-        if isinstance(location.schema, Constant):
-            return value_nodes((location.schema.value,), location)
-        assertions = read(location)
+    def _schema(self, assertions: Assertions, location: Location) -> Normal:
         outer = self._tracking
         demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
         if not demands:
@@ -146,8 +156,6 @@ class Normalizer:
         return demand_unevaluated(result, assertions, outer)
 
     def _conjunction(self, assertions: Assertions, location: Location) -> Normal:
-        if COMBINATORS.isdisjoint(vars(assertions)):
-            return typed_nodes(assertions, location, self._tracking, self._names) or ANY
         pointer, budget = location.pointer, self._budget
         result = ANY
         if assertions.const is not None:
