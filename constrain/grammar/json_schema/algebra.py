@@ -186,10 +186,11 @@ def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
     if not 1 < len(objects) <= _MAX_COMPARED:
         return tuple(kept)
     drop: set[Node] = set()
-    for node in objects:
-        for other in objects:
-            if node is not other and other not in drop and _is_part(node, other):
-                drop.add(node)
+    demands = [_Demands(node) for node in objects]
+    for one in demands:
+        for other in demands:
+            if one is not other and other.node not in drop and one.include(other):
+                drop.add(one.node)
                 break
     return tuple(node for node in kept if node not in drop) if drop else tuple(kept)
 
@@ -198,26 +199,35 @@ def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
 _MAX_COMPARED = 400
 
 
-def _is_part(node: ObjectNode, other: ObjectNode) -> bool:
-    """Whether all that ``other`` demands, ``node`` demands too, as far as that is plain to see."""
-    if len(other.required) > len(node.required) or len(other.some) > len(node.some) or node.seen != other.seen:
-        return False
-    if not other.required.keys() <= node.required.keys() or not set(other.some) <= set(node.some):
-        return False
-    if other.low is not None and (node.low is None or node.low.value < other.low.value):
-        return False
-    if other.high is not None and (node.high is None or node.high.value > other.high.value):
-        return False
-    if not set(other.additional) <= set(node.additional) or not set(other.rules) <= set(node.rules):
-        return False
-    for name, handle in other.properties.items():
-        if handle and not set(handle) <= set(member(node, name)):
+class _Demands:
+    """What an object must be, as sets that are quickly compared."""
+
+    def __init__(self, node: ObjectNode) -> None:
+        self.node = node
+        self.required = frozenset(node.required)
+        self.some = frozenset(node.some)
+        self.rules = frozenset(node.rules)
+        self.additional = frozenset(node.additional)
+
+    def include(self, other: _Demands) -> bool:
+        """Whether all that ``other`` demands is demanded here too, as far as that is plain to see."""
+        if not (other.required <= self.required and other.some <= self.some and other.rules <= self.rules):
             return False
-    if other.additional or other.rules:
-        for name, handle in node.properties.items():
-            if name not in other.properties and not set(member(other, name)) <= set(handle):
+        mine, theirs = self.node, other.node
+        if not other.additional <= self.additional or mine.seen != theirs.seen:
+            return False
+        if theirs.low is not None and (mine.low is None or mine.low.value < theirs.low.value):
+            return False
+        if theirs.high is not None and (mine.high is None or mine.high.value > theirs.high.value):
+            return False
+        for name, handle in theirs.properties.items():
+            if handle and not set(handle) <= set(member(mine, name)):
                 return False
-    return True
+        if theirs.additional or theirs.rules:
+            for name, handle in mine.properties.items():
+                if name not in theirs.properties and not set(member(theirs, name)) <= set(handle):
+                    return False
+        return True
 
 
 def _content(node: Node) -> object:

@@ -21,7 +21,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never, negate
-from constrain.grammar.json_schema.texts import NO_TEXTS, Words, every, without
+from constrain.grammar.json_schema.texts import NO_TEXTS, Format, Words, every, without
 
 Refuse = Callable[[str, str], None]
 """Takes a reason and a pointer for what cannot be enforced; raises SchemaError unless the caller is lenient."""
@@ -34,7 +34,7 @@ IsChoice = Callable[[Handle], bool]
 def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Node]:
     """The values of the node's type that it does not describe: those that violate one of its assertions."""
     if isinstance(node, StringNode):
-        return _strings(node)
+        return _strings(node, refuse)
     if isinstance(node, ObjectNode):
         return _objects(node, is_choice)
     if isinstance(node, NumberNode):
@@ -47,7 +47,11 @@ def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Nod
     return []
 
 
-def _strings(node: StringNode) -> list[Node]:
+# Sets of which only a part is told by a regular language.
+_PARTS = frozenset((Format("regex"),))
+
+
+def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
     pointer = node.pointer
     if node.values is not None:
         return [StringNode(pointer, terms=(Term(without(Words(frozenset(node.values))), pointer),))]
@@ -57,6 +61,8 @@ def _strings(node: StringNode) -> list[Node]:
     if node.high is not None:
         out.append(StringNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
     for term in node.terms:
+        if term.text in _PARTS:
+            refuse(f"the complement of {term.text} is not supported", term.pointer)
         text = without(term.text)
         if text == NO_TEXTS:
             continue

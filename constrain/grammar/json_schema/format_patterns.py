@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from constrain.grammar.json_schema.format_regex import regex_format
 from constrain.grammar.regular import Regular, concat, intersect, union
 
 Spell = Callable[[str], Regular]
@@ -163,6 +164,7 @@ FORMATS: dict[str, Callable[[Spell], Regular]] = {
     "uri-template": _only(_URI_TEMPLATE),
     "uuid": _only(_UUID),
     "json-pointer": _only(_POINTER),
+    "regex": regex_format,
     "relative-json-pointer": _only(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
 }
 """How each format is made from regular expressions."""

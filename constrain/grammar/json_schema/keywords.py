@@ -188,7 +188,7 @@ def _read_format(assertions: Assertions, value: Any, location: Location, keyword
 
 
 # Formats of the specification that no regular language has.
-_NOT_REGULAR = frozenset(("regex", "idn-hostname"))
+_NOT_REGULAR = frozenset(("idn-hostname",))
 
 
 # -- arrays --------------------------------------------------------------------------------------

@@ -149,6 +149,10 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
             states = steps.named(states, position, one, required)
     tails: list[Right] = []
     close = builder.lexeme(layout.close_object, "'}'")
+    if others and high is not None and not node.some and not context.any_order:
+        return _repeated_tails(
+            context, others, [(state, steps.symbol(len(names), state)) for state in states], low, high
+        )
     needed = frozenset(index for index, (_, required) in enumerate(names) if required)
     position = len(names)
     seen = set(states)
@@ -176,6 +180,28 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     if not tails:
         where = node.some[0].value[0].pointer if node.some and node.some[0].value else node.pointer
         return Conflict("no object has the members that are demanded", where)
+    return tails
+
+
+def _repeated_tails(
+    context: Context, others: list[_Member], ways: list[tuple[_State, Symbol]], low: int, high: int
+) -> list[Right]:
+    """Where only the number of further members matters: a repetition, whose rules are few however great the number."""
+    builder = context.builder
+    close = builder.lexeme(context.layout.close_object, "'}'")
+    pairs = [(one, context.value(one.handle)) for one in others]
+    first = builder.choice([(one.first_key, value) for one, value in pairs if value is not None])
+    following = builder.choice([(one.next_key, value) for one, value in pairs if value is not None])
+    tails: list[Right] = []
+    for state, symbol in ways:
+        if not state.is_empty:
+            left = high - state.members
+            tails.append((symbol, builder.repeat(following, max(low - state.members, 0), left), close))
+            continue
+        if low == 0:
+            tails.append((close,))
+        if high > 0:
+            tails.append((first, builder.repeat(following, max(low - 1, 0), high - 1), close))
     return tails
 
 
