@@ -22,7 +22,7 @@ values = st.recursive(
 )
 types = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
 counts = st.integers(0, 2)
-patterns = st.sampled_from(["^a", "b", "^a$", "^.b?$", ""])
+patterns = st.sampled_from(["^a", "b", "^a$", "^.b?$", ".*"])
 
 
 def combinations(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -86,17 +86,23 @@ def test_the_language_is_what_is_valid(root: Any, definition: Any, instances: li
     schema = {**root, "$defs": {"x": definition}}
     validator = jsonschema.Draft202012Validator(schema, format_checker=CHECKER)
     try:
+        expected = [validator.is_valid(instance) for instance in instances]
+    except RecursionError:
+        # A circle of references: the judge knows no better, and what matters may lie beside it.
+        assume(False)
+    try:
         grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
-        compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+        compiled: constrain.CompiledGrammar | None = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
     except LimitError:
         assume(False)
     except SchemaError as error:
         assume("leads back to itself" not in error.reason and "not supported" not in error.reason)
-        for instance in instances:
-            assert not validator.is_valid(instance), f"{instance}, and yet {error}"
-        return
-    for instance in instances:
-        matcher = constrain.Matcher(compiled)
+        compiled = None
+    for instance, is_valid in zip(instances, expected, strict=True):
         text = json.dumps(instance)
+        if compiled is None:
+            assert not is_valid, text
+            continue
+        matcher = constrain.Matcher(compiled)
         accepted = matcher.accept_bytes(text.encode()) and matcher.is_accepting()
-        assert accepted == validator.is_valid(instance), text
+        assert accepted == is_valid, text

@@ -79,7 +79,7 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
         for second in right.nodes:
             # What two types have in common is nothing, and no news unless there is nothing else.
             if first.kind == second.kind:
-                budget.spend(1, pointer)
+                budget.spend(_cost(first, second), pointer)
                 both = intersect_nodes(first, second, budget.probe)
                 if isinstance(both, Conflict):
                     conflicts.append(both)
@@ -92,6 +92,13 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
         places = f"(at {left.nodes[0].pointer}) contradicts {others} (at {right.nodes[0].pointer})"
         return Normal((), Conflict(f"{kinds} {places}", right.nodes[0].pointer))
     return Normal((), conflicts[0])
+
+
+def _cost(left: Node, right: Node) -> int:
+    """How much work a pair of nodes is."""
+    if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
+        return 1 + (len(left.properties) + len(right.properties)) // 4
+    return 1
 
 
 def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
@@ -156,12 +163,12 @@ def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
 
 
 def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> list[Node]:
-    budget.spend(1, pointer)
+    budget.spend(_cost(node, other), pointer)
     if isinstance(intersect_nodes(node, other, budget.probe), Conflict):
         return [node]
     found = []
     for part in complement_node(other, budget.refuse, budget.is_choice):
-        budget.spend(1, pointer)
+        budget.spend(_cost(node, part), pointer)
         both = intersect_nodes(node, part, budget.probe)
         if not isinstance(both, Conflict):
             found.append(both)

@@ -271,7 +271,7 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
     conflict = count_conflict(low, high)
     if conflict is not None:
         return conflict
-    required = right.required | left.required
+    required = left.required | right.required | left.required if right.required else left.required
     properties = {}
     for name, handle in left.properties.items():
         other = member(right, name)
