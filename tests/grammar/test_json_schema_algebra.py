@@ -80,7 +80,7 @@ VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 CHECKER = jsonschema.FormatChecker(["date", "uuid"])
 
 
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(combinations(schemas), schemas, st.lists(values, min_size=6, max_size=12))
 def test_the_language_is_what_is_valid(root: Any, definition: Any, instances: list[Any]) -> None:
     schema = {**root, "$defs": {"x": definition}}

@@ -17,6 +17,8 @@ def from_json_schema(
     *,
     whitespace: str = "flexible",
     max_whitespace: int = 256,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
     property_order: str = "schema",
     formats: str = "assert",
     lenient: bool = False,
@@ -36,6 +38,10 @@ def from_json_schema(
         before the first token and after the last.
     max_whitespace : int
         How many white space characters may stand in one place when it is flexible.
+    indent : int, optional
+        Exactly the white space that ``json.dumps(indent=...)`` writes, to 24 levels of nesting.
+    separators : (str, str), optional
+        Exactly these between members and after keys, as ``json.dumps(separators=...)`` writes; no other white space.
     property_order : {"schema", "any"}
         The members of an object come in the order of the schema, or in every order.
     formats : {"assert", "annotate"}
@@ -62,7 +68,9 @@ def from_json_schema(
     ConstrainError
         If an option has a value that it cannot have.
     """
-    layout = layout_for(whitespace, max_whitespace)
+    if separators is not None and (not isinstance(separators, (list, tuple)) or len(separators) != 2):
+        raise ConstrainError(f"separators must be two strings, not {separators!r}")
+    layout = layout_for(whitespace, max_whitespace, indent, None if separators is None else tuple(separators))
     if property_order not in ("schema", "any"):
         raise ConstrainError(f"property_order must be 'schema' or 'any', not {property_order!r}")
     if formats not in ("assert", "annotate"):

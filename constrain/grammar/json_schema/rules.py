@@ -14,7 +14,7 @@ from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.document import Document
-from constrain.grammar.json_schema.layout import Layout
+from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
 from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Normal, ObjectNode
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.objects import object_tails
@@ -43,12 +43,13 @@ class _RuleWriter:
         self.refuse = document.refuse
         self._normalizer = Normalizer(max_work, document.refuse)
         self.builder = GrammarBuilder()
-        self._values: dict[Handle, Symbol | None] = {}
+        # What was written in each layout.
+        self._known: dict[Layout, _Written] = {}
+        self._written = _Written()
         self._why_nothing: dict[Handle, Conflict] = {}
-        self._containers: dict[Node, Symbol] = {}
-        self._tails: dict[Node, list[Right]] = {}
-        # Containers whose rules are still to be written: nonterminal, its opening bracket, node.
-        self._queue: deque[tuple[Symbol, Symbol, Container]] = deque()
+        self._tails: dict[tuple[Node, Layout], list[Right]] = {}
+        # Containers whose rules are still to be written: nonterminal, its opening bracket, node, its layout.
+        self._queue: deque[tuple[Symbol, Symbol, Container, Layout]] = deque()
         # Nonterminals that derive nothing and why; and whether a rule may lead back to itself.
         self._dead: dict[Symbol, Conflict] = {}
         self._may_recur = False
@@ -61,7 +62,10 @@ class _RuleWriter:
         for node in normal.nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):
                 bracket = "[" if isinstance(node, ArrayNode) else "{"
-                self._queue.append((start, builder.lexeme(literal(bracket), repr(bracket)), node))
+                language = literal(bracket)
+                if self.layout.empty_array is not None:
+                    language = self.layout.open_array if isinstance(node, ArrayNode) else self.layout.open_object
+                self._queue.append((start, builder.lexeme(language, repr(bracket)), node, self.layout))
             else:
                 core = scalar(node, self.refuse)
                 if isinstance(core, Conflict):
@@ -71,8 +75,11 @@ class _RuleWriter:
         if conflict is not None:
             self._dead[start] = conflict
         while self._queue:
-            symbol, bracket_symbol, node = self._queue.popleft()
-            tails = self._tails.get(node)
+            symbol, bracket_symbol, node, layout = self._queue.popleft()
+            if layout is not self.layout or layout not in self._known:
+                self.layout = layout
+                self._written = self._known.setdefault(layout, _Written())
+            tails = self._tails.get((node, layout))
             if tails is not None:
                 # The root, met again below itself: it only differs in the white space before it.
                 self._may_recur = True
@@ -84,9 +91,13 @@ class _RuleWriter:
                 if isinstance(result, Conflict):
                     self._dead[symbol] = result
                     result = []
-                tails = self._tails[node] = result
+                tails = self._tails[node, layout] = result
+            empty = layout.empty_array if isinstance(node, ArrayNode) else layout.empty_object
             for tail in tails:
-                builder.add(symbol, (bracket_symbol, *tail))
+                if len(tail) == 1 and empty is not None:
+                    builder.add(symbol, (builder.lexeme(empty, "an empty value"),))
+                else:
+                    builder.add(symbol, (bracket_symbol, *tail))
         builder.warnings += self._document.warnings
         ir = builder.finish(start, make_error=_make_error)
         if self._dead or self._may_recur:
@@ -97,14 +108,19 @@ class _RuleWriter:
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
-        if handle in self._values:
-            return self._values[handle]
+        values = self._written.values
+        if handle in values:
+            return values[handle]
         normal = self._normalizer.normal(handle)
         conflict = normal.conflict
         symbols: dict[Symbol, None] = {}
         for node in normal.nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):
-                symbols[self._container(node)] = None
+                container = self._container(node)
+                if container is None:
+                    conflict = Conflict(f"values are nested more than {MAX_INDENTED_DEPTH} levels deep", node.pointer)
+                else:
+                    symbols[container] = None
                 continue
             core = scalar(node, self.refuse)
             if isinstance(core, Conflict):
@@ -120,7 +136,7 @@ class _RuleWriter:
         else:
             assert conflict is not None
             self._why_nothing[handle] = conflict
-        self._values[handle] = result
+        values[handle] = result
         return result
 
     def why_nothing(self, handle: Handle) -> Conflict:
@@ -138,19 +154,31 @@ class _RuleWriter:
             return None
         return self.builder.lexeme(self.layout.value(core), scalar_name(node))
 
-    def _container(self, node: Container) -> Symbol:
-        symbol = self._containers.get(node)
+    def _container(self, node: Container) -> Symbol | None:
+        """The nonterminal of an array or object; None if it would be nested too deeply for its layout."""
+        containers = self._written.containers
+        symbol = containers.get(node)
         if symbol is not None:
             self._may_recur = True
             return symbol
-        symbol = self._containers[node] = self.builder.nonterminal(node.pointer)
-        layout = self.layout
+        layout = self.layout.inner
+        if layout is None:
+            return None
+        symbol = containers[node] = self.builder.nonterminal(node.pointer)
         if isinstance(node, ArrayNode):
             bracket = self.builder.lexeme(layout.open_array, "'['")
         else:
             bracket = self.builder.lexeme(layout.open_object, "'{'")
-        self._queue.append((symbol, bracket, node))
+        self._queue.append((symbol, bracket, node, layout))
         return symbol
+
+
+class _Written:
+    """The symbols of what stands in containers of one layout."""
+
+    def __init__(self) -> None:
+        self.values: dict[Handle, Symbol | None] = {}
+        self.containers: dict[Node, Symbol] = {}
 
 
 # -- schemas that nothing satisfies ------------------------------------------------------------
