@@ -44,6 +44,8 @@ from constrain.engine.tables import (
     FAIL,
     IGNORE,
     KERNEL,
+    KERNEL_PLACES,
+    KERNEL_SLOTS,
     LEXEMES,
     N_IGNORE,
     NULLABLE,
@@ -264,18 +266,49 @@ far_entry(F_CORE, _make_core)
 
 
 @njit_inner(RESULT2)
+def _unique(ctx, begin, end):
+    """Drop what occurs more than once in KERNEL[begin:end]; returns the end of what is left, or FAIL.
+
+    A hash table that needs no clearing: a slot is in use if it names a key that names the slot
+    (sparse sets; Briggs and Torczon, 1993).  Ambiguous grammars come upon the same item dozens of times.
+    """
+    size = int64(16)
+    while size < 2 * (end - begin):
+        size *= 2
+    if not room(ctx, KERNEL_SLOTS, size) or not room(ctx, KERNEL_PLACES, end - begin):
+        return int64(FAIL)
+    keys = i64(ctx, KERNEL)
+    slots = i32(ctx, KERNEL_SLOTS)
+    places = i32(ctx, KERNEL_PLACES)
+    count = int64(0)
+    for i in range(begin, end):
+        key = keys[i]
+        slot = finish_hash(mix(0, key)) & (size - 1)
+        while True:
+            known = int64(slots[slot])
+            if known < 0 or known >= count or places[known] != slot:
+                slots[slot] = count
+                places[count] = slot
+                keys[begin + count] = key
+                count += 1
+                break
+            if keys[begin + known] == key:
+                break
+            slot = (slot + 1) & (size - 1)
+    return begin + count
+
+
+@njit_inner(RESULT2)
 def make_row(ctx, items, accepts):
     """The row with the kernel items in KERNEL[:items], as keys ``dot << 32 | origin``, in any order.
 
     ``accepts`` is 1 if the whole input so far is a sentence.  Returns the row's id or FAIL.
     """
+    n = _unique(ctx, int64(0), items)
+    if n < 0:
+        return n
     keys = i64(ctx, KERNEL)
-    sort_keys(keys, items)
-    n = int64(0)
-    for i in range(items):
-        if n == 0 or keys[n - 1] != keys[i]:
-            keys[n] = keys[i]
-            n += 1
+    sort_keys(keys, n)
     code = accepts
     for i in range(n):
         code = mix(code, keys[i])
@@ -463,8 +496,12 @@ def _advance_and_complete(ctx, dot, source, row):
                 return status
             accepts |= status
     if steps > 1 and top_slot >= 0 and own_accepts == 0:
+        end = _unique(ctx, own_items, used(ctx, KERNEL))
+        if end < 0:
+            return end
+        set_used(ctx, KERNEL, end)
         keys = i64(ctx, KERNEL)
-        count = used(ctx, KERNEL) - own_items
+        count = end - own_items
         if count <= _MEMO_LIMIT:
             if not room(ctx, DONE_ITEMS, 2 + 2 * count):
                 return int64(FAIL)

@@ -113,7 +113,9 @@ DONE_MEMO = _slot("completion memo", np.int32, 1024)
 DONE_ITEMS = _slot("completion items", np.int32, 1024)
 SCAN_KEYS = _slot("scan keys", np.int64, 1024)
 SCAN_VALUES = _slot("scan values", np.int32, 1024)
-KERNEL = _slot("kernel items", np.int64, 256)
+KERNEL = _slot("kernel items", np.int64, 1024)
+KERNEL_SLOTS = _slot("kernel item slots", np.int32, 2048)
+KERNEL_PLACES = _slot("kernel item places", np.int32, 1024)
 WORK = _slot("completion work list", np.int32, 256)
 
 # Recognizer states (states.py).
