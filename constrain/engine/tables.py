@@ -518,6 +518,12 @@ class Tables:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
 
+    def reserve(self, slot: int, size: int) -> None:
+        """Enlarge a table, unless it has room for ``size`` elements."""
+        if size > self.array(slot).shape[0]:
+            self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
+            self.grow()
+
     def wanted(self) -> tuple[int, int]:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
         slot = int(self.ctx[NEED_SLOT])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine import compiled as compiled_module
-from constrain.engine import tables
+from constrain.engine import cursor, tables
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
 
@@ -49,7 +49,8 @@ def vocabulary() -> constrain.Vocabulary:
 def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collect whenever a table of rows or states would grow."""
     monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
-    monkeypatch.setattr(compiled_module, "_STEPS_KEPT", 4)
+    monkeypatch.setattr(compiled_module, "STEPS_KEPT", 4)
+    monkeypatch.setattr(cursor, "STEPS_KEPT", 4)
 
 
 def random_text(choose: random.Random, length: int, depth: int = 12) -> bytes:
