@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import constrain.engine.closures  # noqa: F401 (splits.py calls its kernel through a pointer)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place

@@ -53,8 +53,8 @@ from constrain.engine.tables import (
 LEX_OFFSET, LEX_COUNT, LEX_ACCEPT, LEX_GOES_ON = range(4)
 # Fields of a token split's record (masks.py); it is kept per lexer state.
 SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = range(5)
-NOT_SPLIT = -2
-"""In SPLIT_DENSE: the tokens of this lexer state have not been split yet."""
+NO_DENSE, NOT_SPLIT = -1, -2
+"""In SPLIT_DENSE: the tokens are few, all of them in the list; they have not been split yet."""
 
 
 @njit_inner(int64(CTX, int64, int64))

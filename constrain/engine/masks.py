@@ -19,6 +19,7 @@ from numba import int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import (
+    NO_DENSE,
     SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
@@ -28,7 +29,7 @@ from constrain.engine.lexer import (
 )
 from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
-from constrain.engine.splits import keep_dense
+from constrain.engine.splits import FIRST_SHARED, add_dense, clear_scratch, keep_dense
 from constrain.engine.states import (
     MASK_COUNT,
     MASK_DENSE,
@@ -64,6 +65,7 @@ from constrain.engine.tables import (
     ROWS,
     SAME_BYTES,
     SCRATCH,
+    SHARED_DENSE,
     SPLITS,
     STACK,
     STATE_HASH,
@@ -177,14 +179,14 @@ def compute_mask(ctx, state, _unused):
     words = ctx[N_WORDS]
     offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
     count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
-    dense = int64(-1)
+    dense = int64(NO_DENSE)
     n_dense = 0
     for i in range(offset, offset + count):
         lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
         status = far_call(ctx, F_SPLIT, lexer_state, 0)
         if status < 0:
             return status
-        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] >= 0:
+        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
             n_dense += 1
             dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
     if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
@@ -195,19 +197,11 @@ def compute_mask(ctx, state, _unused):
     ctx[LIST_END] = first
     ctx[LIST_LIMIT] = first + words // 4
     # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
-    scratch = i32(ctx, SCRATCH)
-    pool = i32(ctx, DENSE)
-    if n_dense == 1:
-        for i in range(words):
-            scratch[i] = pool[dense + i]
-    else:
-        for i in range(words):
-            scratch[i] = 0
-        for i in range(offset, offset + count):
-            part = int64(i32(ctx, SPLITS)[5 * int64(i32(ctx, THREADS)[2 * i + 1]) + SPLIT_DENSE])
-            if part >= 0:
-                for j in range(words):
-                    scratch[j] |= pool[part + j]
+    clear_scratch(ctx)
+    for i in range(offset, offset + count):
+        part = int64(i32(ctx, SPLITS)[5 * int64(i32(ctx, THREADS)[2 * i + 1]) + SPLIT_DENSE])
+        if part != NO_DENSE:
+            add_dense(ctx, part)
     children = i64(ctx, TRIE_CHILDREN)
     follows = i64(ctx, FOLLOWS)
     for i in range(0, 3 * _FOLLOWS, 3):
@@ -279,6 +273,12 @@ def write_mask(ctx, state, out, index):
         pool = i32(ctx, DENSE)
         for i in range(words):
             row[i] = pool[dense + i]
+    elif dense != NO_DENSE:
+        pool = i32(ctx, SHARED_DENSE)
+        # Unsigned: the loop is a plain copy only if the index cannot be negative.
+        begin = uint64((FIRST_SHARED - dense) * words)
+        for i in range(words):
+            row[i] = pool[begin + uint64(i)]
     else:
         for i in range(words):
             row[i] = 0

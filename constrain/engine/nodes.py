@@ -34,6 +34,7 @@ from constrain.engine.tables import (
     NODE_BUCKETS,
     NODE_FIRST,
     NODE_HASH,
+    NODE_LAST,
     NODE_LIVE,
     NODE_PRINTS,
     NODES,
@@ -64,6 +65,9 @@ NULLABLE_FLAG = 1 << 8
 # An expression with an intersection or a complement inside may denote nothing although it is not
 # node 0, so whether it is alive has to be searched for.
 COMPLEX_FLAG = 2 << 8
+# An expression without this flag denotes finitely many strings.
+LOOP_FLAG = 4 << 8
+_INHERITED = COMPLEX_FLAG | LOOP_FLAG
 
 _UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
 _LIVENESS_LIMIT = 200_000
@@ -150,6 +154,39 @@ def _set_first(ctx, node):
         first[4 * node + word] = bits
 
 
+@njit_inner(types.void(CTX, int64))
+def _set_last(ctx, node):
+    """Compute the set of bytes that may end a node's strings: 256 bits, possibly more than do."""
+    nodes = i32(ctx, NODES)
+    last = i64(ctx, NODE_LAST)
+    kind = nodes[4 * node] & 255
+    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    for word in range(4):
+        bits = int64(0)
+        if kind == LITERAL:
+            byte = int64(u8(ctx, BYTES)[a + b - 1])
+            if byte >> 6 == word:
+                bits = int64(1) << (byte & 63)
+        elif kind == SET:
+            bits = i64(ctx, SETS)[4 * a + word]
+        elif kind == CONCAT:
+            bits = last[4 * b + word]
+            if nodes[4 * b] & NULLABLE_FLAG:
+                bits |= last[4 * a + word]
+        elif kind == UNION:
+            for i in range(b):
+                bits |= last[4 * int64(i32(ctx, POOL)[a + i]) + word]
+        elif kind == INTERSECT:
+            bits = int64(-1)
+            for i in range(b):
+                bits &= last[4 * int64(i32(ctx, POOL)[a + i]) + word]
+        elif kind == REPEAT:
+            bits = last[4 * a + word]
+        elif kind > EPSILON:
+            bits = int64(-1)
+        last[4 * node + word] = bits
+
+
 @njit_inner(int64(CTX, int64, int64, int64, int64, int64))
 def _insert(ctx, head, a, b, c, code):
     """Append a node that is known to be new; returns its id or FAIL."""
@@ -159,7 +196,7 @@ def _insert(ctx, head, a, b, c, code):
     ctx[BUDGET] -= 1
     if not room(ctx, NODES, 4) or not room(ctx, NODE_LIVE, 1) or not room(ctx, NODE_HASH, 1):
         return int64(FAIL)
-    if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4):
+    if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4) or not room(ctx, NODE_LAST, 4):
         return int64(FAIL)
     if not bucket_room(ctx, NODE_BUCKETS, node):
         return int64(FAIL)
@@ -178,6 +215,8 @@ def _insert(ctx, head, a, b, c, code):
     set_used(ctx, NODE_PRINTS, 2 * node + 2)
     _set_first(ctx, node)
     set_used(ctx, NODE_FIRST, 4 * node + 4)
+    _set_last(ctx, node)
+    set_used(ctx, NODE_LAST, 4 * node + 4)
     u8(ctx, NODE_LIVE)[node] = _UNKNOWN
     i32(ctx, NODE_HASH)[node] = code
     set_used(ctx, NODES, 4 * node + 4)
@@ -306,7 +345,7 @@ def make_set_operation(ctx, kind, base):
             continue
         tmp[base + n] = child
         n += 1
-        flags |= nodes[4 * child] & COMPLEX_FLAG
+        flags |= nodes[4 * child] & _INHERITED
         child_nullable = (nodes[4 * child] >> 8) & 1
         if kind == UNION:
             nullable |= child_nullable
@@ -325,7 +364,7 @@ def make_set_operation(ctx, kind, base):
     if n == 1:
         return int64(tmp[base])
     if kind == INTERSECT:
-        flags = COMPLEX_FLAG
+        flags |= COMPLEX_FLAG
     head = kind | flags | (nullable * NULLABLE_FLAG)
     code = mix(0, head)
     for i in range(n):
@@ -396,7 +435,7 @@ def make_concat(ctx, left, right):
         left = int64(nodes[4 * left + 2])
     while True:
         nodes = i32(ctx, NODES)
-        flags = (nodes[4 * left] | nodes[4 * right]) & COMPLEX_FLAG
+        flags = (nodes[4 * left] | nodes[4 * right]) & _INHERITED
         nullable = nodes[4 * left] & nodes[4 * right] & NULLABLE_FLAG
         right = intern_node(ctx, CONCAT | flags | nullable, left, right, 0)
         if right < 0 or used(ctx, TMP) == base:
@@ -416,7 +455,7 @@ def make_not(ctx, node):
     if nodes[4 * node] & 255 == NOT:
         return int64(nodes[4 * node + 1])
     nullable = NULLABLE_FLAG - (nodes[4 * node] & NULLABLE_FLAG)
-    return intern_node(ctx, NOT | COMPLEX_FLAG | nullable, node, 0, 0)
+    return intern_node(ctx, NOT | COMPLEX_FLAG | LOOP_FLAG | nullable, node, 0, 0)
 
 
 @njit_inner(RESULT3)
@@ -433,8 +472,8 @@ def make_repeat(ctx, node, low, high):
         return node
     if node == ALL:
         return int64(ALL)
-    nullable = NULLABLE_FLAG if low == 0 else 0
-    return intern_node(ctx, REPEAT | (head & COMPLEX_FLAG) | nullable, node, low, high)
+    flags = (head & _INHERITED) | (NULLABLE_FLAG if low == 0 else 0) | (LOOP_FLAG if high < 0 else 0)
+    return intern_node(ctx, REPEAT | flags, node, low, high)
 
 
 @njit_inner(RESULT2)
@@ -664,7 +703,7 @@ def build_nodes(ctx, program, registers):
     set_used(ctx, TMP, 0)
     if used(ctx, NODE_HASH) == 0:
         for kind in range(3):
-            flags = NULLABLE_FLAG if kind > EMPTY else 0
+            flags = (NULLABLE_FLAG if kind > EMPTY else 0) | (LOOP_FLAG if kind == ALL else 0)
             node = intern_node(ctx, kind | flags, 0, 0, 0)
             if node < 0:
                 return node

@@ -3,15 +3,14 @@
 A split depends on the lexer state and the vocabulary, not on the parser.  Three ways to get one,
 from cheap to dear:
 
-* *Import*: expressions that many grammars share (the inside of a JSON string, also one with a
-  length limit) have the same split in all of them.  The vocabulary keeps the large ones, found by
-  a fingerprint of the expression.
-* *Delta*: the inside of a string that may also be one of nine property names differs from the
-  inside of any string only along those nine paths.  Both states walk the trie together; where they
-  become the same state the subtree is skipped, and the known split holds.  A string of at most 40
-  characters differs from one of any length only at tokens with more than 40; there the two count
-  as the same state while the tokens below are too short to tell them apart.
+* *Import*: expressions that many grammars share have the same split in all of them.  The vocabulary keeps the
+  large ones, found by a fingerprint of the expression.
+* *Closure* (closures.py): inside a string nearly every token is allowed, whatever the string has to look like;
+  only the tokens that leave it are looked at.
 * *Walk*: over every trie node that the state reaches.
+
+Counters too large for any token to feel are left out first, so that a run of blanks or of characters stays in one
+state instead of making one for each.
 """
 
 # mypy: allow-untyped-defs
@@ -25,6 +24,7 @@ from constrain.engine.lexer import (
     LEX_COUNT,
     LEX_GOES_ON,
     LEX_OFFSET,
+    NO_DENSE,
     NOT_SPLIT,
     SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
@@ -36,10 +36,12 @@ from constrain.engine.nodes import (
     COMPLEX_FLAG,
     CONCAT,
     EPSILON,
+    LOOP_FLAG,
     REPEAT,
     RESULT0,
     RESULT1,
     RESULT2,
+    RESULT3,
     make_concat,
     make_repeat,
 )
@@ -47,12 +49,12 @@ from constrain.engine.tables import (
     ACCEPT_POOL,
     ACCEPTS,
     CLASS_OF,
-    CLASS_SIZE,
     CLASSES,
     CROSSINGS,
     CTX,
     DENSE,
     F_ACCEPT_SET,
+    F_CLOSURE,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_SPLIT,
@@ -80,12 +82,10 @@ from constrain.engine.tables import (
     STACK,
     TMP,
     TOKEN_LISTS,
-    TRIE_HEIGHT,
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
     TRIE_WIDE,
-    TWIN_STACK,
     WIDE_CHILD,
     WIDE_ENDS,
     WIDE_FIRST,
@@ -111,15 +111,38 @@ _WIDE, _CHILD_OF_WIDE = uint64(WIDE), uint64(CHILD_OF_WIDE)
 SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
 """How many splits, and crossings in all of them, a vocabulary keeps."""
 
+FIRST_SHARED = -16
+"""In place of where a dense mask is: ``FIRST_SHARED - i`` for the ``i``-th of the vocabulary's."""
+
+CLOSURE = 0x7FFFFFFF
+"""In place of a lexeme: the lexer state stands for a closure (closures.py)."""
+
 _SHARED_MEMBERS = 8
-# A delta is tried only if this many of the 256 bytes lead to the same state from both.
-_DELTA_BYTES = 200
-_CANDIDATES = 16
 # How long a sequence is compared to see where two expressions differ.
 _MARGIN_DEPTH = 8
-_MARGIN_MEMO = 256
-# With a counter below this so many tokens are too long that a plain walk is cheaper; it is shared afterwards.
-_SHORT = 20
+
+
+@njit_inner(types.void(CTX, int64))
+def add_dense(ctx, dense):
+    """Allow in the scratch mask what a dense mask allows, the grammar's own or one of the vocabulary's."""
+    words = ctx[N_WORDS]
+    scratch = i32(ctx, SCRATCH)
+    pool = i32(ctx, DENSE)
+    if dense < 0:
+        pool = i32(ctx, SHARED_DENSE)
+        dense = (FIRST_SHARED - dense) * words
+    # Unsigned: a loop over whole registers only if the index cannot be negative.
+    begin = uint64(dense)
+    for i in range(words):
+        scratch[i] |= pool[begin + uint64(i)]
+
+
+@njit_inner(types.void(CTX))
+def clear_scratch(ctx):
+    """Allow nothing in the scratch mask."""
+    scratch = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        scratch[i] = 0
 
 
 @njit_inner(RESULT0)
@@ -129,21 +152,21 @@ def keep_dense(ctx):
     scratch = i32(ctx, SCRATCH)
     pool = i32(ctx, DENSE)
     dense = used(ctx, DENSE)
+    begin = uint64(dense)
     for i in range(words):
-        pool[dense + i] = scratch[i]
+        pool[begin + uint64(i)] = scratch[i]
     set_used(ctx, DENSE, dense + words)
     return dense
 
 
-@njit_inner(types.void(CTX, int64, int64, int64, int64, int64))
-def _keep_split(ctx, lexer_state, dense, first, first_crossing, crossing):
+@njit_inner(types.void(CTX, int64, int64, int64, int64))
+def keep_split(ctx, lexer_state, dense, first, first_crossing):
     """Write the record of a split; its list and crossings are the ends of their tables."""
-    set_used(ctx, CROSSINGS, 2 * crossing)
     split = i32(ctx, SPLITS)
     split[5 * lexer_state + SPLIT_LIST] = first
     split[5 * lexer_state + SPLIT_COUNT] = used(ctx, TOKEN_LISTS) - first
     split[5 * lexer_state + SPLIT_CROSSINGS] = first_crossing
-    split[5 * lexer_state + SPLIT_CROSSING_COUNT] = crossing - first_crossing
+    split[5 * lexer_state + SPLIT_CROSSING_COUNT] = used(ctx, CROSSINGS) // 2 - first_crossing
     split[5 * lexer_state + SPLIT_DENSE] = dense
 
 
@@ -156,7 +179,8 @@ def _print_of(ctx, lexer_state, half):
         return int64(0)
     pool = i32(ctx, LEX_POOL)
     prints = i64(ctx, NODE_PRINTS)
-    result = int64(half)
+    # A closure (closures.py) is one of these, but not a split.
+    result = int64(half) + 2 * int64(pool[offset] == CLOSURE)
     for i in range(count):
         own = prints[2 * int64(pool[offset + 2 * i + 1]) + half]
         if own == 0:
@@ -166,7 +190,7 @@ def _print_of(ctx, lexer_state, half):
 
 
 @njit_inner(RESULT1)
-def _import_split(ctx, lexer_state):
+def import_split(ctx, lexer_state):
     """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
     first_half = _print_of(ctx, lexer_state, 0)
     if first_half == 0:
@@ -176,16 +200,23 @@ def _import_split(ctx, lexer_state):
     for entry in range(i64(ctx, SHARED_COUNTS)[0]):
         if prints[2 * entry] != first_half or prints[2 * entry + 1] != second_half:
             continue
-        words = ctx[N_WORDS]
         record = i32(ctx, SHARED_RECORDS)
         begin, count = int64(record[2 * entry]), int64(record[2 * entry + 1])
-        if not room(ctx, DENSE, words) or not room(ctx, CROSSINGS, 2 * count) or not room(ctx, TMP, _SHARED_MEMBERS):
+        split = i32(ctx, SPLITS)
+        split[5 * lexer_state + SPLIT_LIST] = 0
+        split[5 * lexer_state + SPLIT_COUNT] = 0
+        split[5 * lexer_state + SPLIT_CROSSING_COUNT] = count
+        offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+        if i32(ctx, LEX_POOL)[offset] == CLOSURE:
+            split[5 * lexer_state + SPLIT_CROSSINGS] = begin
+            split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
+            return int64(1)
+        if not room(ctx, CROSSINGS, 2 * count) or not room(ctx, TMP, _SHARED_MEMBERS):
             return int64(FAIL)
         shared = i32(ctx, SHARED_CROSSINGS)
         crossings = i32(ctx, CROSSINGS)
         first = used(ctx, CROSSINGS) // 2
         last_members, accept = int32(0), int64(0)
-        offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
         for i in range(count):
             # Which members can end here is kept by position; lexeme numbers differ between grammars.
             members = shared[2 * (begin + i) + 1]
@@ -202,13 +233,9 @@ def _import_split(ctx, lexer_state):
                     return accept
             crossings[2 * (first + i)] = shared[2 * (begin + i)]
             crossings[2 * (first + i) + 1] = accept
-        dense = used(ctx, DENSE)
-        pool = i32(ctx, DENSE)
-        source = i32(ctx, SHARED_DENSE)
-        for i in range(words):
-            pool[dense + i] = source[entry * words + i]
-        set_used(ctx, DENSE, dense + words)
-        _keep_split(ctx, lexer_state, dense, used(ctx, TOKEN_LISTS), first, first + count)
+        set_used(ctx, CROSSINGS, 2 * (first + count))
+        split[5 * lexer_state + SPLIT_CROSSINGS] = first
+        split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
         return int64(1)
     return int64(0)
 
@@ -235,8 +262,13 @@ def publish_split(ctx, lexer_state):
     offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
     members_count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     shared = i32(ctx, SHARED_CROSSINGS)
+    closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
     for i in range(count):
         accept = int64(i32(ctx, CROSSINGS)[2 * (begin + i) + 1])
+        if closure:
+            shared[2 * (counts[1] + i)] = i32(ctx, CROSSINGS)[2 * (begin + i)]
+            shared[2 * (counts[1] + i) + 1] = accept
+            continue
         lexeme = int64(i32(ctx, ACCEPTS)[2 * accept])
         stop = lexeme + int64(i32(ctx, ACCEPTS)[2 * accept + 1])
         members = int32(0)
@@ -274,7 +306,7 @@ def _uncounted(ctx, lexer_state):
         head, tail = node, int64(EPSILON)
         if nodes[4 * node] & 255 == CONCAT:
             head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
-        if nodes[4 * head] & 255 == REPEAT and nodes[4 * head + 3] >= 0 and not nodes[4 * node] & COMPLEX_FLAG:
+        if nodes[4 * head] & 255 == REPEAT and nodes[4 * head + 3] >= 0 and not nodes[4 * head] & COMPLEX_FLAG:
             head = make_repeat(ctx, int64(nodes[4 * head + 1]), int64(nodes[4 * head + 2]), int64(-1))
             if head < 0:
                 return head
@@ -299,19 +331,22 @@ def _margin(ctx, left, right):
     for _ in range(_MARGIN_DEPTH):
         if left == right:
             return int64(1 << 30)
-        head, other = nodes[4 * left], nodes[4 * right]
-        if head != other or head & COMPLEX_FLAG:
-            return int64(0)
+        # Whether something loops is just what the two may differ in.
+        head, other = nodes[4 * left] & ~LOOP_FLAG, nodes[4 * right] & ~LOOP_FLAG
         kind = head & 255
+        if head != other or (head & COMPLEX_FLAG and kind != CONCAT):
+            return int64(0)
         if kind == CONCAT:
             a, b = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
             if a == b:
                 left, right = int64(nodes[4 * left + 2]), int64(nodes[4 * right + 2])
                 continue
-            if nodes[4 * left + 2] != nodes[4 * right + 2] or nodes[4 * a] != nodes[4 * b]:
+            if nodes[4 * left + 2] != nodes[4 * right + 2] or (nodes[4 * a] ^ nodes[4 * b]) & ~LOOP_FLAG:
                 return int64(0)
             left, right = a, b
             kind = nodes[4 * a] & 255
+            if nodes[4 * a] & COMPLEX_FLAG:
+                return int64(0)
         if kind != REPEAT or nodes[4 * left + 1] != nodes[4 * right + 1] or nodes[4 * left + 2] != nodes[4 * right + 2]:
             return int64(0)
         high, other_high = int64(nodes[4 * left + 3]), int64(nodes[4 * right + 3])
@@ -357,58 +392,8 @@ def unbounded_twin(ctx, lexer_state, _unused):
 far_entry(F_TWIN, unbounded_twin)
 
 
-@njit_inner(RESULT1)
-def _find_base(ctx, lexer_state):
-    """A state that this one is nearly like: the target of most of its bytes, if it is that; else -1.  FAIL or LIMIT."""
-    classes = ctx[CLASSES]
-    size = i32(ctx, CLASS_SIZE)
-    # The first few distinct targets, with how many bytes lead to each, are enough to find the usual one.
-    base, most = int64(-1), int64(0)
-    alive = int64(0)
-    if not room(ctx, TMP, 2 * _CANDIDATES):
-        return int64(FAIL)
-    counts = used(ctx, TMP)
-    set_used(ctx, TMP, counts + 2 * _CANDIDATES)
-    n = 0
-    for byte_class in range(classes):
-        target = int64(i32(ctx, LEX_TRANS)[lexer_state * classes + byte_class])
-        if target < 0:
-            target = far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
-            if target < 0:
-                return target
-        if target == 0:
-            continue
-        alive += size[byte_class]
-        if target == lexer_state:
-            continue
-        tmp = i32(ctx, TMP)
-        k = 0
-        while k < n and tmp[counts + 2 * k] != target:
-            k += 1
-        if k == n:
-            if n == _CANDIDATES:
-                continue
-            tmp[counts + 2 * n] = target
-            tmp[counts + 2 * n + 1] = 0
-            n += 1
-        tmp[counts + 2 * k + 1] += size[byte_class]
-        if tmp[counts + 2 * k + 1] > most:
-            base, most = target, int64(tmp[counts + 2 * k + 1])
-    set_used(ctx, TMP, counts)
-    if most < 16 or alive < 64:
-        return int64(-1)
-    same = int64(0)
-    for byte_class in range(classes):
-        target = far_call(ctx, F_LEXER_STEP, base, byte_class)
-        if target < 0:
-            return target
-        if target == i32(ctx, LEX_TRANS)[lexer_state * classes + byte_class]:
-            same += size[byte_class]
-    return base if same >= _DELTA_BYTES else int64(-1)
-
-
 @njit_inner(int64(CTX, int64, int64, int64))
-def _next_child(ctx, wide, byte, state):
+def next_child(ctx, wide, byte, state):
     """The first child of a wide node from ``byte`` on, with which a lexer state may go on; else the subtree's end."""
     children = i64(ctx, WIDE_MASKS)
     begins = i64(ctx, LEX_FIRST)
@@ -426,167 +411,31 @@ def _next_child(ctx, wide, byte, state):
     return int64(i32(ctx, WIDE_ENDS)[wide])
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64))
-def _next_difference(ctx, wide, byte, state, twin):
-    """The first child of a wide node from ``byte`` on, at which two lexer states may differ; else the subtree's end."""
-    children = i64(ctx, WIDE_MASKS)
-    begins = i64(ctx, LEX_FIRST)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, LEX_TRANS)
-    here, there = state * ctx[CLASSES], twin * ctx[CLASSES]
-    rank = int64(i32(ctx, WIDE_FIRST)[wide])
-    for word in range(4):
-        own = children[4 * wide + word]
-        if 64 * word + 63 >= byte:
-            bits = own & (begins[4 * state + word] | begins[4 * twin + word])
-            if byte > 64 * word:
-                bits &= int64(-1) << (byte - 64 * word)
-            while bits:
-                bit = lowest_bit(bits)
-                byte_class = int64(class_of[64 * word + bit])
-                next_state = trans[here + byte_class]
-                if next_state < 0 or next_state != trans[there + byte_class]:
-                    return int64(i32(ctx, WIDE_CHILD)[rank + count_bits(own & ((int64(1) << bit) - 1))])
-                bits &= bits - 1
-        rank += count_bits(own)
-    return int64(i32(ctx, WIDE_ENDS)[wide])
+@njit_inner(RESULT3)
+def walk(ctx, p, end, n):
+    """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; STACK has the state before ``p``.
 
-
-@njit_inner(RESULT2)
-def _delta_split(ctx, lexer_state, base):
-    """Split a state by its difference from ``base``, whose split is known and dense; returns 0, FAIL or LIMIT."""
-    words = ctx[N_WORDS]
-    classes = ctx[CLASSES]
+    Tokens go to FOUND from ``n`` on, crossings to the end of CROSSINGS.  Returns how many tokens there are
+    then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
+    """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
-    heights = i32(ctx, TRIE_HEIGHT)
     tokens = i32(ctx, TRIE_TOKEN)
-    same = i32(ctx, SAME_BYTES)
     stack = i32(ctx, STACK)
-    twins = i32(ctx, TWIN_STACK)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, LEX_TRANS)
-    scratch = i32(ctx, SCRATCH)
-    records = i32(ctx, LEX)
-    split = i32(ctx, SPLITS)
-    known = int64(split[5 * base + SPLIT_CROSSINGS])
-    known_end = known + int64(split[5 * base + SPLIT_CROSSING_COUNT])
-    if not room(ctx, DENSE, words):
-        return int64(FAIL)
-    pool = i32(ctx, DENSE)
-    dense = int64(split[5 * base + SPLIT_DENSE])
-    for i in range(words):
-        scratch[i] = pool[dense + i]
-    first_crossing = used(ctx, CROSSINGS) // 2
-    crossing = first_crossing
-    if not room(ctx, TMP, 3 * _MARGIN_MEMO):
-        return int64(FAIL)
-    tmp = i32(ctx, TMP)
-    memo = used(ctx, TMP)
-    for i in range(3 * _MARGIN_MEMO):
-        tmp[memo + i] = 0
-    set_used(ctx, TMP, memo + 3 * _MARGIN_MEMO)
     wides = i32(ctx, WIDE_STACK)
-    stack[0], twins[0], wides[0] = lexer_state, base, 0
-    p = _next_difference(ctx, int64(0), int64(0), lexer_state, base)
-    while True:
-        # Where the two are one, what is known holds.
-        crossings = i32(ctx, CROSSINGS)
-        while known < known_end and crossings[2 * known] < p:
-            if not room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1)):
-                return int64(FAIL)
-            crossings[2 * crossing] = crossings[2 * known]
-            crossings[2 * crossing + 1] = crossings[2 * known + 1]
-            crossing += 1
-            known += 1
-        if p >= len(nodes):
-            break
-        node = int64(nodes[p])
-        depth = node >> DEPTH_SHIFT
-        byte_class = int64(class_of[node & 255])
-        here, twin = int64(stack[depth]), int64(twins[depth])
-        there = int64(trans[here * classes + byte_class])
-        if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
-            if there < 0:
-                return there
-        next_twin = int64(trans[twin * classes + byte_class])
-        if next_twin < 0:
-            next_twin = far_call(ctx, F_LEXER_STEP, twin, byte_class)
-            if next_twin < 0:
-                return next_twin
-        if there and next_twin and there != next_twin:
-            # The pairs are few; a small table keeps what is known of them.
-            place = memo + 3 * ((there * 31 + next_twin) & (_MARGIN_MEMO - 1))
-            if tmp[place] != there or tmp[place + 1] != next_twin:
-                tmp[place] = there
-                tmp[place + 1] = next_twin
-                tmp[place + 2] = _state_margin(ctx, there, next_twin)
-            cut = tmp[place + 2] > heights[p]
-        else:
-            cut = there == next_twin
-        if cut:
-            if node & CHILD_OF_WIDE:
-                p = _next_difference(ctx, int64(wides[depth]), (node & 255) + 1, here, twin)
-            else:
-                p += int64(sizes[p])
-            continue
-        if known < known_end and crossings[2 * known] == p:
-            known += 1
-        token = int64(tokens[p])
-        while token >= 0:
-            if there:
-                scratch[token >> 5] |= 1 << (token & 31)
-            else:
-                scratch[token >> 5] &= ~(1 << (token & 31))
-            token = int64(same[token]) if len(same) else int64(-1)
-        accept = int64(records[4 * there + LEX_ACCEPT])
-        if accept and sizes[p] > 1:
-            if not room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1)):
-                return int64(FAIL)
-            crossings[2 * crossing] = p
-            crossings[2 * crossing + 1] = accept
-            crossing += 1
-        stack[depth + 1], twins[depth + 1] = there, next_twin
-        if node & WIDE:
-            wides[depth + 1] = i32(ctx, TRIE_WIDE)[p]
-            p = _next_difference(ctx, int64(wides[depth + 1]), int64(0), there, next_twin)
-        else:
-            p += 1
-    set_used(ctx, TMP, memo)
-    _keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing, crossing)
-    return int64(0)
-
-
-@njit_inner(RESULT1)
-def _walk_split(ctx, lexer_state):
-    """Split a state by a walk over the trie; returns 0, FAIL or LIMIT."""
-    words = ctx[N_WORDS]
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
     class_of = u8(ctx, CLASS_OF)
-    scratch = i32(ctx, SCRATCH)
     classes = uint64(ctx[CLASSES])
-    n_nodes = uint64(len(nodes))
-    # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
-        return int64(FAIL)
-    found = i32(ctx, FOUND)
-    n = uint64(0)
-    first_crossing = used(ctx, CROSSINGS) // 2
-    crossing = first_crossing
     trans = i32(ctx, LEX_TRANS)
     records = i32(ctx, LEX)
+    found = i32(ctx, FOUND)
     crossings = i32(ctx, CROSSINGS)
+    crossing = used(ctx, CROSSINGS) // 2
     crossing_room = len(crossings) // 2
-    wides = i32(ctx, WIDE_STACK)
-    stack[0], wides[0] = lexer_state, 0
+    wides[0] = 0
     # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
-    p = uint64(_next_child(ctx, int64(0), int64(0), lexer_state))
-    while p < n_nodes:
-        node = uint64(nodes[p])
+    place, stop, count = uint64(p), uint64(end), uint64(n)
+    while place < stop:
+        node = uint64(nodes[place])
         depth = node >> _SHIFT
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
@@ -598,58 +447,97 @@ def _walk_split(ctx, lexer_state):
                     return there
             if there == 0:
                 if node & _CHILD_OF_WIDE:
-                    p = uint64(_next_child(ctx, int64(wides[depth]), int64(node & _BYTE) + 1, int64(here)))
+                    place = uint64(next_child(ctx, int64(wides[depth]), int64(node & _BYTE) + 1, int64(here)))
                 else:
-                    p += uint64(sizes[p])
+                    place += uint64(sizes[place])
                 continue
-        token = tokens[p]
+        token = tokens[place]
         # Without a branch: whether a node ends a token is a coin toss to the processor.
-        found[n] = token
-        n += uint64(token >= 0)
+        found[count] = token
+        count += uint64(token >= 0)
         stack[depth + uint64(1)] = there
         record = uint64(4 * there)
         accept = records[record + uint64(LEX_ACCEPT)]
-        if accept != 0 and sizes[p] > 1:
+        if accept != 0 and sizes[place] > 1:
             if crossing == crossing_room:
-                room(ctx, CROSSINGS, 2 * (crossing - first_crossing + 1))
+                room(ctx, CROSSINGS, 2 * (crossing - used(ctx, CROSSINGS) // 2 + 1))
                 return int64(FAIL)
-            crossings[2 * crossing] = p
+            crossings[2 * crossing] = place
             crossings[2 * crossing + 1] = accept
             crossing += 1
             if records[record + uint64(LEX_GOES_ON)] == 0:
-                p += uint64(sizes[p])
+                place += uint64(sizes[place])
                 continue
         if node & _WIDE:
-            wides[depth + uint64(1)] = i32(ctx, TRIE_WIDE)[p]
-            p = uint64(_next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
+            wides[depth + uint64(1)] = i32(ctx, TRIE_WIDE)[place]
+            place = uint64(next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
         else:
-            p += uint64(1)
+            place += uint64(1)
+    set_used(ctx, CROSSINGS, 2 * crossing)
+    return int64(count)
+
+
+@njit_inner(RESULT1)
+def with_same_bytes(ctx, n):
+    """Append to the ``n`` tokens in FOUND those with the same bytes; returns how many there are then."""
+    found = i32(ctx, FOUND)
     same = i32(ctx, SAME_BYTES)
+    count = n
     if len(same):
-        for i in range(int64(n)):
+        for i in range(n):
             token = same[found[i]]
             while token >= 0:
-                found[n] = token
-                n += uint64(1)
+                found[count] = token
+                count += 1
                 token = same[token]
-    dense = int64(-1)
+    return count
+
+
+@njit_inner(types.void(CTX, int64))
+def allow_found(ctx, n):
+    """Set the ``n`` tokens in FOUND in the scratch mask."""
+    found = i32(ctx, FOUND)
+    scratch = i32(ctx, SCRATCH)
+    for i in range(n):
+        token = found[i]
+        scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
+
+
+@njit_inner(RESULT1)
+def list_found(ctx, n):
+    """Append the ``n`` tokens in FOUND to the token lists, which have room; returns where they begin."""
+    found = i32(ctx, FOUND)
+    lists = i32(ctx, TOKEN_LISTS)
     first = used(ctx, TOKEN_LISTS)
-    count = int64(n)
-    if count > words // 8:
-        for i in range(words):
-            scratch[i] = 0
-        for i in range(n):
-            token = found[i]
-            scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
+    for i in range(n):
+        lists[first + i] = found[i]
+    set_used(ctx, TOKEN_LISTS, first + n)
+    return first
+
+
+@njit_inner(RESULT1)
+def _walk_split(ctx, lexer_state):
+    """Split a state by a walk over the trie; returns 0, FAIL or LIMIT."""
+    words = ctx[N_WORDS]
+    # Asked for before the walk: to find out afterwards would mean walking twice.
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+        return int64(FAIL)
+    first_crossing = used(ctx, CROSSINGS) // 2
+    i32(ctx, STACK)[0] = lexer_state
+    n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODE)), int64(0))
+    if n < 0:
+        return n
+    n = with_same_bytes(ctx, n)
+    dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)
+    if n > words // 8:
+        clear_scratch(ctx)
+        allow_found(ctx, n)
         dense = keep_dense(ctx)
         if _print_of(ctx, lexer_state, 0) != 0:
             ctx[NEW_SPLIT] = lexer_state
     else:
-        lists = i32(ctx, TOKEN_LISTS)
-        for i in range(count):
-            lists[first + i] = found[i]
-        set_used(ctx, TOKEN_LISTS, first + count)
-    _keep_split(ctx, lexer_state, dense, first, first_crossing, crossing)
+        first = list_found(ctx, n)
+    keep_split(ctx, lexer_state, dense, first, first_crossing)
     return int64(0)
 
 
@@ -672,25 +560,12 @@ def split(ctx, lexer_state, _unused):
         for i in range(5):
             record[5 * lexer_state + i] = record[5 * twin + i]
         return int64(0)
-    status = _import_split(ctx, lexer_state)
+    status = import_split(ctx, lexer_state)
     if status != 0:
         return min(status, int64(0))
-    base = _uncounted(ctx, lexer_state)
-    if base == -1:
-        base = _find_base(ctx, lexer_state)
-    elif base >= 0 and _state_margin(ctx, lexer_state, base) < _SHORT:
-        base = int64(-1)
-    if base < -1:
-        return base
-    if base >= 0:
-        if i32(ctx, SPLITS)[5 * base + SPLIT_DENSE] == NOT_SPLIT:
-            status = _import_split(ctx, base)
-            if status == 0:
-                status = _walk_split(ctx, base)
-            if status < 0:
-                return status
-        if i32(ctx, SPLITS)[5 * base + SPLIT_DENSE] >= 0:
-            return _delta_split(ctx, lexer_state, base)
+    status = far_call(ctx, F_CLOSURE, lexer_state, 0)
+    if status != 0:
+        return min(status, int64(0))
     return _walk_split(ctx, lexer_state)
 
 

@@ -56,6 +56,7 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 NODES = _slot("nodes", np.int32, 4 * 2048)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
 NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
+NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
 NODE_LIVE = _slot("node liveness", np.uint8, 2048)
 NODE_HASH = _slot("node hashes", np.int32, 2048)
 NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
@@ -143,6 +144,9 @@ BYTE_GROUP = _slot("byte groups", np.uint8, 0)
 TRIE_CHILDREN = _slot("trie children", np.int64, 0)
 TRIE_HEIGHT = _slot("trie heights", np.int32, 0)
 TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
+TRIE_BY_BYTE = _slot("trie nodes by byte", np.int32, 0)
+BYTE_STARTS = _slot("where the trie nodes of a byte begin", np.int32, 0)
+TOKENS_BY_LENGTH = _slot("tokens, longest first", np.int32, 0)
 TRIE_WIDE = _slot("wide trie nodes", np.int32, 0)
 WIDE_MASKS = _slot("children of wide nodes, as sets", np.int64, 0)
 WIDE_ENDS = _slot("ends of wide nodes", np.int32, 0)
@@ -192,7 +196,8 @@ _arrays: Any = arrayobj  # has no types
     F_ACCEPT_SET,
     F_TWIN,
     F_MASK,
-) = range(13)
+    F_CLOSURE,
+) = range(14)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

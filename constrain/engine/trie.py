@@ -182,7 +182,7 @@ def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no
 
 _ARRAYS = (
     *("node", "size", "children", "height", "token", "same"),
-    *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child"),
+    *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child", "by_byte", "byte_starts", "by_length"),
 )
 
 
@@ -212,6 +212,12 @@ class TokenTrie:
         The token that ends here, or -1.  Of several tokens with the same bytes the first one.
     same : int32[n_tokens], or int32[0] if no two tokens have the same bytes
         The next token with the same bytes, or -1.
+    by_byte : int32[n_nodes]
+        The nodes, sorted by their bytes.
+    byte_starts : int32[257]
+        The nodes of byte ``b`` are ``by_byte[byte_starts[b]:byte_starts[b + 1]]``.
+    by_length : int32[n]
+        The tokens in the trie, longest first.
     depth : int
         Length in bytes of the longest token.
     """
@@ -260,6 +266,10 @@ class TokenTrie:
         self.wide_ends: Int32Array = ends[:n_wide].copy()
         self.wide_first: Int32Array = first[:n_wide].copy()
         self.wide_child: Int32Array = child[:n_children].copy()
+        byte = self.node & 255
+        self.by_byte: Int32Array = np.argsort(byte, kind="stable").astype(np.int32)
+        self.byte_starts: Int32Array = np.searchsorted(byte[self.by_byte], np.arange(257)).astype(np.int32)
+        self.by_length: Int32Array = order[np.argsort(-lengths[order], kind="stable")]
         self.children: np.ndarray[Any, np.dtype[np.int64]] = children[:count].copy()
         self.height: Int32Array = height[:count].copy()
         self.token: Int32Array = token[:count].copy()

@@ -63,7 +63,17 @@ KEYS = {
     "properties": {"note": {"type": "string"}, "nose": {"type": "integer"}, "a": {"type": "string", "maxLength": 200}},
     "required": ["a"],
 }
+EXCLUDED = {
+    "type": "object",
+    "properties": {name: {"type": "null"} for name in ("a", "an", "not", "note", "\u00e9t\u00e9", '"')},
+}
 CASES: list[tuple[Any, str]] = [
+    (EXCLUDED, '{"a":null,"no'),
+    (EXCLUDED, '{"\u00e9'),
+    ({"type": "string", "minLength": 4}, '"n'),
+    ({"type": "string", "pattern": "no+t"}, '"anoo'),
+    ({"type": "string", "pattern": "^(a{1,3}.d|no)", "minLength": 2}, '"aa'),
+    ({"type": "string", "minLength": 2, "maxLength": 13}, '"note: "'),
     (BOUNDED[0], '"no'),
     *((schema, '"not too lo') for schema in BOUNDED[1:]),
     *((schema, '"' + "s" * 16) for schema in BOUNDED[1:]),
@@ -95,6 +105,31 @@ def test_masks_in_strings_equal_brute_force(schema: Any, prefix: str, masks_comp
             if place % 5 == 0 or place == len(data) - 1:
                 assert allowed(matcher) == by_trying(fresh, data[: place + 1])
                 masks_compared.add()
+
+
+# Lexemes that end inside the repetition they begin with, loop in one alternative of several, or count.
+REPETITIONS = [
+    ("start: TEXT REST\nTEXT: /[^e]{2,}s/\nREST: /e[a-z ]*/", "not so"),
+    ('start: TEXT REST\nTEXT: /"[^,:]*"/\nREST: /[,:].*/', '"note" "no'),
+    ('start: (TEXT "," REST)+\nTEXT: /([a-d]+|[^:]*!|[a-z ]{0,14})[,:]/\nREST: "no" | "te"', "abc,,note"),
+    ('start: TEXT ": " TEXT\nTEXT: /([^"\\\\]|\\\\.)*"/', 'no\\\\"'),
+    ('start: /[^e]{12,20}e/ "t"', "nnnn" * 4),
+    ("start: /(?:.{2}){0,11}/", "abcdabcd"),
+]
+
+
+@pytest.mark.parametrize(("text", "prefix"), REPETITIONS)
+def test_masks_in_repetitions_equal_brute_force(text: str, prefix: str, masks_compared: Any) -> None:
+    grammar = constrain.Grammar.from_lark(text)
+    for _ in range(2):
+        compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+        fresh = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+        matcher = constrain.Matcher(compiled)
+        data = prefix.encode()
+        for place in range(len(data) + 1):
+            assert allowed(matcher) == by_trying(fresh, data[:place])
+            masks_compared.add()
+            assert place == len(data) or matcher.accept_bytes(data[place : place + 1])
 
 
 def test_masks_that_were_dropped_come_back_the_same() -> None:

@@ -1,0 +1,535 @@
+"""Closures: the tokens that stay inside a repetition, and splits that are made from them.
+
+Inside a JSON string a state may repeat a character without end, and so every token that is made of whole or begun
+characters is allowed, whether the string is plain, has a least length, has to match a pattern somewhere or is any
+key but twenty.  Let a member of the state begin with a repetition ``C{low,}``.  A token that is the beginning of
+some ``C C ... C`` can be completed to enough of them, and then by the rest of the member; so it is allowed.  The
+set of those tokens is the *closure* of C.  It depends on C and the vocabulary alone, and grammars share it.
+
+What is left are the tokens that leave the closure.  They begin with one of the nodes of the trie on its
+*border*: the node is not inside, its parent is.  A border has some thousand nodes, few of which a given state can
+go on with.  The closure keeps them, with the nodes above them, as a small trie of its own, over which the state is
+run.  Lexemes that end inside the closure end with certain bytes, and are looked for among the nodes with those.
+
+With an upper bound, ``C{low,high}``, tokens of more than ``high`` bytes have to be tried too, one by one.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int32, int64
+
+from constrain.engine.jit import njit_inner
+from constrain.engine.lexer import (
+    LEX_ACCEPT,
+    LEX_COUNT,
+    LEX_OFFSET,
+    NO_DENSE,
+    NOT_SPLIT,
+    SPLIT_CROSSING_COUNT,
+    SPLIT_CROSSINGS,
+    SPLIT_DENSE,
+)
+from constrain.engine.nodes import (
+    CONCAT,
+    INTERSECT,
+    LOOP_FLAG,
+    NOT,
+    REPEAT,
+    RESULT1,
+    RESULT2,
+    UNION,
+    is_live,
+    make_concat,
+    make_repeat,
+)
+from constrain.engine.splits import (
+    CLOSURE,
+    add_dense,
+    allow_found,
+    clear_scratch,
+    import_split,
+    keep_dense,
+    keep_split,
+    list_found,
+    walk,
+    with_same_bytes,
+)
+from constrain.engine.tables import (
+    BYTE_STARTS,
+    CLASS_BYTE,
+    CLASS_OF,
+    CLASSES,
+    CROSSINGS,
+    DENSE,
+    F_CLOSURE,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
+    FAIL,
+    FOUND,
+    LEX,
+    LEX_POOL,
+    LEX_TRANS,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    NODE_FIRST,
+    NODE_LAST,
+    NODES,
+    POOL,
+    SCRATCH,
+    SHARED_CROSSINGS,
+    SPLITS,
+    STACK,
+    TMP,
+    TOKEN_BYTES,
+    TOKEN_LISTS,
+    TOKEN_START,
+    TOKENS_BY_LENGTH,
+    TRIE_BY_BYTE,
+    TRIE_NODE,
+    TRIE_SIZE,
+    TRIE_TOKEN,
+    TWIN_STACK,
+    WIDE_STACK,
+    count_bits,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    lowest_bit,
+    room,
+    set_used,
+    u8,
+    used,
+)
+from constrain.engine.trie import DEPTH_SHIFT
+
+_UNBOUNDED = 0xFFFFFFFF
+# Fewer repetitions than this rule out so many tokens that a walk is cheaper.
+_LEAST_HIGH = 10
+# Closures of few bytes (white space, digits) are as quickly walked.
+_LEAST_BYTES = 16
+# More trie nodes than this at which a lexeme might end inside are not worth trying.
+_MOST_ENDS = 2048
+_USUAL_BORDER = 8192
+_MOST_ALTERNATIVES = 64
+
+
+@njit_inner(RESULT1)
+def _repetition(ctx, node):
+    """A REPEAT itself, or -1.
+
+    Of an intersection of an unbounded one with the complement of something finite, the repetition: any prefix
+    of it goes on in infinitely many ways, of which finitely many are forbidden.
+    """
+    nodes = i32(ctx, NODES)
+    if nodes[4 * node] & 255 == INTERSECT and nodes[4 * node + 2] == 2:
+        pool = i32(ctx, POOL)
+        for i in range(2):
+            this = int64(pool[nodes[4 * node + 1] + i])
+            other = int64(pool[nodes[4 * node + 1] + 1 - i])
+            if (
+                nodes[4 * this] & 255 == REPEAT
+                and nodes[4 * this + 3] < 0
+                and nodes[4 * other] & 255 == NOT
+                and not nodes[4 * int64(nodes[4 * other + 1])] & LOOP_FLAG
+            ):
+                return this
+    return node if nodes[4 * node] & 255 == REPEAT else int64(-1)
+
+
+@njit_inner(RESULT1)
+def _loop_of(ctx, lexer_state):
+    """The repetition that most tokens stay in: ``star << 32 | most repetitions``, -1 if there is none, or FAIL.
+
+    ``star`` is the node of ``C*``.
+    """
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    item, most = int64(-1), int64(-1)
+    bottom = used(ctx, TMP)
+    if not room(ctx, TMP, count):
+        return int64(FAIL)
+    for i in range(count):
+        i32(ctx, TMP)[bottom + i] = i32(ctx, LEX_POOL)[offset + 2 * i + 1]
+    set_used(ctx, TMP, bottom + count)
+    looked_at = 0
+    while used(ctx, TMP) > bottom and looked_at < _MOST_ALTERNATIVES:
+        looked_at += 1
+        top = used(ctx, TMP) - 1
+        set_used(ctx, TMP, top)
+        node = int64(i32(ctx, TMP)[top])
+        nodes = i32(ctx, NODES)
+        # A sequence that is alive is so in all its parts, an alternative of several may not be.
+        while nodes[4 * node] & 255 == CONCAT:
+            node = int64(nodes[4 * node + 1])
+        if nodes[4 * node] & 255 == UNION:
+            first, alternatives = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+            if not room(ctx, TMP, alternatives):
+                return int64(FAIL)
+            for j in range(alternatives):
+                part = int64(i32(ctx, POOL)[first + j])
+                live = is_live(ctx, part)
+                if live < 0:
+                    return live
+                if live:
+                    i32(ctx, TMP)[used(ctx, TMP)] = part
+                    set_used(ctx, TMP, used(ctx, TMP) + 1)
+            continue
+        repetition = _repetition(ctx, node)
+        if repetition >= 0:
+            high = int64(i32(ctx, NODES)[4 * repetition + 3])
+            high = int64(_UNBOUNDED) if high < 0 else high
+            if high > most:
+                item, most = int64(i32(ctx, NODES)[4 * repetition + 1]), high
+    set_used(ctx, TMP, bottom)
+    if most < _LEAST_HIGH:
+        return int64(-1)
+    begins = i64(ctx, NODE_FIRST)
+    width = int64(0)
+    for word in range(4):
+        width += count_bits(begins[4 * item + word])
+    if width < _LEAST_BYTES:
+        return int64(-1)
+    star = make_repeat(ctx, item, int64(0), int64(-1))
+    return star << 32 | most if star >= 0 else star
+
+
+@njit_inner(RESULT2)
+def _last_bytes(ctx, lexer_state, word):
+    """A quarter of the set of bytes with which a lexeme can end."""
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    pool = i32(ctx, LEX_POOL)
+    ends = i64(ctx, NODE_LAST)
+    bits = int64(0)
+    for i in range(count):
+        bits |= ends[4 * int64(pool[offset + 2 * i + 1]) + word]
+    return bits
+
+
+@njit_inner(RESULT1)
+def _walk_closure(ctx, closure):
+    """Find the closure that a lexer state stands for, and its border; returns 0, FAIL or LIMIT.
+
+    The border goes where a split has its crossings, as pairs: trie node, and for a node on the border its
+    place in the trie, for one above it minus the size of its subtree here.
+    """
+    words = ctx[N_WORDS]
+    # Asked for before the walk: to find out afterwards would mean walking twice.
+    if not room(ctx, DENSE, words) or not room(ctx, CROSSINGS, 2 * _USUAL_BORDER):
+        return int64(FAIL)
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    stack = i32(ctx, STACK)
+    places = i32(ctx, TWIN_STACK)
+    kept = i32(ctx, WIDE_STACK)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    trans = i32(ctx, LEX_TRANS)
+    found = i32(ctx, FOUND)
+    first = used(ctx, CROSSINGS) // 2
+    pairs = i32(ctx, CROSSINGS)
+    space = len(pairs) // 2
+    end = first
+    n = int64(0)
+    before = int64(-1)
+    stack[0] = closure
+    p = int64(0)
+    while p <= len(nodes):
+        node = int64(nodes[p]) if p < len(nodes) else int64(0)
+        depth = node >> DEPTH_SHIFT
+        # What was deeper on the path is done with.
+        while before >= depth:
+            if kept[before] >= 0:
+                pairs[2 * kept[before] + 1] = kept[before] - end
+            before -= 1
+        if p == len(nodes):
+            break
+        here = int64(stack[depth])
+        byte_class = int64(class_of[node & 255])
+        there = int64(trans[here * classes + byte_class])
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+            if there < 0:
+                return there
+        if there == 0:
+            if end + depth + 1 > space:
+                room(ctx, CROSSINGS, 2 * (end + depth + 1 - first))
+                return int64(FAIL)
+            for above in range(depth):
+                if kept[above] < 0:
+                    kept[above] = end
+                    pairs[2 * end] = nodes[places[above]]
+                    end += 1
+            pairs[2 * end] = node
+            pairs[2 * end + 1] = p
+            end += 1
+            before = depth - 1
+            p += int64(sizes[p])
+            continue
+        if tokens[p] >= 0:
+            found[n] = tokens[p]
+            n += 1
+        stack[depth + 1] = there
+        places[depth] = p
+        kept[depth] = -1
+        before = depth
+        p += 1
+    n = with_same_bytes(ctx, n)
+    dense = int64(NO_DENSE)
+    if n > words:
+        clear_scratch(ctx)
+        allow_found(ctx, n)
+        dense = keep_dense(ctx)
+        set_used(ctx, CROSSINGS, 2 * end)
+        ctx[NEW_SPLIT] = closure
+    keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _closure_of(ctx, star):
+    """The lexer state that stands for the closure of ``star``, which has been found; FAIL or LIMIT."""
+    if not room(ctx, TMP, 2):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    i32(ctx, TMP)[base] = CLOSURE
+    i32(ctx, TMP)[base + 1] = star
+    set_used(ctx, TMP, base + 2)
+    closure = far_call(ctx, F_LEXER_STATE, base, 1)
+    set_used(ctx, TMP, base)
+    if closure < 0 or i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE] != NOT_SPLIT:
+        return closure
+    status = import_split(ctx, closure)
+    if status == 0:
+        status = _walk_closure(ctx, closure)
+    return closure if status >= 0 else status
+
+
+@njit_inner(RESULT1)
+def _fill_transitions(ctx, lexer_state):
+    """Copy the transitions of "any key but these" from those of "any key" where the bytes tell nothing; 0 or FAIL.
+
+    The excluded strings do not begin with most bytes, and after those the two states are one.
+    """
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    base = used(ctx, TMP)
+    if not room(ctx, TMP, 2 * count):
+        return int64(FAIL)
+    set_used(ctx, TMP, base + 2 * count)
+    begins = i64(ctx, NODE_FIRST)
+    w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
+    relaxed = 0
+    for i in range(count):
+        pool = i32(ctx, LEX_POOL)
+        node = int64(pool[offset + 2 * i + 1])
+        nodes = i32(ctx, NODES)
+        head, tail = node, int64(-1)
+        if nodes[4 * node] & 255 == CONCAT:
+            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        repetition = _repetition(ctx, head) if nodes[4 * head] & 255 == INTERSECT else int64(-1)
+        if repetition < 0:
+            w0, w1 = w0 | begins[4 * node], w1 | begins[4 * node + 1]
+            w2, w3 = w2 | begins[4 * node + 2], w3 | begins[4 * node + 3]
+            continue
+        # Whether the intersection may end here decides about the bytes of what follows it.
+        excluded = int64(-1)
+        for j in range(2):
+            part = int64(i32(ctx, POOL)[nodes[4 * head + 1] + j])
+            if part != repetition:
+                excluded = int64(nodes[4 * part + 1])
+        for part in (excluded, tail):
+            if part >= 0:
+                w0, w1 = w0 | begins[4 * part], w1 | begins[4 * part + 1]
+                w2, w3 = w2 | begins[4 * part + 2], w3 | begins[4 * part + 3]
+        relaxed_node = repetition
+        if tail >= 0:
+            relaxed_node = make_concat(ctx, repetition, tail)
+            if relaxed_node < 0:
+                return relaxed_node
+        i32(ctx, TMP)[base + 2 * relaxed] = pool[offset + 2 * i]
+        i32(ctx, TMP)[base + 2 * relaxed + 1] = relaxed_node
+        relaxed += 1
+    set_used(ctx, TMP, base + 2 * relaxed)
+    source = far_call(ctx, F_LEXER_STATE, base, relaxed) if relaxed else int64(0)
+    set_used(ctx, TMP, base)
+    if source <= 0:
+        return source
+    classes = ctx[CLASSES]
+    trans = i32(ctx, LEX_TRANS)
+    class_byte = u8(ctx, CLASS_BYTE)
+    for byte_class in range(classes):
+        if trans[lexer_state * classes + byte_class] >= 0:
+            continue
+        byte = class_byte[byte_class]
+        word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+        if not (word >> (byte & 63)) & 1:
+            target = far_call(ctx, F_LEXER_STEP, source, byte_class)
+            if target < 0:
+                return target
+            trans[lexer_state * classes + byte_class] = target
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _after_token(ctx, token_and_length, state):
+    """The lexer state after the first bytes of a token (``token << 32 | how many``); FAIL or LIMIT if < 0."""
+    start = int64(i64(ctx, TOKEN_START)[token_and_length >> 32])
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    trans = i32(ctx, LEX_TRANS)
+    classes = ctx[CLASSES]
+    for i in range(start, start + (token_and_length & 0xFFFFFFFF)):
+        byte_class = int64(class_of[data[i]])
+        there = int64(trans[state * classes + byte_class])
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, state, byte_class)
+        if there <= 0:
+            return there
+        state = there
+    return state
+
+
+@njit_inner(RESULT2)
+def _ends_inside(ctx, lexer_state, closure):
+    """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    by_byte = i32(ctx, TRIE_BY_BYTE)
+    starts = i32(ctx, BYTE_STARTS)
+    for word in range(4):
+        bits = _last_bytes(ctx, lexer_state, word)
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            bits &= bits - 1
+            for i in range(starts[byte], starts[byte + 1]):
+                p = int64(by_byte[i])
+                if sizes[p] == 1:
+                    continue
+                # The first node from here on that ends a token is below this one, or this one.
+                q = p
+                while tokens[q] < 0:
+                    q += 1
+                path = int64(tokens[q]) << 32 | ((i32(ctx, TRIE_NODE)[p] >> DEPTH_SHIFT) + 1)
+                there = _after_token(ctx, path, lexer_state)
+                if there < 0:
+                    return there
+                accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+                if accept == 0:
+                    continue
+                # Outside, below the border, it has been found already.
+                inside = _after_token(ctx, path, closure)
+                if inside < 0:
+                    return inside
+                if inside:
+                    if not room(ctx, CROSSINGS, 2):
+                        return int64(FAIL)
+                    end = used(ctx, CROSSINGS)
+                    i32(ctx, CROSSINGS)[end] = p
+                    i32(ctx, CROSSINGS)[end + 1] = accept
+                    set_used(ctx, CROSSINGS, end + 2)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def closure_split(ctx, lexer_state, _unused):
+    """Split a state by the closure of a repetition in it; returns 1, 0 if there is no fit one, FAIL or LIMIT."""
+    loop = _loop_of(ctx, lexer_state)
+    if loop < 0:
+        return int64(0) if loop == -1 else loop
+    high = loop & 0xFFFFFFFF
+    starts = i32(ctx, BYTE_STARTS)
+    ends = int64(0)
+    for word in range(4):
+        bits = _last_bytes(ctx, lexer_state, word)
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            ends += starts[byte + 1] - starts[byte]
+            bits &= bits - 1
+    if ends > _MOST_ENDS:
+        return int64(0)
+    closure = _closure_of(ctx, loop >> 32)
+    if closure < 0:
+        return closure
+    record = i32(ctx, SPLITS)
+    dense = int64(record[5 * closure + SPLIT_DENSE])
+    if dense == NO_DENSE:
+        return int64(0)
+    status = _fill_transitions(ctx, lexer_state)
+    if status < 0:
+        return status
+    words = ctx[N_WORDS]
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+        return int64(FAIL)
+
+    stack = i32(ctx, STACK)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    trans = i32(ctx, LEX_TRANS)
+    sizes = i32(ctx, TRIE_SIZE)
+    pairs = i32(ctx, CROSSINGS) if dense >= 0 else i32(ctx, SHARED_CROSSINGS)
+    first_crossing = used(ctx, CROSSINGS) // 2
+    stack[0] = lexer_state
+    n = int64(0)
+    i = int64(record[5 * closure + SPLIT_CROSSINGS])
+    end = i + int64(record[5 * closure + SPLIT_CROSSING_COUNT])
+    while i < end:
+        node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
+        depth = node >> DEPTH_SHIFT
+        here = int64(stack[depth])
+        byte_class = int64(class_of[node & 255])
+        there = int64(trans[here * classes + byte_class])
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+            if there < 0:
+                return there
+        if there == 0:
+            i += max(int64(1), -place)
+            continue
+        if place < 0:
+            stack[depth + 1] = there
+        else:
+            n = walk(ctx, place, place + int64(sizes[place]), n)
+            if n < 0:
+                return n
+        i += 1
+    n = with_same_bytes(ctx, n)
+    status = _ends_inside(ctx, lexer_state, closure)
+    if status < 0:
+        return status
+
+    scratch = i32(ctx, SCRATCH)
+    own = n > words // 8
+    if own or high < ctx[LONGEST]:
+        clear_scratch(ctx)
+        add_dense(ctx, dense)
+    if high < ctx[LONGEST]:
+        by_length = i32(ctx, TOKENS_BY_LENGTH)
+        token_start = i64(ctx, TOKEN_START)
+        for i in range(len(by_length)):
+            token = int64(by_length[i])
+            length = token_start[token + 1] - token_start[token]
+            if length <= high:
+                break
+            if (scratch[token >> 5] >> (token & 31)) & 1:
+                there = _after_token(ctx, token << 32 | length, lexer_state)
+                if there < 0:
+                    return there
+                if there == 0:
+                    scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
+                    own = True
+    first = used(ctx, TOKEN_LISTS)
+    if own:
+        allow_found(ctx, n)
+        dense = keep_dense(ctx)
+    else:
+        first = list_found(ctx, n)
+    keep_split(ctx, lexer_state, dense, first, first_crossing)
+    return int64(1)
+
+
+far_entry(F_CLOSURE, closure_split)
