@@ -37,6 +37,7 @@ from constrain.engine.tables import (
     NODE_BUCKETS,
     NODE_FIRST,
     NODE_HASH,
+    NODE_LAST,
     NODE_LIVE,
     NODE_PRINTS,
     NODES,
@@ -64,7 +65,7 @@ DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 
 # Tables of rows and states may take this much before those that no text is at are looked for.
-_COLLECT_BYTES = 64 << 20
+_COLLECT_BYTES = 32 << 20
 
 # What has been collected to make room for a call of a kernel.
 _NOTHING, _SOME, _ALL = range(3)
@@ -72,6 +73,9 @@ _NOTHING, _SOME, _ALL = range(3)
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
 _WORK_PER_CALL = 10_000_000
+
+# Tables of expressions, with the elements that each takes.
+_NODE_TABLES = {NODES: 4, NODE_PRINTS: 2, NODE_FIRST: 4, NODE_LAST: 4, NODE_LIVE: 1, NODE_HASH: 1}
 
 _MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
@@ -139,7 +143,7 @@ class CompiledGrammar:
         registers = np.zeros(lexemes.registers + 1, np.int32)
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
         n_nodes = len(lexemes.code) // 3
-        for slot, each in ((NODES, 4), (NODE_PRINTS, 2), (NODE_FIRST, 4), (NODE_LIVE, 1), (NODE_HASH, 1)):
+        for slot, each in _NODE_TABLES.items():
             tables.reserve(slot, each * n_nodes)
         tables.reserve(NODE_BUCKETS, 2 * n_nodes)
         self._run(nodes.build_nodes, lexemes.code, registers)

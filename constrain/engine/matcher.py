@@ -96,7 +96,8 @@ class Matcher(Cursor):
             state = compiled.push_token(self, token)
             if state == 0:
                 return False
-            self._parent = (compiled.generation, self._state, token, self._parent)
+            self._parent = link = (compiled.generation, self._state, token, self._parent)
+            self._young.append(link)
             self._state = state
         self._steps += 1
         return True
