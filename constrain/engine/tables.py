@@ -599,7 +599,7 @@ class Tables:
         if reserve is None or reserve.shape[0] < size:
             # To copy a large table takes long, mostly to touch new pages for the first time, and one
             # step of one sequence has to wait for it.  Addresses are free until they are touched.
-            spare = min(31 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
+            spare = min(127 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
             reserve = np.empty(size + spare, old.dtype)
             reserve[: old.shape[0]] = old
         self._install(slot, reserve[:size])
