@@ -43,6 +43,7 @@ from constrain.engine.tables import (
     NODES,
     NULLABLE,
     NULLABLE_REST,
+    POOL,
     PREDICTED,
     ROW_HASH,
     RULE_STARTS,
@@ -142,10 +143,11 @@ class CompiledGrammar:
         tables.put(SETS, lexemes.sets)
         registers = np.zeros(lexemes.registers + 1, np.int32)
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-        n_nodes = len(lexemes.code) // 3
+        n_nodes = 2 * len(lexemes.code) // 5
         for slot, each in _NODE_TABLES.items():
             tables.reserve(slot, each * n_nodes)
         tables.reserve(NODE_BUCKETS, 2 * n_nodes)
+        tables.reserve(POOL, n_nodes // 4)
         self._run(nodes.build_nodes, lexemes.code, registers)
         program.make_byte_classes(ctx)
         n_lexemes = len(ir.lexemes)
