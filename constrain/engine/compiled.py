@@ -13,6 +13,7 @@ import constrain.engine.closures  # noqa: F401 (splits.py calls its kernel throu
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place
+from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.states import push_token
@@ -77,6 +78,9 @@ _WORK_PER_CALL = 10_000_000
 
 # Tables of expressions, with the elements that each takes.
 _NODE_TABLES = {NODES: 4, NODE_PRINTS: 2, NODE_FIRST: 4, NODE_LAST: 4, NODE_LIVE: 1, NODE_HASH: 1}
+
+# The call that every token takes.
+_push_token = without_dispatch(push_token)
 
 _MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
@@ -191,7 +195,7 @@ class CompiledGrammar:
         self._allocate_masks()
 
     def _allocate_masks(self) -> None:
-        for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 4 * self._words), (CROSSINGS, 2048)):
+        for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)):
             self._tables.allocate(slot, words)
 
     # -- running kernels ---------------------------------------------------------------------
@@ -259,7 +263,7 @@ class CompiledGrammar:
 
     def push_token(self, cursor: Place, token: int) -> int:
         """The state after a token's bytes; 0 if it is not allowed.  The caller holds the lock."""
-        result: int = push_token(self._ctx, cursor._state, token)
+        result: int = _push_token(self._ctx, cursor._state, token)
         return result if result >= 0 else self.run_at(cursor, push_token, token)
 
     def accepts(self, cursor: Place) -> bool:

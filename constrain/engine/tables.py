@@ -74,17 +74,17 @@ CLASS_SIZE = _slot("class sizes", np.int32, 256)
 
 # Lexer states (lexer.py).
 LEXEMES = _slot("lexemes", np.int32, 3 * 64)
-LEX = _slot("lexer states", np.int32, 4 * 128)
-LEX_POOL = _slot("lexer state members", np.int32, 512)
-LEX_HASH = _slot("lexer state hashes", np.int32, 128)
-LEX_BUCKETS = _slot("lexer state buckets", np.int32, 256, LEX_HASH)
-LEX_TWIN = _slot("lexer state twins", np.int32, 128)
-LEX_FIRST = _slot("lexer state first bytes", np.int64, 4 * 128)
-LEX_TRANS = _slot("lexer transitions", np.int32, 128 * 64)
-ACCEPTS = _slot("accept sets", np.int32, 2 * 32)
-ACCEPT_POOL = _slot("accept set members", np.int32, 64)
-ACCEPT_HASH = _slot("accept set hashes", np.int32, 32)
-ACCEPT_BUCKETS = _slot("accept set buckets", np.int32, 64, ACCEPT_HASH)
+LEX = _slot("lexer states", np.int32, 4 * 512)
+LEX_POOL = _slot("lexer state members", np.int32, 4096)
+LEX_HASH = _slot("lexer state hashes", np.int32, 512)
+LEX_BUCKETS = _slot("lexer state buckets", np.int32, 1024, LEX_HASH)
+LEX_TWIN = _slot("lexer state twins", np.int32, 512)
+LEX_FIRST = _slot("lexer state first bytes", np.int64, 4 * 512)
+LEX_TRANS = _slot("lexer transitions", np.int32, 512 * 64)
+ACCEPTS = _slot("accept sets", np.int32, 2 * 128)
+ACCEPT_POOL = _slot("accept set members", np.int32, 256)
+ACCEPT_HASH = _slot("accept set hashes", np.int32, 128)
+ACCEPT_BUCKETS = _slot("accept set buckets", np.int32, 256, ACCEPT_HASH)
 
 # The grammar, flattened (program.py).
 SYMBOLS = _slot("symbols", np.int32, 512)
@@ -108,26 +108,26 @@ ROWS = _slot("rows", np.int32, 5 * 128)
 ROW_ITEMS = _slot("row items", np.int32, 2 * 256)
 ROW_HASH = _slot("row hashes", np.int32, 128)
 ROW_BUCKETS = _slot("row buckets", np.int32, 256, ROW_HASH)
-DONE_STAMP = _slot("completion marks", np.int32, 256)
-DONE_MEMO = _slot("completion memo", np.int32, 256)
-DONE_ITEMS = _slot("completion items", np.int32, 256)
-SCAN_KEYS = _slot("scan keys", np.int64, 256)
-SCAN_VALUES = _slot("scan values", np.int32, 256)
+DONE_STAMP = _slot("completion marks", np.int32, 1024)
+DONE_MEMO = _slot("completion memo", np.int32, 1024)
+DONE_ITEMS = _slot("completion items", np.int32, 1024)
+SCAN_KEYS = _slot("scan keys", np.int64, 1024)
+SCAN_VALUES = _slot("scan values", np.int32, 1024)
 KERNEL = _slot("kernel items", np.int64, 256)
 WORK = _slot("completion work list", np.int32, 256)
 
 # Recognizer states (states.py).
-STATES = _slot("states", np.int32, 4 * 128)
-THREADS = _slot("threads", np.int32, 2 * 256)
-STATE_HASH = _slot("state hashes", np.int32, 128)
-STATE_BUCKETS = _slot("state buckets", np.int32, 256, STATE_HASH)
-STATE_TRANS = _slot("state transitions", np.int32, 128 * 64)
+STATES = _slot("states", np.int32, 3 * 512)
+THREADS = _slot("threads", np.int32, 2 * 1024)
+STATE_HASH = _slot("state hashes", np.int32, 512)
+STATE_BUCKETS = _slot("state buckets", np.int32, 1024, STATE_HASH)
+STATE_TRANS = _slot("state transitions", np.int32, 512 * 64)
 STATE_WORK = _slot("thread work list", np.int64, 64)
 
 # Masks (masks.py).
-SPLITS = _slot("token splits", np.int32, 5 * 64)
+SPLITS = _slot("token splits", np.int32, 5 * 512)
 CROSSINGS = _slot("crossings", np.int32, 2 * 256)
-STATE_MASKS = _slot("state masks", np.int32, 3 * 128)
+STATE_MASKS = _slot("state masks", np.int32, 3 * 512)
 TOKEN_LISTS = _slot("token lists", np.int32, 4096)
 DENSE = _slot("dense masks", np.int32, 0)
 SCRATCH = _slot("scratch mask", np.int32, 0)
@@ -166,6 +166,18 @@ SHARED_CROSSINGS = _slot("shared crossings", np.int32, 0)
 N_SLOTS = len(_NAMES)
 _CONTEXT_SIZE = HEADER + 3 * N_SLOTS
 _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
+# Tables that fill up together.
+_SIBLINGS = {
+    slot: group
+    for group in (
+        (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
+        (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
+        (CORES, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
+        (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
+        (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+    )
+    for slot in group
+}
 _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 
 BY_ROW_OR_STATE = (
@@ -566,9 +578,21 @@ class Tables:
             self._install(slot, new)
 
     def grow(self) -> None:
-        """Enlarge the table that the last kernel found too small."""
+        """Enlarge the table that the last kernel found too small, and those that would soon follow.
+
+        A kernel that finds a table too small is run again from its start, so one such failure for all is cheaper.
+        """
         slot, wanted = int(self.ctx[NEED_SLOT]), int(self.ctx[NEED_SIZE])
         slot = _MAP_VALUES.get(slot, slot)
+        self._enlarge(slot, wanted)
+        for sibling in _SIBLINGS.get(slot, ()):
+            hashes = _SPECS[sibling][2]
+            used = 2 * self.used(hashes) if hashes >= 0 else self.used(sibling)
+            if sibling != slot and 3 * used > 2 * self.array(sibling).shape[0]:
+                self._enlarge(sibling, 0)
+
+    def _enlarge(self, slot: int, wanted: int) -> None:
+        """Enlarge a table to twice its size, and at least ``wanted`` elements."""
         old = self.array(slot)
         dtype, _, hashes = _SPECS[slot]
         hashed = hashes >= 0 or slot in _MAPS

@@ -48,6 +48,9 @@ class Grammar:
         from constrain.grammar.json_schema import from_json_schema
 
         ir = from_json_schema(schema, **options)
+        if options.get("registry") is not None:
+            # What it holds may be different next time, so the options are not the whole story.
+            return cls(ir)
         text = schema if isinstance(schema, (str, bytes)) else json.dumps(schema)
         return cls(ir, ("json_schema", text, *sorted(options.items())))
 

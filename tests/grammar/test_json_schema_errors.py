@@ -51,14 +51,8 @@ def test_what_is_no_schema(schema: Any) -> None:
     assert "must be an object or a boolean" in error(schema).reason
 
 
-@pytest.mark.parametrize("keyword", sorted(ALL_WORDS - KEYWORDS.keys() - ANNOTATIONS - CONTENT))
-def test_keywords_that_are_not_supported(keyword: str) -> None:
-    draft = "https://json-schema.org/draft/2019-09/schema" if keyword.startswith("$recursive") else None
-    inner = {keyword: {}, **({"$schema": draft} if draft else {})}
-    refused = error({"properties": {"a/b": {"type": "string", **inner}}})
-    assert keyword in refused.reason
-    assert "not supported" in refused.reason
-    assert refused.pointer == f"#/properties/a~1b/{keyword}"
+def test_every_keyword_of_every_draft_has_a_meaning() -> None:
+    assert KEYWORDS.keys() | ANNOTATIONS | CONTENT >= ALL_WORDS
 
 
 @pytest.mark.parametrize(
@@ -213,7 +207,7 @@ def test_schemas_that_nothing_satisfies(schema: Any, pointer: str, words: list[s
 
 @pytest.mark.parametrize("required", [False, True])
 def test_patterns_that_leave_nothing_are_found_when_compiled(required: bool) -> None:
-    text = {"type": "string", "pattern": "^a$", "minLength": 2}
+    text = {"type": "string", "pattern": "^a?$", "minLength": 2}
     schema = {"type": "object", "properties": {"a": text}, "required": ["a"] * required, "additionalProperties": False}
     vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
     compiler = constrain.GrammarCompiler(vocabulary)
@@ -223,7 +217,7 @@ def test_patterns_that_leave_nothing_are_found_when_compiled(required: bool) -> 
         return
     with pytest.raises(SchemaError) as caught:
         compiler.compile(grammar)
-    assert "pattern '^a$' (at #/properties/a/pattern)" in str(caught.value)
+    assert "pattern '^a?$' (at #/properties/a/pattern)" in str(caught.value)
     assert "minLength 2 (at #/properties/a/minLength)" in str(caught.value)
 
 

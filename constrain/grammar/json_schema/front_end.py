@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.errors import SchemaError
+from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.json_schema.document import MAX_DEPTH, Document, parse
+from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
 
 
 def from_json_schema(
-    schema: dict[str, Any] | bool | str | bytes, *, whitespace: str = "flexible", max_whitespace: int = 256
+    schema: dict[str, Any] | bool | str | bytes,
+    *,
+    whitespace: str = "flexible",
+    max_whitespace: int = 256,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    property_order: str = "schema",
+    formats: str = "assert",
+    lenient: bool = False,
+    registry: Any = None,
+    max_work: int = 100_000,
 ) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 
@@ -27,6 +38,20 @@ def from_json_schema(
         before the first token and after the last.
     max_whitespace : int
         How many white space characters may stand in one place when it is flexible.
+    indent : int, optional
+        Exactly the white space that ``json.dumps(indent=...)`` writes, to 24 levels of nesting.
+    separators : (str, str), optional
+        Exactly these between members and after keys, as ``json.dumps(separators=...)`` writes; no other white space.
+    property_order : {"schema", "any"}
+        The members of an object come in the order of the schema, or in every order.
+    formats : {"assert", "annotate"}
+        Whether ``format`` is enforced.
+    lenient : bool
+        Take a schema of which a part cannot be enforced, and name that part in the warnings.
+    registry : referencing.Registry or anything with its ``get_or_retrieve``
+        Where references to other documents are looked up; nothing is ever fetched but by it.
+    max_work : int
+        How many pairs of alternatives may be combined, which bounds the time that a schema takes.
 
     Returns
     -------
@@ -38,13 +63,34 @@ def from_json_schema(
     SchemaError
         If the text is not JSON or the schema not valid, if it uses a keyword that is not supported, or if nothing
         satisfies it; with a JSON pointer to the part at fault.
+    LimitError
+        If the schema is too large for ``max_work`` or one of the limits that the message names.
     ConstrainError
         If an option has a value that it cannot have.
     """
-    layout = layout_for(whitespace, max_whitespace)
+    if separators is not None and (not isinstance(separators, (list, tuple)) or len(separators) != 2):
+        raise ConstrainError(f"separators must be two strings, not {separators!r}")
+    layout = layout_for(whitespace, max_whitespace, indent, None if separators is None else tuple(separators))
+    if property_order not in ("schema", "any"):
+        raise ConstrainError(f"property_order must be 'schema' or 'any', not {property_order!r}")
+    if formats not in ("assert", "annotate"):
+        raise ConstrainError(f"formats must be 'assert' or 'annotate', not {formats!r}")
+    if type(max_work) is not int or max_work < 1:
+        raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    options = Options(formats == "assert", bool(lenient))
     if isinstance(schema, (str, bytes)):
         schema = parse(schema)
     try:
-        return write_rules(Document(schema), layout)
+
+        def references(document: Document) -> References:
+            return References(document, registry)
+
+        try:
+            document = Document(schema, options, False, references)
+            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
+        except ScopeNeeded:
+            # The way to each place is kept only for schemas with a reference that depends on it.
+            document = Document(schema, options, True, references)
+            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
-from constrain.grammar.json_schema.document import Handle
-from constrain.grammar.json_schema.keywords import higher, lower
+from constrain.grammar.json_schema.multiples import is_multiple
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,
-    Bound,
     Conflict,
+    Contains,
     Count,
+    KeyRule,
     Node,
     NullNode,
     NumberNode,
     ObjectNode,
     StringNode,
+    Term,
     describe,
+    higher,
+    lower,
 )
 from constrain.grammar.json_schema.numbers import NumberForm, is_integral
+from constrain.grammar.json_schema.places import Handle, conjunction
+from constrain.grammar.json_schema.strings import is_text
+from constrain.grammar.json_schema.texts import contains
+
+Probe = Callable[[Handle], Conflict | None]
+"""Says why nothing is valid for a handle; None if something is, or if that is not easily told."""
 
 
-def intersect_nodes(left: Node, right: Node) -> Node | Conflict:
+def intersect_nodes(left: Node, right: Node, probe: Probe) -> Node | Conflict:
     """What both describe, as one node; where that is certainly nothing, why."""
-    if isinstance(left, NullNode) and isinstance(right, NullNode):
-        return left
-    if isinstance(left, BooleanNode) and isinstance(right, BooleanNode):
-        return _booleans(left, right)
-    if isinstance(left, NumberNode) and isinstance(right, NumberNode):
-        return _numbers(left, right)
     if isinstance(left, StringNode) and isinstance(right, StringNode):
         return _strings(left, right)
-    if isinstance(left, ArrayNode) and isinstance(right, ArrayNode):
-        return _arrays(left, right)
     if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
-        return _objects(left, right)
-    return Conflict(f"a {left.kind} (at {left.pointer}) is not a {right.kind} (at {right.pointer})", right.pointer)
-
-
-def conjunction(left: Handle, right: Handle) -> Handle:
-    """Both handles in one; a schema counts once."""
-    if not left or left == right:
-        return right
-    if not right:
+        return _objects(left, right, probe)
+    if isinstance(left, NumberNode) and isinstance(right, NumberNode):
+        return _numbers(left, right)
+    if isinstance(left, ArrayNode) and isinstance(right, ArrayNode):
+        return _arrays(left, right, probe)
+    if isinstance(left, BooleanNode) and isinstance(right, BooleanNode):
+        return _booleans(left, right)
+    if isinstance(left, NullNode) and isinstance(right, NullNode):
         return left
-    return tuple(dict.fromkeys(left + right))
+    return Conflict(f"a {left.kind} (at {left.pointer}) is not a {right.kind} (at {right.pointer})", right.pointer)
 
 
 def _booleans(left: BooleanNode, right: BooleanNode) -> Node | Conflict:
@@ -67,33 +68,76 @@ def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
     if left.values and right.values and not values:
         return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
     form = max(left.form, right.form)
-    return number_node(left.pointer, form, higher(left.low, right.low), lower(left.high, right.high), values)
+    low, high = higher(left.low, right.low), lower(left.high, right.high)
+    return settle_number(
+        NumberNode(
+            left.pointer,
+            form,
+            low,
+            high,
+            values,
+            left.excluded + right.excluded,
+            tuple(dict.fromkeys(left.divisors + right.divisors)),
+            tuple(dict.fromkeys(left.not_divisors + right.not_divisors)),
+            left.has_fraction or right.has_fraction,
+        )
+    )
 
 
-def number_node(
-    pointer: str, form: NumberForm, low: Bound | None, high: Bound | None, values: tuple[Decimal, ...] | None
-) -> Node | Conflict:
-    """A number node, with those of ``values`` that fit; a conflict where nothing does."""
-    if values is not None:
-        kept = tuple(value for value in values if _fits(value, form, low, high))
+def settle_number(node: NumberNode) -> Node | Conflict:
+    """The node with those of its values that fit; a conflict where nothing does."""
+    low, high = node.low, node.high
+    if node.values is not None:
+        kept = tuple(value for value in node.values if _fits(value, node))
         if not kept:
-            which = f"the value {describe(str(values[0]))} is not" if len(values) == 1 else "none of the values is"
-            kind = "a number" if form is NumberForm.ANY else "an integer"
-            limits = " and ".join(str(bound) for bound in (low, high) if bound is not None)
-            return Conflict(f"{which} {kind}{' within ' if limits else ''}{limits}", pointer)
-        return NumberNode(pointer, form, None, None, kept)
+            which = (
+                f"the value {describe(str(node.values[0]))} is not"
+                if len(node.values) == 1
+                else ("none of the values is")
+            )
+            kind = "a number" if node.form is NumberForm.ANY else "an integer"
+            limits = [str(bound) for bound in (low, high) if bound is not None]
+            more = f" within {' and '.join(limits)}" if limits else ""
+            parts = [f"a multiple of {each.value} (at {each.pointer})" for each in node.divisors]
+            parts += [f"no multiple of {each.value} (at {each.pointer})" for each in node.not_divisors]
+            parts += ["none of the excluded values"] if node.excluded else []
+            return Conflict(f"{which} {kind}{more}{''.join(' and ' + part for part in parts)}", node.pointer)
+        if node.has_fraction and node.form is NumberForm.NO_FRACTION:
+            return _no_integer(node)
+        return NumberNode(node.pointer, node.form, None, None, kept, has_fraction=node.has_fraction)
     if low is not None and high is not None:
         if low.value > high.value or (low.value == high.value and (low.is_open or high.is_open)):
             return Conflict(f"{low} contradicts {high}", low.pointer)
-    return NumberNode(pointer, form, low, high)
+    if node.not_divisors:
+        divisors = [(each.value, each.pointer) for each in node.divisors]
+        if node.form is not NumberForm.ANY:
+            divisors.append((Decimal(1), node.pointer))
+        for each in node.not_divisors:
+            for value, pointer in divisors:
+                if is_multiple(value, each.value):
+                    return Conflict(
+                        f"a multiple of {value} (at {pointer}) is one of {each.value} (at {each.pointer})", pointer
+                    )
+    if node.has_fraction and node.form is NumberForm.NO_FRACTION:
+        return _no_integer(node)
+    return node
 
 
-def _fits(value: Decimal, form: NumberForm, low: Bound | None, high: Bound | None) -> bool:
-    if form is not NumberForm.ANY and not is_integral(value):
+def _no_integer(node: NumberNode) -> Conflict:
+    return Conflict("an integer is written without fraction", node.pointer)
+
+
+def _fits(value: Decimal, node: NumberNode) -> bool:
+    low, high = node.low, node.high
+    if node.form is not NumberForm.ANY and not is_integral(value):
         return False
     if low is not None and (value < low.value or (low.is_open and value == low.value)):
         return False
-    return high is None or not (value > high.value or (high.is_open and value == high.value))
+    if high is not None and (value > high.value or (high.is_open and value == high.value)):
+        return False
+    if value in node.excluded or any(is_multiple(value, each.value) for each in node.not_divisors):
+        return False
+    return all(is_multiple(value, each.value) for each in node.divisors)
 
 
 # -- strings -------------------------------------------------------------------------------------
@@ -108,18 +152,22 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
         values = tuple(value for value in values if value in others)
         if not values:
             return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
-    patterns = tuple(dict.fromkeys(left.patterns + right.patterns))
-    return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), patterns, values)
+    terms = left.terms
+    if right.terms:
+        # The same set counts once, wherever it is said.
+        known = {term.text for term in terms}
+        terms += tuple(term for term in right.terms if term.text not in known)
+    return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), terms, values)
 
 
 def string_node(
     pointer: str,
     low: Count | None,
     high: Count | None,
-    patterns: tuple[tuple[str, str], ...],
+    terms: tuple[Term, ...],
     values: tuple[str, ...] | None,
 ) -> Node | Conflict:
-    """A string node, with those of ``values`` that have the right length; a conflict where nothing fits."""
+    """A string node, with those of ``values`` that fit; a conflict where nothing does."""
     conflict = count_conflict(low, high)
     if conflict is not None:
         return conflict
@@ -133,8 +181,12 @@ def string_node(
             kept = tuple(value for value in kept if len(value) <= high.value)
             if not kept:
                 return Conflict(f"no value is of the right length: {high}", pointer)
-        return StringNode(pointer, None, None, patterns, kept)
-    return StringNode(pointer, low, high, patterns)
+        for term in terms:
+            kept = tuple(value for value in kept if contains(term.text, value))
+            if not kept:
+                return Conflict(f"no value at {pointer} has {term}", pointer)
+        return StringNode(pointer, values=kept)
+    return StringNode(pointer, low, high, terms)
 
 
 def most(left: Count | None, right: Count | None) -> Count | None:
@@ -161,27 +213,141 @@ def count_conflict(low: Count | None, high: Count | None) -> Conflict | None:
 # -- arrays and objects ---------------------------------------------------------------------------
 
 
-def _arrays(left: ArrayNode, right: ArrayNode) -> Node | Conflict:
+def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
     low, high = most(left.low, right.low), least(left.high, right.high)
     conflict = count_conflict(low, high)
     if conflict is not None:
         return conflict
     size = max(len(left.prefix), len(right.prefix))
-    prefix = tuple(conjunction(_element(left, index), _element(right, index)) for index in range(size))
-    return ArrayNode(left.pointer, prefix, conjunction(left.items, right.items), low, high)
+    prefix = []
+    for index in range(size):
+        first, second = element(left, index), element(right, index)
+        both = conjunction(first, second)
+        if low is not None and index < low.value and both not in (first, second):
+            empty = probe(both)
+            if empty is not None:
+                return Conflict(
+                    f"item {index}, which must be there (at {low.pointer}), can never be valid: {empty.reason}",
+                    empty.pointer,
+                )
+        prefix.append(both)
+    items = conjunction(left.items, right.items)
+    demands = tuple(dict.fromkeys(left.contains + right.contains))
+    for demand in demands:
+        conflict = _demand_conflict(demand, prefix, items, probe) if demand.low > 0 else None
+        if conflict is not None:
+            return conflict
+    return ArrayNode(
+        left.pointer,
+        tuple(prefix),
+        items,
+        low,
+        high,
+        demands,
+        left.unique or right.unique,
+        None if left.seen is None or right.seen is None else max(left.seen, right.seen),
+        left.seen_contains + right.seen_contains,
+    )
 
 
-def _element(node: ArrayNode, index: int) -> Handle:
+def _demand_conflict(demand: Contains, prefix: list[Handle], items: Handle, probe: Probe) -> Conflict | None:
+    """Why no item is what ``contains`` demands."""
+    conflict = None
+    for handle in dict.fromkeys((*prefix[demand.start :], items)):
+        conflict = probe(conjunction(handle, demand.item))
+        if conflict is None:
+            return None
+    assert conflict is not None
+    return Conflict(f"no item is what is demanded (at {demand.pointer}): {conflict.reason}", conflict.pointer)
+
+
+def element(node: ArrayNode, index: int) -> Handle:
+    """The schema of one item."""
     return node.prefix[index] if index < len(node.prefix) else node.items
 
 
-def _objects(left: ObjectNode, right: ObjectNode) -> Node | Conflict:
-    properties = {
-        name: conjunction(handle, right.properties.get(name, right.additional))
-        for name, handle in left.properties.items()
-    }
+def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Conflict:
+    low, high = most(left.low, right.low), least(left.high, right.high)
+    conflict = count_conflict(low, high)
+    if conflict is not None:
+        return conflict
+    required = left.required | right.required | left.required if right.required else left.required
+    properties = {}
+    for name, handle in left.properties.items():
+        other = member(right, name)
+        both = properties[name] = conjunction(handle, other)
+        if name in required and both and both != handle and both != other:
+            conflict = _required_conflict(name, both, required, probe)
+            if conflict is not None:
+                return conflict
     for name, handle in right.properties.items():
         if name not in properties:
-            properties[name] = conjunction(left.additional, handle)
-    required = right.required | left.required
-    return ObjectNode(left.pointer, properties, required, conjunction(left.additional, right.additional))
+            other = member(left, name)
+            both = properties[name] = conjunction(other, handle)
+            if name in required and both and (both != handle or name not in right.required):
+                conflict = _required_conflict(name, both, required, probe)
+                if conflict is not None:
+                    return conflict
+    for name in left.required:
+        # What only the one side requires may be what the other excludes, and neither has a schema of its own for it.
+        if name in properties and name not in right.required and properties[name] == right.properties.get(name):
+            conflict = _required_conflict(name, properties[name], required, probe)
+            if conflict is not None:
+                return conflict
+    for name in right.required:
+        if name in properties and name not in left.required and properties[name] == left.properties.get(name):
+            conflict = _required_conflict(name, properties[name], required, probe)
+            if conflict is not None:
+                return conflict
+    if high is not None and len(required) > high.value:
+        return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
+    additional = conjunction(left.additional, right.additional)
+    some = left.some + tuple(rule for rule in right.some if rule not in left.some) if right.some else left.some
+    for rule in some:
+        conflict = _some_conflict(rule, properties, additional, probe)
+        if conflict is not None:
+            return conflict
+    return ObjectNode(
+        left.pointer,
+        properties,
+        required,
+        additional,
+        left.rules + tuple(rule for rule in right.rules if rule not in left.rules) if right.rules else left.rules,
+        some,
+        low,
+        high,
+        left.seen + right.seen,
+    )
+
+
+def _some_conflict(rule: KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe) -> Conflict | None:
+    """Why no member is as a rule says that there is one."""
+    conflict = probe(conjunction(additional, rule.value))
+    if conflict is None:
+        return None
+    for name, handle in properties.items():
+        if is_text(name) and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
+            return None
+    return Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
+
+
+def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> Conflict | None:
+    empty = probe(handle) if handle else None
+    if empty is None:
+        return None
+    who = f"property {name!r}, which is required (at {required[name]}),"
+    return Conflict(f"{who} can never be valid: {empty.reason}", empty.pointer)
+
+
+def member(node: ObjectNode, name: str) -> Handle:
+    """The schema of the member with this name."""
+    handle = node.properties.get(name)
+    return bound_by_rules(node.additional, node.rules, name) if handle is None else handle
+
+
+def bound_by_rules(handle: Handle, rules: tuple[KeyRule, ...], name: str) -> Handle:
+    """``handle`` and what the rules say of a member with this name."""
+    for rule in rules:
+        if is_text(name) and contains(rule.keys, name):
+            handle = conjunction(handle, rule.value)
+    return handle

@@ -6,49 +6,17 @@ what it asserts a meaning in :mod:`constrain.grammar.json_schema.normalize`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
-from constrain.errors import SchemaError
-from constrain.grammar.json_schema.document import Handle, Location, escape, type_name
-from constrain.grammar.json_schema.nodes import Bound, Count, describe
-from constrain.grammar.json_schema.numbers import MAX_DIGITS, MAX_EXPONENT, is_within_limits
+from constrain.errors import GrammarError
+from constrain.grammar.json_schema.assertions import TYPES, Assertions, check_names, to_array, to_count, to_decimal
+from constrain.grammar.json_schema.document import Location, escape, type_name
+from constrain.grammar.json_schema.format_patterns import FORMATS
+from constrain.grammar.json_schema.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
+from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.texts import ALL_TEXTS, Format, Text, Words, pattern_text
 from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT, Dialect
-
-# Above this a float is no exact count; a Decimal with a huge exponent is not worth writing out.
-_GREATEST_FLOAT_COUNT = 2**53
-
-TYPES = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
-
-
-class Assertions:
-    """What the keywords of one schema object assert; an attribute that is not set asserts nothing."""
-
-    types: frozenset[str] | None = None
-    low: Bound | None = None
-    high: Bound | None = None
-    low_is_open: bool = False
-    """Draft 4's boolean ``exclusiveMinimum``."""
-    high_is_open: bool = False
-    min_length: Count | None = None
-    max_length: Count | None = None
-    pattern: str | None = None
-    prefix: tuple[Handle, ...] = ()
-    items: Handle = ()
-    additional_items: Handle = ()
-    items_is_array: bool = False
-    min_items: Count | None = None
-    max_items: Count | None = None
-    properties: dict[str, Handle] | None = None
-    required: dict[str, str] | None = None
-    additional: Handle = ()
-    enum: tuple[Any, ...] | None = None
-    const: tuple[Any] | None = None
-    any_of: tuple[Handle, ...] | None = None
-    ref: Handle | None = None
-
 
 Reader = Callable[[Assertions, Any, Location, str], None]
 
@@ -69,66 +37,8 @@ def read(location: Location) -> Assertions:
     return assertions
 
 
-# -- what the values of keywords must be ------------------------------------------------------
-
-
-def to_decimal(value: Any, pointer: str) -> Decimal:
-    """A JSON number of the schema, exactly; a float counts as what it is printed as."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        number = Decimal(value)
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise SchemaError(f"{value!r} is not a JSON number", pointer)
-        number = Decimal(repr(value))
-    elif isinstance(value, Decimal) and value.is_finite():
-        number = value
-    else:
-        raise SchemaError(f"{pointer.rpartition('/')[2]} must be a number, not {type_name(value)}", pointer)
-    if not number:
-        return Decimal(0)
-    if not is_within_limits(number):
-        raise SchemaError(
-            f"the number {describe(str(number))} is beyond the limits for exact arithmetic: an exponent within "
-            f"{MAX_EXPONENT} and {MAX_DIGITS} significant digits",
-            pointer,
-        )
-    return number
-
-
-def check_names(value: dict[Any, Any], pointer: str) -> None:
-    """Raise SchemaError if a key is not a string, which no JSON text can hold but a dict can."""
-    for name in value:
-        if not isinstance(name, str):
-            raise SchemaError(f"an object's keys must be strings, not {type_name(name)}", pointer)
-
-
-def _count(value: Any, location: Location, keyword: str) -> Count:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not _is_count(value):
-        location.fail(f"{keyword} must be a non-negative integer, not {_shown(value)}", keyword)
-    count = int(value)
-    if count < 0:
-        location.fail(f"{keyword} must be a non-negative integer, not {count}", keyword)
-    return Count(count, f"{location.pointer}/{keyword}")
-
-
-def _is_count(value: int | float | Decimal) -> bool:
-    if isinstance(value, int):
-        return True
-    return math.isfinite(value) and -1 < value < _GREATEST_FLOAT_COUNT and value == int(value)
-
-
-def _shown(value: Any) -> str:
-    return str(value) if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else type_name(value)
-
-
-def _array(value: Any, location: Location, keyword: str, of: str) -> list[Any] | tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)):
-        location.fail(f"{keyword} must be an array of {of}, not {type_name(value)}", keyword)
-    return value
-
-
 def _schemas(value: Any, location: Location, keyword: str) -> tuple[Handle, ...]:
-    array = _array(value, location, keyword, "schemas")
+    array = to_array(value, location, keyword, "schemas")
     return tuple(location.child(schema, keyword, str(index)) for index, schema in enumerate(array))
 
 
@@ -153,21 +63,55 @@ def _read_type(assertions: Assertions, value: Any, location: Location, keyword: 
 
 
 def _read_enum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.enum = tuple(_array(value, location, keyword, "values"))
+    assertions.enum = tuple(to_array(value, location, keyword, "values"))
 
 
 def _read_const(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     assertions.const = (value,)
 
 
-def _read_any_of(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.any_of = _schemas(value, location, keyword)
-    if not assertions.any_of:
-        location.fail("anyOf must hold at least one schema", keyword)
+def _read_branches(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    branches = _schemas(value, location, keyword)
+    if not branches:
+        location.fail(f"{keyword} must hold at least one schema", keyword)
+    if keyword == "anyOf":
+        assertions.any_of = branches
+    elif keyword == "allOf":
+        assertions.all_of = branches
+    else:
+        assertions.one_of = branches
+
+
+def _read_not(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.excluded = location.child(value, keyword)
+
+
+def _read_if(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.condition = location.child(value, keyword)
+
+
+def _read_then(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.then = location.child(value, keyword)
+
+
+def _read_else(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.otherwise = location.child(value, keyword)
+
+
+def _read_nullable(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if type(value) is not bool:
+        location.fail(f"nullable must be a boolean, not {type_name(value)}", keyword)
+    assertions.nullable = value
 
 
 def _read_ref(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.ref = location.target()
+    assertions.ref = location.resource.document.references.resolve(location)
+
+
+def _read_dynamic_ref(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    references = location.resource.document.references
+    resolve = references.resolve_dynamic if keyword == "$dynamicRef" else references.resolve_recursive
+    assertions.dynamic_ref = resolve(location)
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -183,6 +127,14 @@ def _read_maximum(assertions: Assertions, value: Any, location: Location, keywor
     assertions.high = lower(assertions.high, Bound(to_decimal(value, pointer), keyword == "exclusiveMaximum", pointer))
 
 
+def _read_multiple_of(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    pointer = f"{location.pointer}/{keyword}"
+    divisor = to_decimal(value, pointer)
+    if divisor <= 0:
+        location.fail(f"multipleOf must be greater than 0, not {divisor}", keyword)
+    assertions.divisors += (Divisor(divisor, pointer),)
+
+
 def _read_boolean_exclusive(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     if type(value) is not bool:
         location.fail(f"{keyword} must be a boolean in draft 4, not {type_name(value)}", keyword)
@@ -192,35 +144,51 @@ def _read_boolean_exclusive(assertions: Assertions, value: Any, location: Locati
         assertions.high_is_open = value
 
 
-def higher(left: Bound | None, right: Bound | None) -> Bound | None:
-    """The stricter of two lower bounds."""
-    if left is None or right is None:
-        return left or right
-    return right if (right.value, right.is_open) > (left.value, left.is_open) else left
-
-
-def lower(left: Bound | None, right: Bound | None) -> Bound | None:
-    """The stricter of two upper bounds."""
-    if left is None or right is None:
-        return left or right
-    return right if (right.value, not right.is_open) < (left.value, not left.is_open) else left
-
-
 # -- strings -------------------------------------------------------------------------------------
 
 
 def _read_min_length(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.min_length = _count(value, location, keyword)
+    assertions.min_length = to_count(value, location, keyword)
 
 
 def _read_max_length(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.max_length = _count(value, location, keyword)
+    assertions.max_length = to_count(value, location, keyword)
 
 
 def _read_pattern(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     if not isinstance(value, str):
         location.fail(f"pattern must be a string, not {type_name(value)}", keyword)
-    assertions.pattern = value
+    text = _pattern(value, location, keyword)
+    if isinstance(text, Words):
+        assertions.words = tuple(sorted(text.values))
+    elif text != ALL_TEXTS:
+        assertions.terms += (Term(text, f"{location.pointer}/{keyword}"),)
+
+
+def _pattern(source: str, location: Location, *path: str) -> Text:
+    try:
+        return pattern_text(source)
+    except GrammarError as error:
+        location.fail(f"pattern {describe(source)}: {error}", *path)
+
+
+def _read_format(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(value, str):
+        location.fail(f"format must be a string, not {type_name(value)}", keyword)
+    document = location.resource.document
+    if not document.asserts_formats:
+        return
+    if value in FORMATS:
+        assertions.terms += (Term(Format(value), f"{location.pointer}/{keyword}"),)
+    elif value in _NOT_REGULAR:
+        document.refuse(f"the format {value!r} is not supported", f"{location.pointer}/{keyword}")
+    else:
+        reason = f"the format {describe(value)} is unknown: it has no effect"
+        document.warnings.append(f"at {location.pointer}/{keyword}: {reason}")
+
+
+# Formats of the specification that no regular language has.
+_NOT_REGULAR = frozenset(("idn-hostname",))
 
 
 # -- arrays --------------------------------------------------------------------------------------
@@ -245,11 +213,34 @@ def _read_prefix_items(assertions: Assertions, value: Any, location: Location, k
 
 
 def _read_min_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.min_items = _count(value, location, keyword)
+    assertions.min_items = to_count(value, location, keyword)
 
 
 def _read_max_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.max_items = _count(value, location, keyword)
+    assertions.max_items = to_count(value, location, keyword)
+
+
+def _read_unique_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if type(value) is not bool:
+        location.fail(f"uniqueItems must be a boolean, not {type_name(value)}", keyword)
+    if value:
+        assertions.unique = f"{location.pointer}/{keyword}"
+
+
+def _read_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.contains = location.child(value, keyword)
+
+
+def _read_min_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.min_contains = to_count(value, location, keyword)
+
+
+def _read_max_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.max_contains = to_count(value, location, keyword)
+
+
+def _read_unevaluated_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.unevaluated_items = location.child(value, keyword)
 
 
 # -- objects -------------------------------------------------------------------------------------
@@ -266,7 +257,7 @@ def _read_properties(assertions: Assertions, value: Any, location: Location, key
 def _read_required(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     pointer = f"{location.pointer}/{keyword}"
     required = {}
-    for name in _array(value, location, keyword, "strings"):
+    for name in to_array(value, location, keyword, "strings"):
         if not isinstance(name, str):
             location.fail(f"required must be an array of strings, but holds {type_name(name)}", keyword)
         required[name] = pointer
@@ -275,6 +266,50 @@ def _read_required(assertions: Assertions, value: Any, location: Location, keywo
 
 def _read_additional_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     assertions.additional = location.child(value, keyword)
+
+
+def _read_pattern_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(value, dict):
+        location.fail(f"patternProperties must be an object of schemas, not {type_name(value)}", keyword)
+    check_names(value, f"{location.pointer}/{keyword}")
+    assertions.patterns = tuple(
+        KeyRule(_pattern(source, location, keyword, source), location.child(schema, keyword, source))
+        for source, schema in value.items()
+    )
+
+
+def _read_property_names(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.property_names = location.child(value, keyword)
+
+
+def _read_min_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.min_properties = to_count(value, location, keyword)
+
+
+def _read_max_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.max_properties = to_count(value, location, keyword)
+
+
+def _read_dependencies(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    """All three keywords: what depends is an array of names, a schema, or (in ``dependencies``) either."""
+    if not isinstance(value, dict):
+        location.fail(f"{keyword} must be an object, not {type_name(value)}", keyword)
+    check_names(value, f"{location.pointer}/{keyword}")
+    for name, what in value.items():
+        if keyword == "dependentSchemas" or (keyword == "dependencies" and isinstance(what, (dict, bool))):
+            assertions.dependencies += ((name, location.child(what, keyword, name)),)
+            continue
+        pointer = location.pointer_to(keyword, name)
+        if keyword == "dependencies" and isinstance(what, str):
+            # Draft 3 took a single name, and schemas of later drafts are often written so.
+            location.fail("dependencies must hold schemas or arrays of names, not a string", keyword, name)
+        if not isinstance(what, (list, tuple)) or not all(isinstance(other, str) for other in what):
+            location.fail(f"{keyword} must hold arrays of names", keyword, name)
+        assertions.dependencies += ((name, dict.fromkeys(what, pointer)),)
+
+
+def _read_unevaluated_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.unevaluated_properties = location.child(value, keyword)
 
 
 # -- the table -----------------------------------------------------------------------------------
@@ -299,25 +334,49 @@ def _unknown(assertions: Assertions, value: Any, location: Location, keyword: st
 
 KEYWORDS: dict[str, Reader] = {
     "$ref": _read_ref,
+    "$dynamicRef": _read_dynamic_ref,
+    "$recursiveRef": _read_dynamic_ref,
     "type": _read_type,
     "enum": _read_enum,
     "const": _read_const,
-    "anyOf": _read_any_of,
+    "allOf": _read_branches,
+    "anyOf": _read_branches,
+    "oneOf": _read_branches,
+    "not": _read_not,
+    "if": _read_if,
+    "then": _read_then,
+    "else": _read_else,
+    "nullable": _read_nullable,
     "minimum": _read_minimum,
     "maximum": _read_maximum,
     "exclusiveMinimum": _read_minimum,
     "exclusiveMaximum": _read_maximum,
     "minLength": _read_min_length,
     "maxLength": _read_max_length,
+    "multipleOf": _read_multiple_of,
     "pattern": _read_pattern,
+    "format": _read_format,
     "items": _read_items,
     "additionalItems": _read_additional_items,
     "prefixItems": _read_prefix_items,
     "minItems": _read_min_items,
     "maxItems": _read_max_items,
+    "uniqueItems": _read_unique_items,
+    "contains": _read_contains,
+    "minContains": _read_min_contains,
+    "maxContains": _read_max_contains,
+    "unevaluatedItems": _read_unevaluated_items,
     "properties": _read_properties,
     "required": _read_required,
     "additionalProperties": _read_additional_properties,
+    "patternProperties": _read_pattern_properties,
+    "propertyNames": _read_property_names,
+    "minProperties": _read_min_properties,
+    "maxProperties": _read_max_properties,
+    "dependencies": _read_dependencies,
+    "dependentRequired": _read_dependencies,
+    "dependentSchemas": _read_dependencies,
+    "unevaluatedProperties": _read_unevaluated_properties,
 }
 """Keyword to reader."""
 

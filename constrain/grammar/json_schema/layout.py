@@ -45,23 +45,41 @@ STRING = quoted(ANY_BODY)
 _COMMON = (NULL, BOOLEAN, TRUE, FALSE, ANY_NUMBER, INTEGER, PLAIN_INTEGER, STRING)
 
 
+MAX_INDENTED_DEPTH = 24
+"""How deep values may be nested where each level has its own indentation, and so its own rules."""
+
+
 class Layout:
     """Where white space may stand, and the lexemes that follow from that.
 
+    Parameters
+    ----------
+    gap : Regular
+        What may stand before every token.
+    comma, colon : Regular
+        What separates two members, and a key from its value.
+
     Attributes
     ----------
-    comma, open_array, close_array, open_object, close_object : Regular
-        Punctuation, each with the white space before it.
+    open_array, close_array, open_object, close_object : Regular
+        Brackets, each with the white space before it.
+    empty_array, empty_object : Regular or None
+        How a value without members is written, if that is not just the two brackets.
+    inner : Layout or None
+        The layout of what stands in an array or object; None if nothing may be nested in it.
     """
 
-    def __init__(self, gap: Regular) -> None:
+    def __init__(self, gap: Regular, comma: Regular, colon: Regular) -> None:
         self.gap = gap
-        self.comma = concat(gap, literal(","))
+        self.comma = comma
+        self._colon = colon
         self.open_array = concat(gap, literal("["))
         self.close_array = concat(gap, literal("]"))
         self.open_object = concat(gap, literal("{"))
         self.close_object = concat(gap, literal("}"))
-        self._colon = concat(gap, literal(":"))
+        self.empty_array: Regular | None = None
+        self.empty_object: Regular | None = None
+        self.inner: Layout | None = self
         # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
         self._common = {id(core): concat(gap, core) for core in _COMMON}
 
@@ -78,16 +96,45 @@ class Layout:
         return concat(self.comma, self.gap, _QUOTE, body, _QUOTE, self._colon)
 
 
+def _indented(indent: int, depth: int) -> Layout:
+    """The layout of a value with ``depth`` others around it, on lines of its own.
+
+    The line break belongs to the opening bracket and to the comma, so that values and keys look the same everywhere.
+    """
+    line, inner_line = (concat(literal("\n"), literal(" " * (indent * level))) for level in (depth, depth + 1))
+    layout = Layout(EPSILON, concat(literal(","), inner_line), literal(": "))
+    layout.open_array, layout.close_array = concat(literal("["), inner_line), concat(line, literal("]"))
+    layout.open_object, layout.close_object = concat(literal("{"), inner_line), concat(line, literal("}"))
+    layout.empty_array, layout.empty_object = literal("[]"), literal("{}")
+    layout.inner = _indented(indent, depth + 1) if depth < MAX_INDENTED_DEPTH else None
+    return layout
+
+
 @lru_cache(maxsize=16)
-def layout_for(whitespace: str, max_whitespace: int) -> Layout:
+def layout_for(
+    whitespace: str, max_whitespace: int, indent: int | None = None, separators: tuple[str, str] | None = None
+) -> Layout:
     """The layout of the options of the same names.  Raises ConstrainError if they are not valid."""
     if type(max_whitespace) is not int or max_whitespace < 0:
         raise ConstrainError(f"max_whitespace must be an integer from 0 up, not {max_whitespace!r}")
-    if whitespace == "flexible":
-        return Layout(repeat(_WHITE_SPACE, 0, max_whitespace))
-    if whitespace == "compact":
-        return Layout(EPSILON)
-    raise ConstrainError(f"whitespace must be 'flexible' or 'compact', not {whitespace!r}")
+    if whitespace not in ("flexible", "compact"):
+        raise ConstrainError(f"whitespace must be 'flexible' or 'compact', not {whitespace!r}")
+    if indent is not None:
+        if type(indent) is not int or not 0 <= indent <= 64:
+            raise ConstrainError(f"indent must be an integer from 0 to 64, not {indent!r}")
+        if separators is not None or whitespace == "compact":
+            raise ConstrainError("indent says all about white space: it goes with no other option for it")
+        return _indented(indent, 0)
+    if separators is not None:
+        return Layout(EPSILON, *(_separator(text, mark) for text, mark in zip(separators, ",:", strict=True)))
+    gap = repeat(_WHITE_SPACE, 0, max_whitespace) if whitespace == "flexible" else EPSILON
+    return Layout(gap, concat(gap, literal(",")), concat(gap, literal(":")))
+
+
+def _separator(text: str, mark: str) -> Regular:
+    if not isinstance(text, str) or text.strip(" \t\n\r") != mark:
+        raise ConstrainError(f"separators must be a comma and a colon, with white space around them, not {text!r}")
+    return literal(text)
 
 
 @lru_cache(maxsize=4096)

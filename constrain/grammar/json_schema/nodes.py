@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
 
-from constrain.grammar.json_schema.document import Handle
 from constrain.grammar.json_schema.numbers import NumberForm
+from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.texts import Text
 
 
 class Bound(NamedTuple):
@@ -38,6 +39,20 @@ class Count(NamedTuple):
         return f"{self.pointer.rpartition('/')[2]} {self.value} (at {self.pointer})"
 
 
+def higher(left: Bound | None, right: Bound | None) -> Bound | None:
+    """The stricter of two lower bounds."""
+    if left is None or right is None:
+        return left or right
+    return right if (right.value, right.is_open) > (left.value, left.is_open) else left
+
+
+def lower(left: Bound | None, right: Bound | None) -> Bound | None:
+    """The stricter of two upper bounds."""
+    if left is None or right is None:
+        return left or right
+    return right if (right.value, not right.is_open) < (left.value, not left.is_open) else left
+
+
 @dataclass(eq=False)
 class Node:
     """Values of one type.  ``pointer`` is the schema they come from, for names and messages."""
@@ -57,53 +72,111 @@ class BooleanNode(Node):
     values: tuple[bool, ...] = (False, True)
 
 
+class Divisor(NamedTuple):
+    """A ``multipleOf``, and the pointer of the keyword."""
+
+    value: Decimal
+    pointer: str
+
+
 @dataclass(eq=False)
 class NumberNode(Node):
-    """Numbers of a form between two bounds; with ``values``, only those (which are within the bounds already)."""
+    """Numbers of a form between two bounds; with ``values``, only those (which satisfy all the rest already).
+
+    They are multiples of all ``divisors`` and of none of ``not_divisors``, and none of ``excluded``.
+    ``has_fraction`` is the complement of draft 4's integers: the text has a fraction or an exponent.
+    """
 
     kind = "number"
     form: NumberForm = NumberForm.ANY
     low: Bound | None = None
     high: Bound | None = None
     values: tuple[Decimal, ...] | None = None
+    excluded: tuple[Decimal, ...] = ()
+    divisors: tuple[Divisor, ...] = ()
+    not_divisors: tuple[Divisor, ...] = ()
+    has_fraction: bool = False
+
+
+class Term(NamedTuple):
+    """A set that a string must be in, and the pointer of the keyword that says so."""
+
+    text: Text
+    pointer: str
+
+    def __str__(self) -> str:
+        return f"{self.text} (at {self.pointer})"
 
 
 @dataclass(eq=False)
 class StringNode(Node):
-    """Strings of ``low`` to ``high`` characters that match all ``patterns``, which are (pattern, pointer) pairs.
+    """Strings of ``low`` to ``high`` characters that are in the sets of all ``terms``.
 
-    With ``values``, only those (of the right length already).
+    With ``values``, only those (which satisfy all the rest already).
     """
 
     kind = "string"
     low: Count | None = None
     high: Count | None = None
-    patterns: tuple[tuple[str, str], ...] = ()
+    terms: tuple[Term, ...] = ()
     values: tuple[str, ...] | None = None
+
+
+class Contains(NamedTuple):
+    """How many items from index ``start`` on are valid for ``item``: ``low`` to ``high``."""
+
+    item: Handle
+    start: int
+    low: int
+    high: int | None
+    pointer: str
 
 
 @dataclass(eq=False)
 class ArrayNode(Node):
-    """Arrays that begin with ``prefix`` (as far as they go) and continue with ``items``, ``low`` to ``high`` in all."""
+    """Arrays that begin with ``prefix`` (as far as they go) and continue with ``items``, ``low`` to ``high`` in all.
+
+    ``unique`` is the pointer of the keyword that forbids equal items.  ``seen`` and ``seen_contains`` matter to
+    ``unevaluatedItems`` only: how many items were evaluated (None: all), and what those elsewhere match that were.
+    """
 
     kind = "array"
     prefix: tuple[Handle, ...] = ()
     items: Handle = ()
     low: Count | None = None
     high: Count | None = None
+    contains: tuple[Contains, ...] = ()
+    unique: str | None = None
+    seen: int | None = 0
+    seen_contains: tuple[Handle, ...] = ()
+
+
+class KeyRule(NamedTuple):
+    """Says something about members by their keys: those in ``keys`` have values that are valid for ``value``."""
+
+    keys: Text
+    value: Handle
 
 
 @dataclass(eq=False)
 class ObjectNode(Node):
     """Objects: the schema of each named property, in order; of all others; and the names that must be there.
 
-    ``required`` maps a name to the pointer of the keyword that says so.
+    ``required`` maps a name to the pointer of the keyword that says so.  ``rules`` bind every member that is not
+    named in ``properties``, beside ``additional``.  For each rule of ``some`` there is a member, named or not,
+    that is as it says.  ``low`` and ``high`` are the number of members.  ``seen`` matters to
+    ``unevaluatedProperties`` only: the keys that were evaluated.
     """
 
     kind = "object"
     properties: dict[str, Handle]
     required: dict[str, str]
     additional: Handle = ()
+    rules: tuple[KeyRule, ...] = ()
+    some: tuple[KeyRule, ...] = ()
+    low: Count | None = None
+    high: Count | None = None
+    seen: tuple[Text, ...] = ()
 
 
 class Conflict(NamedTuple):

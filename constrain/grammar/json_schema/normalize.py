@@ -1,46 +1,65 @@
 """From keywords to the normal form: which nodes a handle stands for.
 
-Each schema is read once.  What stands beside each other in one schema object - the assertions per type, ``enum``,
-``const``, ``$ref``, ``anyOf`` - is a conjunction, and a handle is one too: all of it is the intersection of lists of
-nodes, made node by node.
+Each schema is read once.  What stands beside each other in one schema object is a conjunction, and a handle is one too:
+all of it is the intersection of lists of nodes, made node by node.  Complements (:mod:`~.complement`) are
+made node by node as well, and only of what overlaps: the branches of a ``oneOf`` that exclude each other cost
+no more than those of an ``anyOf``.
 """
 
 from __future__ import annotations
 
-from constrain.errors import LimitError
-from constrain.grammar.json_schema.document import Constant, Handle, Location
-from constrain.grammar.json_schema.intersect import count_conflict, intersect_nodes, number_node
-from constrain.grammar.json_schema.keywords import TYPES, Assertions, read
-from constrain.grammar.json_schema.nodes import (
-    ANY,
-    ArrayNode,
-    BooleanNode,
-    Bound,
-    Conflict,
-    Node,
-    Normal,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-)
-from constrain.grammar.json_schema.numbers import NumberForm
-from constrain.grammar.json_schema.values import value_nodes
+from collections.abc import Callable
+from itertools import combinations
 
-# Each anyOf that stands beside another multiplies the nodes.
-MAX_NODES = 10_000
-"""How many alternatives one schema may have."""
+from constrain.errors import LimitError, SchemaError
+from constrain.grammar.json_schema.algebra import (
+    Budget,
+    complement,
+    intersect,
+    merge,
+    subtract,
+)
+from constrain.grammar.json_schema.assertions import Assertions
+from constrain.grammar.json_schema.document import Constant, Location
+from constrain.grammar.json_schema.evaluated import demand_unevaluated
+from constrain.grammar.json_schema.intersect import member
+from constrain.grammar.json_schema.keywords import read
+from constrain.grammar.json_schema.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode
+from constrain.grammar.json_schema.places import Either, Handle, Negation, Never, Place, negate
+from constrain.grammar.json_schema.strings import is_text
+from constrain.grammar.json_schema.texts import NO_TEXTS, Length, Text, Words, every, some
+from constrain.grammar.json_schema.typed import COMBINATORS, typed_nodes
+from constrain.grammar.json_schema.values import value_nodes
 
 MAX_CONJUNCTIONS = 20_000
 """How many different conjunctions of schemas may come up: recursion through them can reach every subset."""
 
+# Looking for contradictions in what is required is a convenience beyond this depth: the engine finds them too.
+_PROBE_DEPTH = 12
+
+
+# What makes the normal form of a schema depend on that of others.
+_INWARD = COMBINATORS | {"property_names"}
+
+
+class _Unclear(Exception):
+    """A probe met a schema that is being worked out."""
+
 
 class Normalizer:
-    """Turns handles into normal form, each once."""
+    """Turns handles into normal form, each once.
 
-    def __init__(self) -> None:
+    ``refuse`` takes a reason and a pointer for what cannot be enforced.
+    """
+
+    def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
+        self._budget = Budget(max_work, self._why_nothing, refuse, self._is_choice)
         self._done: dict[Handle, Normal] = {}
-        self._open: set[Location] = set()
+        # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
+        self._done_tracking: dict[Handle, Normal] = {}
+        self._tracking = False
+        self._open: dict[Place, int] = {}
+        self._probes = 0
         self._conjunctions = 0
 
     def normal(self, handle: Handle) -> Normal:
@@ -48,146 +67,278 @@ class Normalizer:
 
         Raises SchemaError for keywords that are wrong or not supported, and for references that lead in a circle.
         """
-        known = self._done.get(handle)
+        done = self._done_tracking if self._tracking else self._done
+        known = done.get(handle)
         if known is not None:
             return known
         if len(handle) == 1:
-            result = self._schema(handle[0])
+            result = self._place(handle[0])
         else:
             self._conjunctions += 1
             if self._conjunctions > MAX_CONJUNCTIONS:
                 raise LimitError(f"at {handle[0].pointer}: more than {MAX_CONJUNCTIONS} combinations of schemas")
             result = ANY
-            for location in handle:
-                result = _intersect(result, self.normal(location.handle), location.pointer)
-        self._done[handle] = result
+            for place in handle:
+                result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
+        done[handle] = result
         return result
 
-    def _schema(self, location: Location) -> Normal:
-        if location.schema is False:
-            return Normal((), Conflict("the schema is false: nothing is valid", location.pointer))
-        if isinstance(location.schema, Constant):
-            return value_nodes((location.schema.value,), location)
-        if location in self._open:
-            location.fail("the schema leads back to itself by $ref and anyOf alone")
-        self._open.add(location)
-        assertions = read(location)
+    def _why_nothing(self, handle: Handle) -> Conflict | None:
+        """The conflict of a handle that nothing satisfies; None also if that is not clear yet."""
+        if not handle:
+            return None
+        known = self._done.get(handle)
+        if known is None:
+            if self._probes >= _PROBE_DEPTH:
+                return None
+            tracking, self._tracking = self._tracking, False
+            self._probes += 1
+            try:
+                known = self.normal(handle)
+            except _Unclear:
+                return None
+            finally:
+                self._probes -= 1
+                self._tracking = tracking
+        return None if known.nodes else known.conflict
+
+    def _is_choice(self, handle: Handle) -> bool:
+        """Whether a handle allows but a few scalar values; False also if that is not clear yet."""
+        known = self._done.get(handle)
+        if known is None:
+            self._why_nothing(handle)
+            known = self._done.get(handle)
+        return known is not None and all(getattr(node, "values", None) is not None for node in known.nodes)
+
+    def _place(self, place: Place) -> Normal:
+        assertions = None
+        if type(place) is Location:
+            schema = place.schema
+            if schema is False:
+                return Normal((), Conflict("the schema is false: nothing is valid", place.pointer))
+            if isinstance(schema, Constant):
+                return value_nodes((schema.value,), place)
+            assertions = read(place)
+            if _INWARD.isdisjoint(vars(assertions)):
+                return typed_nodes(assertions, place, self._tracking, self._names) or ANY
+        elif isinstance(place, Never):
+            return Normal((), Conflict(place.reason, place.pointer))
+        if place in self._open:
+            if self._open[place] < self._probes:
+                raise _Unclear
+            raise SchemaError("the schema leads back to itself by $ref and its like alone", place.pointer)
+        self._open[place] = self._probes
+        try:
+            if isinstance(place, Negation):
+                tracking, self._tracking = self._tracking, False
+                try:
+                    return self._negation(place.item)
+                finally:
+                    self._tracking = tracking
+            if isinstance(place, Either):
+                return merge([self.normal(option) for option in place.options], "anyOf", place.pointer)
+            assert isinstance(place, Location)
+            assert assertions is not None
+            return self._schema(assertions, place)
+        finally:
+            del self._open[place]
+
+    def _schema(self, assertions: Assertions, location: Location) -> Normal:
+        outer = self._tracking
+        demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
+        if not demands:
+            return self._conjunction(assertions, location)
+        self._tracking = True
+        try:
+            result = self._conjunction(assertions, location)
+        finally:
+            self._tracking = outer
+        return demand_unevaluated(result, assertions, outer)
+
+    def _conjunction(self, assertions: Assertions, location: Location) -> Normal:
+        pointer, budget = location.pointer, self._budget
         result = ANY
         if assertions.const is not None:
             result = value_nodes(assertions.const, location, "const")
         if assertions.enum is not None:
-            result = _intersect(result, value_nodes(assertions.enum, location, "enum"), location.pointer)
-        base = _typed_nodes(assertions, location)
+            result = intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, budget)
+        base = typed_nodes(assertions, location, self._tracking, self._names)
         if base is not None:
-            result = _intersect(result, base, location.pointer)
+            result = intersect(result, base, pointer, budget)
         if assertions.ref is not None:
-            result = _intersect(result, self.normal(assertions.ref), location.pointer)
+            result = intersect(result, self.normal(assertions.ref), pointer, budget)
+        if assertions.dynamic_ref is not None:
+            result = intersect(result, self.normal(assertions.dynamic_ref), pointer, budget)
+        for branch in assertions.all_of or ():
+            result = intersect(result, self.normal(branch), pointer, budget)
         if assertions.any_of is not None:
-            result = _intersect(result, self._any_of(assertions.any_of, location), location.pointer)
-        self._open.remove(location)
+            if self._tracking:
+                result = self._any_of_tracking(result, assertions.any_of, location)
+            else:
+                branches = merge([self.normal(branch) for branch in assertions.any_of], "anyOf", pointer)
+                result = intersect(result, branches, pointer, budget)
+        if assertions.one_of is not None:
+            result = intersect(result, self._one_of(assertions.one_of, location), pointer, budget)
+        if assertions.excluded is not None:
+            result = self._minus(result, assertions.excluded, pointer)
+        if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
+            result = self._if(result, assertions.condition, assertions, location)
+        for name, consequence in assertions.dependencies:
+            result = self._depend(result, name, consequence, location)
         return result
 
-    def _any_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
-        nodes: dict[Node, None] = {}
-        conflicts = []
+    def _untracked(self, handle: Handle) -> Normal:
+        tracking, self._tracking = self._tracking, False
+        try:
+            return self.normal(handle)
+        finally:
+            self._tracking = tracking
+
+    # -- complements -----------------------------------------------------------------------------
+
+    def _negation(self, handle: Handle) -> Normal:
+        """What a conjunction does not allow: what one of its parts does not."""
+        pointer = handle[0].pointer
+        if len(handle) > 1:
+            return merge([self.normal(negate(place.handle)) for place in handle], "not", pointer)
+        place = handle[0]
+        if isinstance(place, Either):
+            result = ANY
+            for option in place.options:
+                result = intersect(result, self.normal(negate(option)), pointer, self._budget)
+            return result
+        if not isinstance(place, Location) or not isinstance(place.schema, dict):
+            return complement(self.normal(handle), pointer, self._budget)
+        return self._schema_negation(place)
+
+    def _schema_negation(self, location: Location) -> Normal:
+        """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
+        assertions, pointer, budget = read(location), location.pointer, self._budget
+        if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
+            return complement(self.normal(location.handle), pointer, budget)
+        parts: list[Normal] = []
+        if assertions.const is not None:
+            parts.append(complement(value_nodes(assertions.const, location, "const"), pointer, budget))
+        if assertions.enum is not None:
+            parts.append(complement(value_nodes(assertions.enum, location, "enum"), pointer, budget))
+        base = typed_nodes(assertions, location, False, self._names)
+        if base is not None:
+            parts.append(complement(base, pointer, budget))
+        all_of = (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ()))
+        parts += [self.normal(negate(branch)) for branch in all_of if branch is not None]
+        for branches in (assertions.any_of, assertions.one_of):
+            if branches is not None:
+                none = ANY
+                for branch in branches:
+                    none = intersect(none, self.normal(negate(branch)), pointer, budget)
+                parts.append(none)
+        for first, second in combinations(assertions.one_of or (), 2):
+            parts.append(intersect(self.normal(first), self.normal(second), pointer, budget))
+        if assertions.excluded is not None:
+            parts.append(self.normal(assertions.excluded))
+        if assertions.condition is not None:
+            holds, fails = self.normal(assertions.condition), self.normal(negate(assertions.condition))
+            parts.append(intersect(holds, self.normal(negate(assertions.then)), pointer, budget))
+            parts.append(intersect(fails, self.normal(negate(assertions.otherwise)), pointer, budget))
+        for name, consequence in assertions.dependencies:
+            present = Normal((ObjectNode(pointer, {}, {name: pointer}),))
+            if isinstance(consequence, dict):
+                otherwise = complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, budget)
+            else:
+                otherwise = self.normal(negate(consequence))
+            parts.append(intersect(present, otherwise, pointer, budget))
+        return merge(parts, "not", pointer)
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def _any_of_tracking(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
+        """Every set of branches that can hold at once is an alternative: each evaluates something else."""
+        pointer, budget = location.pointer, self._budget
+        taken, untaken = Normal(()), result
         for branch in branches:
             normal = self.normal(branch)
-            nodes.update(dict.fromkeys(normal.nodes))
-            if normal.conflict is not None:
-                conflicts.append(normal.conflict)
-        if nodes:
-            return Normal(tuple(nodes))
-        reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
-        return Normal((), Conflict(f"no branch of anyOf can be satisfied: {reason}", f"{location.pointer}/anyOf"))
+            taken = merge(
+                [
+                    intersect(taken, normal, pointer, budget),
+                    self._minus(taken, branch, pointer),
+                    intersect(untaken, normal, pointer, budget),
+                ],
+                "anyOf",
+                pointer,
+            )
+            untaken = self._minus(untaken, branch, pointer)
+        return taken
 
+    def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
+        """Each branch without all others."""
+        alone: list[Normal] = []
+        for index, branch in enumerate(branches):
+            rest = self.normal(branch)
+            for place, other in enumerate(branches):
+                if place != index and rest.nodes:
+                    rest = self._minus(rest, other, location.pointer)
+            alone.append(rest)
+        return merge(alone, "oneOf", location.pointer)
 
-def _intersect(left: Normal, right: Normal, pointer: str) -> Normal:
-    if left is ANY:
-        return right
-    if right is ANY or not left.nodes:
-        return left
-    if not right.nodes:
-        return right
-    if len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
-        raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
-    nodes: list[Node] = []
-    conflicts: list[Conflict] = []
-    for first in left.nodes:
-        for second in right.nodes:
-            # What two types have in common is nothing, and no news unless there is nothing else.
-            if first.kind == second.kind:
-                both = intersect_nodes(first, second)
-                if isinstance(both, Conflict):
-                    conflicts.append(both)
+    def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
+        """What a handle does not allow is left."""
+        if not handle:
+            return Normal((), Conflict("everything is excluded", pointer))
+
+        def outside() -> Normal:
+            return self._untracked(negate(handle))
+
+        return subtract(result, self._untracked(handle), outside, pointer, self._budget)
+
+    def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
+        pointer, budget = location.pointer, self._budget
+        holds = intersect(result, self.normal(condition), pointer, budget)
+        fails = self._minus(result, condition, pointer)
+        holds = intersect(holds, self.normal(assertions.then), pointer, budget)
+        fails = intersect(fails, self.normal(assertions.otherwise), pointer, budget)
+        return merge([holds, fails], "if", pointer)
+
+    def _depend(self, result: Normal, name: str, consequence: Handle | dict[str, str], location: Location) -> Normal:
+        """If the member is there, the consequence holds."""
+        where = location.pointer
+        never = Never(where, f"what depends on property {name!r} does not hold").handle
+        absent = Normal((ObjectNode(where, {name: never}, {}),))
+        present = Normal((ObjectNode(where, {}, {name: where}),))
+        if isinstance(consequence, dict):
+            implied = Normal((ObjectNode(where, {}, consequence),))
+        else:
+            implied = self.normal(consequence)
+        out: list[Node] = []
+        conflict = result.conflict
+        for node in result.nodes:
+            if not isinstance(node, ObjectNode) or (
+                isinstance(consequence, dict) and consequence.keys() <= node.required.keys()
+            ):
+                out.append(node)
+                continue
+            one = Normal((node,))
+            if name not in node.required:
+                out += intersect(one, absent, where, self._budget).nodes
+            if not member(node, name) or name in node.required or self._why_nothing(member(node, name)) is None:
+                there = intersect(intersect(one, present, where, self._budget), implied, where, self._budget)
+                out += there.nodes
+                conflict = conflict or there.conflict
+        return Normal(tuple(out), None if out else conflict)
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def _names(self, handle: Handle) -> Text:
+        """The strings that are valid for a schema, as a set."""
+        normal = self._untracked(handle)
+        found: list[Text] = []
+        for node in normal.nodes:
+            if isinstance(node, StringNode):
+                if node.values is not None:
+                    found.append(Words(frozenset(filter(is_text, node.values))))
                 else:
-                    nodes.append(both)
-    if len(nodes) > MAX_NODES:
-        raise LimitError(f"at {pointer}: more than {MAX_NODES} alternatives")
-    if nodes:
-        return Normal(tuple(nodes))
-    if not conflicts:
-        kinds, others = (_kinds(normal) for normal in (left, right))
-        places = f"(at {left.nodes[0].pointer}) contradicts {others} (at {right.nodes[0].pointer})"
-        return Normal((), Conflict(f"{kinds} {places}", right.nodes[0].pointer))
-    return Normal((), conflicts[0])
-
-
-def _kinds(normal: Normal) -> str:
-    return "type " + " or ".join(dict.fromkeys(node.kind for node in normal.nodes))
-
-
-# -- the assertions about each type ------------------------------------------------------------
-
-
-def _typed_nodes(assertions: Assertions, location: Location) -> Normal | None:
-    """The nodes of all types that are allowed, each with what is asserted of it; None if nothing is."""
-    # What a class defines as a default is no assertion: only what was read is in the instance.
-    asserted = vars(assertions).keys()
-    types = assertions.types
-    if types is None:
-        if asserted <= _COMBINATORS:
-            return None
-        types = TYPES
-    pointer = location.pointer
-    nodes: list[Node] = []
-    conflict = None
-    if "string" in types:
-        conflict = count_conflict(assertions.min_length, assertions.max_length)
-        if conflict is None:
-            patterns = () if assertions.pattern is None else ((assertions.pattern, pointer + "/pattern"),)
-            nodes.append(StringNode(pointer, assertions.min_length, assertions.max_length, patterns))
-    if "number" in types or "integer" in types:
-        number = _number(assertions, location, types)
-        if isinstance(number, Conflict):
-            conflict = number
-        else:
-            nodes.append(number)
-    if "object" in types:
-        nodes.append(ObjectNode(pointer, assertions.properties or {}, assertions.required or {}, assertions.additional))
-    if "array" in types:
-        array_conflict = count_conflict(assertions.min_items, assertions.max_items)
-        if array_conflict is None:
-            items = assertions.additional_items if assertions.items_is_array else assertions.items
-            nodes.append(ArrayNode(pointer, assertions.prefix, items, assertions.min_items, assertions.max_items))
-        else:
-            conflict = array_conflict
-    if "boolean" in types:
-        nodes.append(BooleanNode(pointer))
-    if "null" in types:
-        nodes.append(NullNode(pointer))
-    return Normal(tuple(nodes), None if nodes else conflict)
-
-
-_COMBINATORS = frozenset(("const", "enum", "ref", "any_of"))
-
-
-def _number(assertions: Assertions, location: Location, types: frozenset[str]) -> Node | Conflict:
-    form = NumberForm.ANY if "number" in types else location.resource.dialect.integer
-    low, high = assertions.low, assertions.high
-    if low is None and high is None:
-        return NumberNode(location.pointer, form)
-    if low is not None and assertions.low_is_open:
-        low = Bound(low.value, True, low.pointer)
-    if high is not None and assertions.high_is_open:
-        high = Bound(high.value, True, high.pointer)
-    return number_node(location.pointer, form, low, high, None)
+                    parts = [term.text for term in node.terms]
+                    if node.low is not None or node.high is not None:
+                        low = 0 if node.low is None else node.low.value
+                        parts.append(Length(low, None if node.high is None else node.high.value))
+                    found.append(every(*parts))
+        return some(*found) if found else NO_TEXTS

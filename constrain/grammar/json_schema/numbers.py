@@ -66,6 +66,16 @@ ANY_NUMBER: Regular = concat(
 """All of JSON's number syntax."""
 
 
+PLAIN_NUMBER: Regular = concat(_SIGN, _NATURAL, _ANY_FRACTION)
+"""All numbers in plain notation."""
+
+TINY_NUMBER: Regular = concat(
+    *(_SIGN, _NOT_ZERO, _ANY_FRACTION, _E, literal("-")),
+    union(concat(optional(literal("0")), byte_range(0x35, 0x39)), concat(_NOT_ZERO, repeat(_DIGIT, 1))),
+)
+"""Numbers below 1e-4, and not 0, in the scientific notation of programs."""
+
+
 def is_within_limits(number: Decimal) -> bool:
     """Whether a bound has an automaton of reasonable size."""
     if abs(number.adjusted()) > MAX_EXPONENT:

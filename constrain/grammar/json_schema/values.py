@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from constrain.grammar.json_schema.assertions import check_names, to_decimal
 from constrain.grammar.json_schema.document import Constant, Location, type_name
-from constrain.grammar.json_schema.keywords import check_names, to_decimal
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,

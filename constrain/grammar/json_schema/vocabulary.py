@@ -39,7 +39,7 @@ ALL_WORDS = _DRAFT_4 | _DRAFT_2019 | _DRAFT_2020 | _OPENAPI
 """Every keyword that some draft knows."""
 
 ANNOTATIONS = _words("""$schema $id id $comment title description default examples deprecated readOnly writeOnly
-    $defs definitions""")
+    $defs definitions $anchor $dynamicAnchor $recursiveAnchor $vocabulary""")
 """Keywords that never make an instance invalid."""
 
 CONTENT = _words("contentMediaType contentEncoding contentSchema")
@@ -64,6 +64,8 @@ class Dialect:
         Whether ``exclusiveMinimum`` is a boolean beside ``minimum`` (and the same for the maximum).
     array_items : bool
         Whether ``items`` may be an array of schemas, with ``additionalItems`` for what follows.
+    contains_evaluates : bool
+        Whether items that ``contains`` matches count as evaluated.
     integer : NumberForm
         What ``"type": "integer"`` means.
     """
@@ -74,6 +76,7 @@ class Dialect:
     ref_hides_siblings: bool = False
     boolean_exclusive: bool = False
     array_items: bool = True
+    contains_evaluates: bool = False
     integer: NumberForm = NumberForm.INTEGRAL
 
 
@@ -88,8 +91,10 @@ DRAFT_4 = Dialect(
 DRAFT_6 = Dialect("draft 6", _DRAFT_6, ref_hides_siblings=True)
 DRAFT_7 = Dialect("draft 7", _DRAFT_7, ref_hides_siblings=True)
 DRAFT_2019 = Dialect("draft 2019-09", _DRAFT_2019)
-DRAFT_2020 = Dialect("draft 2020-12", _DRAFT_2020, array_items=False)
-UNDECLARED = Dialect("draft 2020-12 (no $schema)", _DRAFT_2020 | {"additionalItems"} | _OPENAPI)
+DRAFT_2020 = Dialect("draft 2020-12", _DRAFT_2020, array_items=False, contains_evaluates=True)
+UNDECLARED = Dialect(
+    "draft 2020-12 (no $schema)", _DRAFT_2020 | {"additionalItems"} | _OPENAPI, contains_evaluates=True
+)
 """A schema without ``$schema``: 2020-12, and ``items`` in the array form, which can only be meant one way."""
 
 DIALECTS = {

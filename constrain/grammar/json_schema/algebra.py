@@ -1,0 +1,264 @@
+"""Intersection, union and complement of schemas in normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from constrain.errors import LimitError
+from constrain.grammar.json_schema.complement import complement_node
+from constrain.grammar.json_schema.intersect import Probe, intersect_nodes, member
+from constrain.grammar.json_schema.nodes import (
+    ANY,
+    ArrayNode,
+    BooleanNode,
+    Conflict,
+    Node,
+    Normal,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+)
+from constrain.grammar.json_schema.places import Handle
+
+# Each anyOf that stands beside another multiplies the nodes.
+MAX_NODES = 10_000
+"""How many alternatives one schema may have."""
+
+Nodes = dict[str, list[Node]]
+"""Nodes by their type."""
+
+
+class Budget:
+    """What the algebra may cost, and whom it asks.
+
+    Attributes
+    ----------
+    max_work : int
+        How many pairs of alternatives may be combined.
+    probe : callable
+        Says why a handle is empty.
+    refuse : callable
+        Takes a reason and a pointer for what cannot be enforced.
+    is_choice : callable
+        Whether a handle allows but a few scalar values.
+    """
+
+    def __init__(
+        self, max_work: int, probe: Probe, refuse: Callable[[str, str], None], is_choice: Callable[[Handle], bool]
+    ) -> None:
+        self.max_work = max_work
+        self.probe = probe
+        self.refuse = refuse
+        self.is_choice = is_choice
+        self._work = 0
+
+    def spend(self, work: int, pointer: str) -> None:
+        """Take note of work.  Raises LimitError if it was too much."""
+        self._work += work
+        if self._work > self.max_work:
+            raise LimitError(
+                f"at {pointer}: combining the alternatives of this schema takes more than {self.max_work} steps "
+                "(max_work)"
+            )
+
+
+def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Normal:
+    """What both allow."""
+    if left is ANY:
+        return right
+    if right is ANY or not left.nodes:
+        return left
+    if not right.nodes:
+        return right
+    if len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
+        raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
+    nodes: list[Node] = []
+    conflicts: list[Conflict] = []
+    for first in left.nodes:
+        for second in right.nodes:
+            # What two types have in common is nothing, and no news unless there is nothing else.
+            if first.kind == second.kind:
+                budget.spend(_cost(first, second), pointer)
+                both = intersect_nodes(first, second, budget.probe)
+                if isinstance(both, Conflict):
+                    conflicts.append(both)
+                else:
+                    nodes.append(both)
+    if nodes:
+        return Normal(distinct(nodes, pointer))
+    if not conflicts:
+        kinds, others = (_kinds(normal) for normal in (left, right))
+        places = f"(at {left.nodes[0].pointer}) contradicts {others} (at {right.nodes[0].pointer})"
+        return Normal((), Conflict(f"{kinds} {places}", right.nodes[0].pointer))
+    return Normal((), conflicts[0])
+
+
+def _cost(left: Node, right: Node) -> int:
+    """How much work a pair of nodes is."""
+    if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
+        return 1 + (len(left.properties) + len(right.properties)) // 4
+    return 1
+
+
+def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
+    """What any of the branches allows."""
+    nodes: dict[Node, None] = {}
+    conflicts = []
+    for normal in branches:
+        nodes.update(dict.fromkeys(normal.nodes))
+        if normal.conflict is not None:
+            conflicts.append(normal.conflict)
+    if nodes:
+        return Normal(distinct(list(nodes), pointer))
+    reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
+    return Normal((), Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
+
+
+def by_kind(normal: Normal) -> Nodes:
+    """The nodes of each type."""
+    kinds: Nodes = {}
+    for node in normal.nodes:
+        kinds.setdefault(node.kind, []).append(node)
+    return kinds
+
+
+def subtract(left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, budget: Budget) -> Normal:
+    """What ``left`` allows and ``right`` does not; ``outside`` makes the complement of ``right``, if it is needed."""
+    kinds = by_kind(right)
+    untouched: list[Node] = []
+    touched: list[Node] = []
+    for node in left.nodes:
+        others = kinds.get(node.kind, ())
+        budget.spend(len(others), pointer)
+        if all(isinstance(intersect_nodes(node, other, budget.probe), Conflict) for other in others):
+            untouched.append(node)
+        else:
+            touched.append(node)
+    if not touched:
+        return left
+    rest = intersect(Normal(tuple(touched)), outside(), pointer, budget)
+    nodes = untouched + list(rest.nodes)
+    if nodes:
+        return Normal(distinct(nodes, pointer))
+    first = touched[0]
+    excluded = kinds[first.kind][0].pointer
+    return Normal((), Conflict(f"a {first.kind} (at {first.pointer}) is excluded (by {excluded})", excluded))
+
+
+def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
+    """What a schema does not allow: the complements of its alternatives, intersected type by type."""
+    kinds = by_kind(normal)
+    out: list[Node] = []
+    for whole in ANY.nodes:
+        rest = [whole]
+        for other in kinds.get(whole.kind, ()):
+            rest = [part for one in rest for part in _subtract_node(one, other, pointer, budget)]
+            if len(rest) > 1:
+                rest = list(distinct(rest, pointer))
+        out += rest
+    if out:
+        return Normal(tuple(out))
+    return Normal((), Conflict("everything is allowed by what is excluded here", pointer))
+
+
+def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> list[Node]:
+    budget.spend(_cost(node, other), pointer)
+    if isinstance(intersect_nodes(node, other, budget.probe), Conflict):
+        return [node]
+    found = []
+    for part in complement_node(other, budget.refuse, budget.is_choice):
+        budget.spend(_cost(node, part), pointer)
+        both = intersect_nodes(node, part, budget.probe)
+        if not isinstance(both, Conflict):
+            found.append(both)
+    return found
+
+
+def _kinds(normal: Normal) -> str:
+    return "type " + " or ".join(dict.fromkeys(node.kind for node in normal.nodes))
+
+
+def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
+    """Each alternative once, without those that are part of another one."""
+    if len(nodes) > MAX_NODES:
+        raise LimitError(f"at {pointer}: more than {MAX_NODES} alternatives")
+    if len(nodes) < 2:
+        return tuple(nodes)
+    unique: dict[object, Node] = {}
+    for node in nodes:
+        unique.setdefault(_content(node), node)
+    kept = list(unique.values())
+    objects = [node for node in kept if isinstance(node, ObjectNode)]
+    if not 1 < len(objects) <= _MAX_COMPARED:
+        return tuple(kept)
+    drop: set[Node] = set()
+    demands = [_Demands(node) for node in objects]
+    for one in demands:
+        for other in demands:
+            if one is not other and other.node not in drop and one.include(other):
+                drop.add(one.node)
+                break
+    return tuple(node for node in kept if node not in drop) if drop else tuple(kept)
+
+
+# Comparing all alternatives with each other is quadratic in their number.
+_MAX_COMPARED = 400
+
+
+class _Demands:
+    """What an object must be, as sets that are quickly compared."""
+
+    def __init__(self, node: ObjectNode) -> None:
+        self.node = node
+        self.required = frozenset(node.required)
+        self.some = frozenset(node.some)
+        self.rules = frozenset(node.rules)
+        self.additional = frozenset(node.additional)
+
+    def include(self, other: _Demands) -> bool:
+        """Whether all that ``other`` demands is demanded here too, as far as that is plain to see."""
+        if not (other.required <= self.required and other.some <= self.some and other.rules <= self.rules):
+            return False
+        mine, theirs = self.node, other.node
+        if not other.additional <= self.additional or mine.seen != theirs.seen:
+            return False
+        if theirs.low is not None and (mine.low is None or mine.low.value < theirs.low.value):
+            return False
+        if theirs.high is not None and (mine.high is None or mine.high.value > theirs.high.value):
+            return False
+        for name, handle in theirs.properties.items():
+            if handle and not set(handle) <= set(member(mine, name)):
+                return False
+        if theirs.additional or theirs.rules:
+            for name, handle in mine.properties.items():
+                if name not in theirs.properties and not set(member(theirs, name)) <= set(handle):
+                    return False
+        return True
+
+
+def _content(node: Node) -> object:
+    """What makes two nodes the same, but for where they come from."""
+    if isinstance(node, StringNode):
+        terms = tuple(term.text for term in node.terms)
+        return StringNode, node.low and node.low.value, node.high and node.high.value, terms, node.values
+    if isinstance(node, ObjectNode):
+        low, high = node.low and node.low.value, node.high and node.high.value
+        members = tuple(node.properties.items())
+        return (
+            *(ObjectNode, members, tuple(node.required), node.additional, node.rules, node.some),
+            *(low, high, node.seen),
+        )
+    if isinstance(node, ArrayNode):
+        low, high = node.low and node.low.value, node.high and node.high.value
+        return (
+            *(ArrayNode, node.prefix, node.items, low, high, node.contains, node.unique is None),
+            *(node.seen, node.seen_contains),
+        )
+    if isinstance(node, NumberNode):
+        bounds = tuple(bound and (bound.value, bound.is_open) for bound in (node.low, node.high))
+        return (
+            *(NumberNode, node.form, bounds, node.values, node.excluded, tuple(each.value for each in node.divisors)),
+            *(tuple(each.value for each in node.not_divisors), node.has_fraction),
+        )
+    return (BooleanNode, node.values) if isinstance(node, BooleanNode) else NullNode

@@ -1,0 +1,222 @@
+"""Arrays as rules."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import product
+
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
+from constrain.grammar.json_schema.intersect import element
+from constrain.grammar.json_schema.nodes import (
+    ArrayNode,
+    BooleanNode,
+    Conflict,
+    Node,
+    NullNode,
+    NumberNode,
+    StringNode,
+)
+from constrain.grammar.json_schema.numbers import NumberForm
+from constrain.grammar.json_schema.places import Handle, conjunction, negate
+
+MAX_UNIQUE = 64
+"""How many values an item may have where ``uniqueItems`` is enforced one by one."""
+
+
+def array_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+    """All that may follow the opening bracket."""
+    unique = node.unique is not None and (node.high is None or node.high.value > 1)
+    if node.contains or unique:
+        return _counting_tails(context, node, unique)
+    return _plain_tails(context, node)
+
+
+def _plain_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+    builder = context.builder
+    comma = builder.lexeme(context.layout.comma, "','")
+    close = builder.lexeme(context.layout.close_array, "']'")
+    low = 0 if node.low is None else node.low.value
+    high = None if node.high is None else node.high.value
+    elements: list[Symbol] = []
+    item: Symbol | None = None
+    for index, handle in enumerate((*node.prefix, node.items)):
+        if high is not None and index >= high:
+            break
+        symbol = context.value(handle)
+        if symbol is None:
+            # Nothing can stand here: the array ends before it at the latest.
+            high = index
+            if low > high:
+                assert node.low is not None
+                who = f"item {index}, which must be there (at {node.low.pointer}),"
+                return nothing(who, context.why_nothing(handle))
+            break
+        if index < len(node.prefix):
+            elements.append(symbol)
+        else:
+            item = symbol
+    tails: list[Right] = [(close,)] if low == 0 else []
+    members: Right = ()
+    for count, one in enumerate(elements, 1):
+        members = (*members, comma, one) if members else (one,)
+        if count >= low:
+            if len(members) > 1:
+                whole = builder.nonterminal(node.pointer)
+                builder.add(whole, members)
+                members = (whole,)
+            tails.append((*members, close))
+    if item is None:
+        return tails
+    fixed = len(elements)
+    most = None if high is None else high - fixed
+    if fixed == 0 and low <= 1 and most is None:
+        several = builder.nonterminal(node.pointer)
+        builder.add(several, (item,))
+        builder.add(several, (several, comma, item))
+        tails.append((several, close))
+        return tails
+    least = max(low - fixed, 1)
+    if fixed == 0:
+        members, least, most = (item,), least - 1, None if most is None else most - 1
+    if most != 0:
+        pair = builder.sequence((comma, item))
+        members = (*members, builder.repeat(pair, least, most))
+    tails.append((*members, close))
+    return tails
+
+
+# -- with contains and uniqueItems --------------------------------------------------------------
+
+
+State = tuple[int, tuple[int, ...], frozenset[Hashable]]
+"""How many items there are (up to where that matters), how often each ``contains`` was met, and the values used."""
+
+
+def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Right] | Conflict:
+    """A state for all that decides how the array may go on."""
+    builder = context.builder
+    comma = builder.lexeme(context.layout.comma, "','")
+    close = builder.lexeme(context.layout.close_array, "']'")
+    low = 0 if node.low is None else node.low.value
+    high = None if node.high is None else node.high.value
+    enough = max([low, len(node.prefix), *(each.start for each in node.contains)])
+    states = Symbols(builder, node.pointer, "uniqueItems" if unique else "contains")
+    tails: list[Right] = []
+    if unique and not _is_finite(context, node):
+        assert node.unique is not None
+        context.refuse("uniqueItems is supported for items out of few scalar values only", node.unique)
+        unique = False
+        if not node.contains:
+            return _plain_tails(context, node)
+    start: State = (0, (0,) * len(node.contains), frozenset())
+    seen = {start}
+    todo = deque([start])
+    while todo:
+        state = todo.popleft()
+        index, counts, used = state
+        done = all(count >= each.low for count, each in zip(counts, node.contains, strict=True))
+        if index >= low and done:
+            tails.append((states.symbol(state), close) if index else (close,))
+        if high is not None and index >= high:
+            continue
+        for handle, then_counts in _ways(node, index, counts):
+            for key, symbol in _values(context, handle, unique):
+                if key in used:
+                    continue
+                then_index = index + 1 if high is not None else min(index + 1, max(enough, 1))
+                then: State = (then_index, then_counts, used | {key} if unique else used)
+                right = (states.symbol(state), comma, symbol) if index else (symbol,)
+                builder.add(states.symbol(then), right)
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+    if not tails:
+        where = node.contains[0].pointer if node.contains else node.pointer
+        return Conflict(f"no array has the items that are demanded (at {where})", where)
+    return tails
+
+
+def _ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
+    """What the next item may be, with the counts after it."""
+    base = element(node, index)
+    choices: list[list[tuple[Handle, int]]] = []
+    for each, count in zip(node.contains, counts, strict=True):
+        if index < each.start or (each.high is None and count >= each.low):
+            choices.append([((), count)])
+        elif each.high is None:
+            # Not to count an item that would is no fault: there only have to be enough.
+            choices.append([((), count), (each.item, count + 1)])
+        elif count >= each.high:
+            choices.append([(negate(each.item), count)])
+        else:
+            choices.append([(negate(each.item), count), (each.item, count + 1)])
+    for chosen in product(*choices):
+        handle = base
+        for part, _ in chosen:
+            handle = conjunction(handle, part)
+        yield handle, tuple(count for _, count in chosen)
+
+
+def _values(context: Context, handle: Handle, unique: bool) -> Iterator[tuple[Hashable, Symbol]]:
+    if not unique:
+        symbol = context.value(handle)
+        if symbol is not None:
+            yield None, symbol
+        return
+    for node in context.normal(handle).nodes:
+        for key, one in _singles(node) or ():
+            symbol = context.scalar(one)
+            if symbol is not None:
+                yield key, symbol
+
+
+def _is_finite(context: Context, node: ArrayNode) -> bool:
+    """Whether all items are out of few scalar values, and there are not too many ways to choose some of them."""
+    ways = 1
+    keys: set[Hashable] = set()
+    for handle in (*node.prefix, node.items):
+        for one in context.normal(handle).nodes:
+            singles = _singles(one)
+            if singles is None:
+                return False
+            keys.update(key for key, _ in singles)
+    high = len(keys) if node.high is None else min(node.high.value, len(keys))
+    count = total = 1
+    for chosen in range(1, high + 1):
+        count = count * (len(keys) - chosen + 1) // chosen
+        total += count
+    return total * ways <= _MAX_SUBSETS
+
+
+_MAX_SUBSETS = 600
+
+
+def _singles(node: Node) -> list[tuple[Hashable, Node]] | None:
+    """The values of a node, each as a node of its own; None if there are many."""
+    if isinstance(node, NullNode):
+        return [(None, node)]
+    if isinstance(node, BooleanNode):
+        return [(("boolean", value), BooleanNode(node.pointer, (value,))) for value in node.values]
+    if isinstance(node, StringNode) and node.values is not None and len(node.values) <= MAX_UNIQUE:
+        return [(value, StringNode(node.pointer, values=(value,))) for value in node.values]
+    if isinstance(node, NumberNode):
+        values = node.values
+        if values is None and node.form is not NumberForm.ANY and node.low is not None and node.high is not None:
+            if node.excluded or node.divisors or node.not_divisors or node.has_fraction:
+                return None
+            first = int(node.low.value.to_integral_value(ROUND_CEILING))
+            last = int(node.high.value.to_integral_value(ROUND_FLOOR))
+            if last - first > MAX_UNIQUE:
+                return None
+            first += node.low.is_open and node.low.value == first
+            last -= node.high.is_open and node.high.value == last
+            values = tuple(map(Decimal, range(first, last + 1)))
+        if values is not None and len(values) <= MAX_UNIQUE:
+            return [
+                (("number", value.normalize()), NumberNode(node.pointer, node.form, values=(value,)))
+                for value in values
+            ]
+    return None

@@ -1,0 +1,72 @@
+"""What the writers of arrays and objects need from the writer of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import GrammarBuilder, Symbol
+from constrain.grammar.json_schema.layout import Layout
+from constrain.grammar.json_schema.nodes import Conflict, Node, Normal
+from constrain.grammar.json_schema.places import Handle
+
+Right = tuple[Symbol, ...]
+
+MAX_STATES = 5000
+"""How many states one array or object may have: what was counted, what is still to come."""
+
+
+class Context(Protocol):
+    """The writer of values, as the writers of containers see it."""
+
+    builder: GrammarBuilder
+    layout: Layout
+    any_order: bool
+
+    def value(self, handle: Handle) -> Symbol | None:
+        """The symbol of a value, after white space; None if there certainly is no such value."""
+
+    def why_nothing(self, handle: Handle) -> Conflict:
+        """Why :meth:`value` gave None."""
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+
+    def scalar(self, node: Node) -> Symbol | None:
+        """The symbol of a scalar node, after white space."""
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced, or take note of it."""
+
+
+@dataclass
+class Symbols:
+    """Nonterminals of what has been read so far, one per state that it leads to.
+
+    Left-recursive: wherever a member begins, the unfinished rules are the same, whichever members came before.
+    """
+
+    builder: GrammarBuilder
+    pointer: str
+    keyword: str
+
+    def __post_init__(self) -> None:
+        self._known: dict[object, Symbol] = {}
+
+    def symbol(self, state: object) -> Symbol:
+        """The nonterminal of a state; LimitError if there are too many."""
+        known = self._known.get(state)
+        if known is None:
+            if len(self._known) >= MAX_STATES:
+                raise LimitError(f"at {self.pointer}: {self.keyword} needs more than {MAX_STATES} states")
+            known = self._known[state] = self.builder.nonterminal(self.pointer)
+        return known
+
+    def __contains__(self, state: object) -> bool:
+        return state in self._known
+
+
+def nothing(who: str, conflict: Conflict) -> Conflict:
+    """The conflict of a container, given that of a part that must be there."""
+    return Conflict(f"{who} can never be valid: {conflict.reason}", conflict.pointer)

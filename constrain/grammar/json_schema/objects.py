@@ -1,0 +1,293 @@
+"""Objects as rules."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
+from constrain.grammar.json_schema.intersect import member
+from constrain.grammar.json_schema.layout import named_keys, other_keys
+from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
+from constrain.grammar.json_schema.places import Handle, conjunction
+from constrain.grammar.json_schema.strings import is_text
+from constrain.grammar.json_schema.texts import Text, Words, contains, every, is_surely_empty, some, spelled, without
+
+MAX_CLASSES = 128
+"""How many classes of keys the patterns of one object may tell apart."""
+
+
+def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """All that may follow the opening brace."""
+    if node.rules or node.some or node.low is not None or node.high is not None or context.any_order:
+        return _counting_tails(context, node)
+    return _plain_tails(context, node)
+
+
+def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    builder, layout = context.builder, context.layout
+    lexeme = builder.lexeme
+    close = lexeme(layout.close_object, "'}'")
+    members: Right = ()
+    # Whether no member at all is possible so far.
+    may_be_empty = True
+    for name, handle in _members(node):
+        value = context.value(handle) if is_text(name) else None
+        required = name in node.required
+        if value is None:
+            if not required:
+                continue
+            return _missing(context, node, name, handle)
+        first_key, next_key = named_keys(layout, name)
+        ways: list[Right] = []
+        if members:
+            if not required:
+                members = _wrapped(context, members, node)
+                ways.append(members)
+            ways.append((*members, lexeme(next_key, name), value))
+        if may_be_empty:
+            ways.append((lexeme(first_key, name), value))
+            may_be_empty = not required
+        members = ways[0] if len(ways) == 1 else (_any_of(context, ways, node),)
+    other = context.value(node.additional)
+    if other is not None:
+        first_key, next_key = other_keys(layout, filter(is_text, {**node.properties, **node.required}))
+        several = builder.nonterminal(node.pointer)
+        if members:
+            builder.add(several, members)
+        if may_be_empty:
+            builder.add(several, (lexeme(first_key, "key"), other))
+        builder.add(several, (several, lexeme(next_key, "key"), other))
+        members = (several,)
+    tails: list[Right] = []
+    if members:
+        tails.append((*members, close))
+    if may_be_empty:
+        tails.append((close,))
+    return tails
+
+
+def _missing(context: Context, node: ObjectNode, name: str, handle: Handle) -> Conflict:
+    if not is_text(name):
+        return Conflict("a required name holds a lone surrogate, which no UTF-8 text can", node.required[name])
+    who = f"property {name!r}, which is required (at {node.required[name]}),"
+    return nothing(who, context.why_nothing(handle))
+
+
+def _members(node: ObjectNode) -> Iterable[tuple[str, Handle]]:
+    """All names that are treated alone, in order: those with a schema, then those that are just required."""
+    yield from node.properties.items()
+    for name in node.required:
+        if name not in node.properties:
+            yield name, member(node, name)
+
+
+def _wrapped(context: Context, right: Right, node: ObjectNode) -> Right:
+    """One symbol for what is used more than once."""
+    return right if len(right) == 1 else (_any_of(context, [right], node),)
+
+
+def _any_of(context: Context, ways: list[Right], node: ObjectNode) -> Symbol:
+    symbol = context.builder.nonterminal(node.pointer)
+    for way in ways:
+        context.builder.add(symbol, way)
+    return symbol
+
+
+# -- with numbers of members, patterns of keys, or in any order -------------------------------------
+
+
+class _Member(NamedTuple):
+    """Members with the same schema: one name, or a set of other keys."""
+
+    first_key: Symbol
+    next_key: Symbol
+    handle: Handle
+    meets: tuple[int, ...]
+    """The rules of ``some`` that speak of it."""
+
+
+class _State(NamedTuple):
+    members: int
+    """How many members there are, up to where that matters."""
+    pending: frozenset[int]
+    """The rules of ``some`` that are not met yet."""
+    used: frozenset[int]
+    """With any order: the names that were used."""
+    is_empty: bool
+
+
+def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """A state for all that decides how the object may go on."""
+    builder, layout = context.builder, context.layout
+    names: list[tuple[_Member, bool]] = []
+    for name, handle in _members(node):
+        required = name in node.required
+        if not is_text(name) or context.value(handle) is None:
+            if required:
+                return _missing(context, node, name, handle)
+            continue
+        first, following = named_keys(layout, name)
+        meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
+        names.append((_Member(builder.lexeme(first, name), builder.lexeme(following, name), handle, meets), required))
+    others = list(_other_members(context, node))
+    low = 0 if node.low is None else node.low.value
+    high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
+    if not others and len(names) < low:
+        assert node.low is not None
+        return Conflict(f"there are only {len(names)} names for {node.low}", node.low.pointer)
+    # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
+    steps = _Steps(context, node, low, high)
+    start = _State(0, frozenset(range(len(node.some))), frozenset(), True)
+    states = [start]
+    if not context.any_order:
+        for position, (one, required) in enumerate(names):
+            states = steps.named(states, position, one, required)
+    tails: list[Right] = []
+    close = builder.lexeme(layout.close_object, "'}'")
+    if others and high is not None and not node.some and not context.any_order:
+        return _repeated_tails(
+            context, others, [(state, steps.symbol(len(names), state)) for state in states], low, high
+        )
+    needed = frozenset(index for index, (_, required) in enumerate(names) if required)
+    position = len(names)
+    seen = set(states)
+    todo = deque(states)
+    while todo:
+        state = todo.popleft()
+        if state.members >= low and not state.pending and (not context.any_order or needed <= state.used):
+            tails.append((close,) if state.is_empty else (steps.symbol(position, state), close))
+        for one in others:
+            for then, right in steps.ways(position, state, one):
+                builder.add(steps.symbol(position, then), right)
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+        if context.any_order:
+            for index, (one, _) in enumerate(names):
+                if index in state.used:
+                    continue
+                for then, right in steps.ways(position, state, one):
+                    then = then._replace(used=state.used | {index})
+                    builder.add(steps.symbol(position, then), right)
+                    if then not in seen:
+                        seen.add(then)
+                        todo.append(then)
+    if not tails:
+        where = node.some[0].value[0].pointer if node.some and node.some[0].value else node.pointer
+        return Conflict("no object has the members that are demanded", where)
+    return tails
+
+
+def _repeated_tails(
+    context: Context, others: list[_Member], ways: list[tuple[_State, Symbol]], low: int, high: int
+) -> list[Right]:
+    """Where only the number of further members matters: a repetition, whose rules are few however great the number."""
+    builder = context.builder
+    close = builder.lexeme(context.layout.close_object, "'}'")
+    pairs = [(one, context.value(one.handle)) for one in others]
+    first = builder.choice([(one.first_key, value) for one, value in pairs if value is not None])
+    following = builder.choice([(one.next_key, value) for one, value in pairs if value is not None])
+    tails: list[Right] = []
+    for state, symbol in ways:
+        if not state.is_empty:
+            left = high - state.members
+            tails.append((symbol, builder.repeat(following, max(low - state.members, 0), left), close))
+            continue
+        if low == 0:
+            tails.append((close,))
+        if high > 0:
+            tails.append((first, builder.repeat(following, max(low - 1, 0), high - 1), close))
+    return tails
+
+
+class _Steps:
+    """The rules for one more member."""
+
+    def __init__(self, context: Context, node: ObjectNode, low: int, high: int | None) -> None:
+        self._context = context
+        self._some = node.some
+        self._low = low
+        self._high = high
+        order = "property_order='any'" if context.any_order else "the number and the patterns of members"
+        self._symbols = Symbols(context.builder, node.pointer, order)
+
+    def symbol(self, position: int, state: _State) -> Symbol:
+        """What leads to a state, before the name at ``position``."""
+        return self._symbols.symbol((position, state))
+
+    def named(self, states: list[_State], position: int, one: _Member, required: bool) -> list[_State]:
+        """From the states before a name to those after it."""
+        after: dict[_State, None] = {}
+        for state in states:
+            if not required:
+                after[state] = None
+                if not state.is_empty:
+                    self._context.builder.add(self.symbol(position + 1, state), (self.symbol(position, state),))
+            for then, right in self.ways(position, state, one):
+                after[then] = None
+                self._context.builder.add(self.symbol(position + 1, then), right)
+        return list(after)
+
+    def ways(self, position: int, state: _State, one: _Member) -> Iterator[tuple[_State, Right]]:
+        """The states after a member, and how each is reached."""
+        if self._high is not None and state.members >= self._high:
+            return
+        count = state.members + 1 if self._high is not None else min(state.members + 1, self._low)
+        before: Right = () if state.is_empty else (self.symbol(position, state),)
+        key = one.first_key if state.is_empty else one.next_key
+        meets = [index for index in one.meets if index in state.pending]
+        for size in range(len(meets) + 1):
+            for met in combinations(meets, size):
+                handle = one.handle
+                for index in met:
+                    handle = conjunction(handle, self._some[index].value)
+                value = self._context.value(handle)
+                if value is not None:
+                    yield _State(count, state.pending - set(met), state.used, False), (*before, key, value)
+
+
+def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
+    """The keys without a name in the schema, in classes that nothing said about them tells apart."""
+    names = frozenset(filter(is_text, {**node.properties, **node.required}))
+    classes: list[tuple[Text, Handle, tuple[int, ...]]] = [
+        (without(Words(names)) if names else every(), node.additional, ())
+    ]
+
+    def split(keys: Text, value: Handle, met: tuple[int, ...]) -> None:
+        nonlocal classes
+        parts = []
+        for part, handle, meets in classes:
+            inside = every(part, keys)
+            if is_surely_empty(inside):
+                parts.append((part, handle, meets))
+                continue
+            parts.append((inside, conjunction(handle, value), meets + met))
+            outside = every(part, without(keys))
+            if not is_surely_empty(outside):
+                parts.append((outside, handle, meets))
+        if len(parts) > MAX_CLASSES:
+            raise LimitError(f"at {node.pointer}: its patterns tell more than {MAX_CLASSES} classes of keys apart")
+        classes = parts
+
+    for rule in node.rules:
+        split(rule.keys, rule.value, ())
+    for index, rule in enumerate(node.some):
+        split(rule.keys, (), (index,))
+    merged: dict[tuple[Handle, tuple[int, ...]], list[Text]] = {}
+    for keys, handle, meets in classes:
+        merged.setdefault((handle, meets), []).append(keys)
+    layout, lexeme = context.layout, context.builder.lexeme
+    for (handle, meets), texts in merged.items():
+        if context.value(handle) is None:
+            continue
+        if texts == [without(Words(names))] or (not names and texts == [every()]):
+            first, following = other_keys(layout, sorted(names))
+        else:
+            body = spelled(some(*texts))
+            first, following = layout.key(body), layout.next_key(body)
+        yield _Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets)

@@ -1,0 +1,131 @@
+"""How the values of scalar nodes are written, each kind as one regular language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
+
+from constrain.grammar.json_schema import layout as tokens
+from constrain.grammar.json_schema.multiples import multiples
+from constrain.grammar.json_schema.nodes import BooleanNode, Bound, Conflict, Node, NullNode, NumberNode, StringNode
+from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY_NUMBER, NumberForm, number_language
+from constrain.grammar.json_schema.strings import ANY_CHARACTER, spell_any
+from constrain.grammar.json_schema.texts import spelled
+from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
+
+Refuse = Callable[[str, str], None]
+
+MAX_MULTIPLES = 2000
+"""How many multiples of a number are written one by one where no small automaton has them."""
+
+
+def scalar(node: Node, refuse: Refuse) -> Regular | Conflict:
+    """The language of a scalar node, without white space before it."""
+    if isinstance(node, StringNode):
+        return _string(node)
+    if isinstance(node, NumberNode):
+        return _number(node, refuse)
+    if isinstance(node, BooleanNode):
+        if len(node.values) == 2:
+            return tokens.BOOLEAN
+        return tokens.TRUE if node.values[0] else tokens.FALSE
+    assert isinstance(node, NullNode)
+    return tokens.NULL
+
+
+def scalar_name(node: Node) -> str:
+    """What the engine calls the lexeme of a scalar: where it comes from, and all that could make it empty."""
+    if not isinstance(node, StringNode) or not node.terms:
+        return node.pointer
+    parts = [str(term) for term in node.terms]
+    parts += [str(count) for count in (node.low, node.high) if count is not None]
+    return "a string with " + " and ".join(parts)
+
+
+def _string(node: StringNode) -> Regular:
+    if node.values is not None:
+        return tokens.quoted(spell_any(node.values))
+    parts: list[Regular] = []
+    if node.low is not None or node.high is not None:
+        low = 0 if node.low is None else node.low.value
+        parts.append(repeat(ANY_CHARACTER, low, None if node.high is None else node.high.value))
+    parts += [spelled(term.text) for term in node.terms]
+    return tokens.quoted(intersect(*parts)) if parts else tokens.STRING
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
+    low, high = node.low, node.high
+    if node.values is not None:
+        language = union(*(number_language(node.form, value, False, value, False) for value in node.values))
+    elif low is None and high is None and not node.excluded:
+        language = _UNBOUNDED[node.form]
+    else:
+        language = _between(node)
+        if isinstance(language, Empty):
+            if low is None or high is None or node.excluded:
+                return Conflict(f"every number (at {node.pointer}) is excluded", node.pointer)
+            return Conflict(
+                f"no integer lies between {low.value} (at {low.pointer}) and {high.value} (at {high.pointer})",
+                low.pointer,
+            )
+    parts = [language]
+    for divisor in node.divisors:
+        found = multiples(divisor.value)
+        if found is None:
+            found = _one_by_one(divisor.value, low, high)
+        if found is None:
+            refuse(f"multipleOf {divisor.value} is not supported without narrow bounds", divisor.pointer)
+        else:
+            parts.append(found)
+    if node.not_divisors:
+        # Complements of multiples are made within the notations in which all multiples can be told.
+        small = all(each.value >= 1 for each in node.not_divisors)
+        parts.append(union(PLAIN_NUMBER, TINY_NUMBER) if small else PLAIN_NUMBER)
+        for divisor in node.not_divisors:
+            found = multiples(divisor.value)
+            if found is None:
+                refuse(f"the complement of multipleOf {divisor.value} is not supported", divisor.pointer)
+            else:
+                parts.append(complement(found))
+    if node.has_fraction:
+        parts.append(complement(tokens.PLAIN_INTEGER))
+    return intersect(*parts)
+
+
+def _between(node: NumberNode) -> Regular:
+    """The numbers within the bounds, but for the excluded ones."""
+    low, high = node.low, node.high
+    start: tuple[Decimal | None, bool] = (None, False) if low is None else (low.value, low.is_open)
+    pieces: list[Regular] = []
+    for value in sorted(node.excluded):
+        if low is not None and (value < low.value or (value == low.value and low.is_open)):
+            continue
+        if high is not None and (value > high.value or (value == high.value and high.is_open)):
+            continue
+        pieces.append(number_language(node.form, *start, value, True))
+        start = (value, True)
+    pieces.append(number_language(node.form, *start, None if high is None else high.value, bool(high and high.is_open)))
+    return union(*pieces)
+
+
+@lru_cache(maxsize=64)
+def _one_by_one(divisor: Decimal, low: Bound | None, high: Bound | None) -> Regular | None:
+    if low is None or high is None:
+        return None
+    first = int((low.value / divisor).to_integral_value(ROUND_CEILING)) - 1
+    last = int((high.value / divisor).to_integral_value(ROUND_FLOOR)) + 1
+    if last - first > MAX_MULTIPLES:
+        return None
+    values = [divisor * count for count in range(first, last + 1)]
+    return union(*(number_language(NumberForm.ANY, value, False, value, False) for value in values))
+
+
+_UNBOUNDED = {
+    NumberForm.ANY: ANY_NUMBER,
+    NumberForm.INTEGRAL: tokens.INTEGER,
+    NumberForm.NO_FRACTION: tokens.PLAIN_INTEGER,
+}
