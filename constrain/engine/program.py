@@ -7,6 +7,7 @@ nonterminal that derives nothing.  So whatever the recognizer reaches can be com
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -337,11 +338,11 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: igno
 def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:
     """The productions as flat arrays: left-hand sides, offsets, symbols."""
     productions = ir.productions
-    left = np.fromiter((p[0] for p in productions), np.int32, len(productions))
+    left, right = zip(*productions, strict=True) if productions else ((), ())
     offsets = np.zeros(len(productions) + 1, np.int32)
-    np.cumsum(np.fromiter((len(p[1]) for p in productions), np.int32, len(productions)), out=offsets[1:])
-    symbols = np.fromiter((s for p in productions for s in p[1]), np.int32, int(offsets[-1]))
-    return left, offsets, symbols
+    np.cumsum(np.fromiter(map(len, right), np.int32, len(productions)), out=offsets[1:])
+    symbols = np.fromiter(chain.from_iterable(right), np.int32, int(offsets[-1]))
+    return np.array(left, np.int32), offsets, symbols
 
 
 def explain_empty(

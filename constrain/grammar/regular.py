@@ -37,6 +37,13 @@ class Regular:
             value = self._hash = hash((type(self).__name__, self._key()))
             return value
 
+    def _hash_of_parts(self, parts: tuple[Regular, ...]) -> int:
+        # Without a call for each part, if possible: parts are shared, so most have been hashed.
+        try:
+            return hash((type(self).__name__, tuple([part._hash for part in parts])))
+        except AttributeError:
+            return hash((type(self).__name__, tuple(map(hash, parts))))
+
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         # Hashes of bytes differ between processes: a pickled one would be wrong.
         return None, {name: getattr(self, name) for name in type(self).__slots__ if name != "_hash"}
@@ -86,6 +93,15 @@ class Concat(Regular):
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
 
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            value = self._hash = self._hash_of_parts(self.parts)
+            return value
+
+    __eq__ = Regular.__eq__
+
     def _key(self) -> tuple[Any, ...]:
         return self.parts
 
@@ -98,6 +114,15 @@ class Union(Regular):
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
 
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            value = self._hash = self._hash_of_parts(self.parts)
+            return value
+
+    __eq__ = Regular.__eq__
+
     def _key(self) -> tuple[Any, ...]:
         return self.parts
 
@@ -109,6 +134,15 @@ class Intersect(Regular):
 
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            value = self._hash = self._hash_of_parts(self.parts)
+            return value
+
+    __eq__ = Regular.__eq__
 
     def _key(self) -> tuple[Any, ...]:
         return self.parts
@@ -173,25 +207,34 @@ def byte_range(first: int, last: int) -> Regular:
 
 def concat(*parts: Regular) -> Regular:
     """The parts, one after the other."""
+    # Types are compared by identity: this is called for every word of a schema, and isinstance() takes longer.
     flat: list[Regular] = []
     for part in parts:
-        if isinstance(part, Empty):
+        kind = type(part)
+        if kind is Concat:
+            pieces: tuple[Regular, ...] = part.parts  # type: ignore[attr-defined]
+            if flat and type(flat[-1]) is Literal and type(pieces[0]) is Literal:
+                flat[-1] = Literal(flat[-1].data + pieces[0].data)
+                pieces = pieces[1:]
+            flat += pieces
+        elif kind is Literal:
+            data = part.data  # type: ignore[attr-defined]
+            if flat and type(flat[-1]) is Literal:
+                flat[-1] = Literal(flat[-1].data + data)
+            elif data:
+                flat.append(part)
+        elif kind is Empty:
             return EMPTY
-        if isinstance(part, Concat):
-            pieces: tuple[Regular, ...] = part.parts
         else:
-            pieces = (part,)
-        for piece in pieces:
-            if isinstance(piece, Literal):
-                if not piece.data:
-                    continue
-                if flat and isinstance(flat[-1], Literal):
-                    flat[-1] = Literal(flat[-1].data + piece.data)
-                    continue
-            flat.append(piece)
+            flat.append(part)
     if not flat:
         return EPSILON
     return flat[0] if len(flat) == 1 else Concat(tuple(flat))
+
+
+def frame(before: Regular, item: Regular, after: Regular) -> Regular:
+    """``item`` between two others, the three objects as they are, so that the engine reads each once for all uses."""
+    return EMPTY if EMPTY in (before, item, after) else Concat((before, item, after))
 
 
 def union(*parts: Regular) -> Regular:

@@ -18,6 +18,7 @@ from constrain.grammar.regular import (
     byte_set,
     complement,
     concat,
+    frame,
     intersect,
     literal,
     repeat,
@@ -72,7 +73,8 @@ class Layout:
     def __init__(self, gap: Regular, comma: Regular, colon: Regular) -> None:
         self.gap = gap
         self.comma = comma
-        self._colon = colon
+        self._before_key, self._before_next_key = concat(gap, _QUOTE), concat(comma, gap, _QUOTE)
+        self._after_key = concat(_QUOTE, colon)
         self.open_array = concat(gap, literal("["))
         self.close_array = concat(gap, literal("]"))
         self.open_object = concat(gap, literal("{"))
@@ -89,11 +91,11 @@ class Layout:
 
     def key(self, body: Regular) -> Regular:
         """The key of an object's first member, with its colon."""
-        return concat(self.gap, _QUOTE, body, _QUOTE, self._colon)
+        return frame(self._before_key, body, self._after_key)
 
     def next_key(self, body: Regular) -> Regular:
         """The key of any later member, with the comma before it and its colon."""
-        return concat(self.comma, self.gap, _QUOTE, body, _QUOTE, self._colon)
+        return frame(self._before_next_key, body, self._after_key)
 
 
 def _indented(indent: int, depth: int) -> Layout:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
+from constrain.grammar.regular import Concat, Regular, byte_set, concat, literal, repeat, union
 from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate
 
 _SHORT_ESCAPES = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
@@ -107,7 +107,8 @@ def _spell_character(character: str) -> Regular:
 @lru_cache(maxsize=4096)
 def spell(text: str) -> Regular:
     """Exactly this text, in every spelling (it must hold no lone surrogate)."""
-    return concat(*map(_spell_character, text))
+    # No character has just one spelling, so there are no literals to join.
+    return Concat(tuple(map(_spell_character, text))) if len(text) > 1 else concat(*map(_spell_character, text))
 
 
 def spell_any(texts: tuple[str, ...]) -> Regular:
