@@ -7,9 +7,13 @@ those cannot be written in the user's cache folder, or in ``NUMBA_CACHE_DIR``.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ import click
 from constrain.kernel_cache import cache_folder
 
 _MESSAGE = "compiling kernels for this machine (first run only, about 30 s) ..."
+_OUTSIDE_THE_ENGINE = ("constrain.sampling.sampler", "constrain.tokenizers", "constrain.demo.ngram_kernels")
 _MESSAGE_NO_CACHE = (
     "compiling kernels (about 30 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
 )
@@ -47,10 +52,39 @@ def announce_compilation() -> None:
             if not self.said:
                 self.said = True
                 click.echo(f"constrain: {message}", err=True)
+                _compile_beside(numba.config.CACHE_DIR)
 
         def on_end(self, _: object) -> None: ...
 
     event.register("numba:compile", FirstCompilation())
+
+
+def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
+    """Compile the kernels outside the engine in a process of their own, while this one compiles the engine.
+
+    Both put what they compile into the same cache, each file at once, and take from it what is there
+    already.  So nothing depends on the other process: without it, it only takes longer.
+    """
+    if (os.cpu_count() or 1) < 2 or not sys.executable:
+        return None
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    if cache:
+        environment["NUMBA_CACHE_DIR"] = cache
+    code = f"import {', '.join(_OUTSIDE_THE_ENGINE)}"
+    nothing = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], env=environment, stdin=nothing, stdout=nothing, stderr=nothing
+        )
+        atexit.register(_end, process)
+        return process
+    return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop a process that is not needed any more."""
+    process.terminate()
+    process.wait()
 
 
 def _cache_is_writable() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from time import perf_counter
 
 import click
@@ -22,6 +23,8 @@ def warmup() -> None:
     from constrain.generation import generate
     from constrain.sampling import Sampler
 
+    import_module("constrain.engine.collect")  # compiled when first needed, else: after a very long text
+    import_module("constrain.engine.batch")
     tokenizer, model = demo.load()
     compiler = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
     schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}, "required": ["a"]}

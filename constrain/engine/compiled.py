@@ -12,7 +12,7 @@ import numpy as np
 import constrain.engine.closures  # noqa: F401 (splits.py calls its kernel through a pointer)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
-from constrain.engine.cursor import ENDED, Place, renumber, state_of
+from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place
 from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
@@ -35,9 +35,16 @@ from constrain.engine.tables import (
     N_WORDS,
     NEED_SLOT,
     NEW_SPLIT,
+    NODE_BUCKETS,
+    NODE_FIRST,
     NODE_HASH,
+    NODE_LAST,
+    NODE_LIVE,
+    NODE_PRINTS,
+    NODES,
     NULLABLE,
     NULLABLE_REST,
+    POOL,
     PREDICTED,
     ROW_HASH,
     RULE_STARTS,
@@ -60,10 +67,7 @@ DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 
 # Tables of rows and states may take this much before those that no text is at are looked for.
-_COLLECT_BYTES = 64 << 20
-
-# How many steps back a state is kept for.
-_STEPS_KEPT = 128
+_COLLECT_BYTES = 32 << 20
 
 # What has been collected to make room for a call of a kernel.
 _NOTHING, _SOME, _ALL = range(3)
@@ -71,6 +75,9 @@ _NOTHING, _SOME, _ALL = range(3)
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
 _WORK_PER_CALL = 10_000_000
+
+# Tables of expressions, with the elements that each takes.
+_NODE_TABLES = {NODES: 4, NODE_PRINTS: 2, NODE_FIRST: 4, NODE_LAST: 4, NODE_LIVE: 1, NODE_HASH: 1}
 
 # The call that every token takes.
 _push_token = without_dispatch(push_token)
@@ -139,6 +146,12 @@ class CompiledGrammar:
         tables.put(BYTES, lexemes.literals)
         tables.put(SETS, lexemes.sets)
         registers = np.zeros(lexemes.registers + 1, np.int32)
+        # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
+        n_nodes = 2 * len(lexemes.code) // 5
+        for slot, each in _NODE_TABLES.items():
+            tables.reserve(slot, each * n_nodes)
+        tables.reserve(NODE_BUCKETS, 2 * n_nodes)
+        tables.reserve(POOL, n_nodes // 4)
         self._run(nodes.build_nodes, lexemes.code, registers)
         program.make_byte_classes(ctx)
         n_lexemes = len(ir.lexemes)
@@ -265,8 +278,13 @@ class CompiledGrammar:
         slot, extra = tables.wanted()
         if not self.start_state:
             collected = _ALL  # there is nothing to collect yet
-        if collected == _NOTHING and slot in BY_ROW_OR_STATE and tables.bytes_of(BY_ROW_OR_STATE) > self._collect_above:
-            self._collect(_STEPS_KEPT)
+        # Before it doubles: is there more in these tables than may be?
+        if (
+            collected == _NOTHING
+            and slot in BY_ROW_OR_STATE
+            and tables.bytes_of((*BY_ROW_OR_STATE, slot)) > self._collect_above
+        ):
+            self._collect(STEPS_KEPT)
             collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
             self._collect_above = max(self._collect_above, 2 * tables.bytes_used(BY_ROW_OR_STATE))
@@ -291,20 +309,20 @@ class CompiledGrammar:
         from constrain.engine.collect import collect  # not needed before, and seldom ever
 
         cursors = list(self.cursors)
-        links = {id(link): link for cursor in cursors for link in cursor.recent_links(steps)}
+        links = LinksKept(cursors, self.generation, steps)
         live = np.zeros(self._tables.used(STATE_HASH), np.uint8)
         live[self.start_state] = 1
         live[[cursor._state for cursor in cursors if cursor._state != ENDED]] = 1
-        live[[state_of(link) for link in links.values()]] = 1
+        live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
         collect(self._ctx, live, numbers, np.empty(self._tables.used(ROW_HASH), np.int32))
         self.start_state = int(numbers[self.start_state])
         self.generation += 1
+        done: dict[int, Link] = {}
         for cursor in cursors:
             if cursor._state != ENDED:
                 cursor._state = int(numbers[cursor._state])
-        for link in links.values():
-            renumber(link, self.generation, int(numbers[state_of(link)]))
+            links.renumber(cursor, self.generation, numbers, done)
 
     # -- what is in it -----------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -14,9 +15,21 @@ if TYPE_CHECKING:
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
 
-# [generation, state before the step, the step (a token or bytes), the link before]
-Link = list[Any]
-_GENERATION, _STATE, _STEP, _BEFORE = range(4)
+# (generation, state before the step, the step (a token or bytes), the link before).  A tuple, since
+# Python's garbage collector does not go through tuples of plain things again and again.
+Link = tuple[int, int, Any, Any]
+_GENERATION: Final = 0
+_STATE: Final = 1
+_STEP: Final = 2
+_BEFORE: Final = 3
+
+STEPS_KEPT = 64
+"""How many steps back a state is kept for."""
+
+# The collector takes a tuple for plain if it comes upon it after those inside it.  It comes upon young
+# links in the order of this queue, which has to be longer than its youngest generation gets; without
+# the queue it would be in the opposite order, and a text of 200,000 tokens stop for 50 ms at times.
+_YOUNG_LINKS = 4096
 
 # What is found out within one call of a kernel stays until it is over.
 _BYTES_AT_ONCE = 1024
@@ -26,9 +39,8 @@ class Place(Protocol):
     """What holds on to a state of a compiled grammar."""
 
     _state: int
-
-    def recent_links(self, most: int) -> list[Link]:
-        """The last links of its history that still have their state, at most so many."""
+    _parent: Link | None
+    _young: deque[Link]
 
 
 class Cursor:
@@ -49,6 +61,7 @@ class Cursor:
     def __init__(self, compiled: CompiledGrammar) -> None:
         self.compiled = compiled
         self._parent: Link | None = None
+        self._young: deque[Link] = deque(maxlen=_YOUNG_LINKS)
         self._steps = 0
         with compiled.lock:
             self._state = compiled.start_state
@@ -62,7 +75,8 @@ class Cursor:
 
     def _go_to(self, state: int, step: int | bytes) -> None:
         """Note that a step led to ``state``.  The caller holds the lock."""
-        self._parent = [self.compiled.generation, self._state, step, self._parent]
+        self._parent = (self.compiled.generation, self._state, step, self._parent)
+        self._young.append(self._parent)
         self._state = state
         self._steps += 1
 
@@ -90,48 +104,25 @@ class Cursor:
             assert link is not None
             link = link[_BEFORE]
         assert link is not None
-        with self.compiled.lock:
-            state = link[_STATE] if link[_GENERATION] == self.compiled.generation else self._find_again(link)
-            self._state, self._parent = state, link[_BEFORE]
-        self._steps -= count
-
-    def _find_again(self, target: Link) -> int:
-        """The state of a link that has lost it, by taking all steps before it again.  The caller holds the lock."""
         compiled = self.compiled
-        way = []
-        link = target[_BEFORE]
-        while link is not None:
-            way.append(link)
-            link = link[_BEFORE]
-        traveller = _Traveller(compiled, compiled.start_state)
-        while way:
-            link = way.pop()
-            # On the way, so that going back further will not be from the beginning again.
-            link[_GENERATION], link[_STATE] = compiled.generation, traveller._state
-            step = link[_STEP]
-            if isinstance(step, bytes):
-                traveller.read(step)
+        with compiled.lock:
+            if link[_GENERATION] == compiled.generation:
+                self._state, self._parent = link[_STATE], link[_BEFORE]
             else:
-                traveller._state = compiled.push_token(traveller, step)
-        target[_GENERATION], target[_STATE] = compiled.generation, traveller._state
-        return traveller._state
-
-    def recent_links(self, most: int) -> list[Link]:
-        """See :class:`Place`."""
-        links: list[Link] = []
-        link = self._parent
-        while link is not None and len(links) < most and link[_GENERATION] == self.compiled.generation:
-            links.append(link)
-            link = link[_BEFORE]
-        return links
+                place = _find_again(compiled, link)
+                self._state, self._parent = place._state, place._parent
+                self._young.extend(place._young)
+        self._steps -= count
 
 
 class _Traveller:
-    """A state on the way to somewhere, which is kept while more of the grammar is found out."""
+    """A place on the way to somewhere, which is kept while more of the grammar is found out."""
 
     def __init__(self, compiled: CompiledGrammar, state: int) -> None:
         self._compiled = compiled
         self._state = state
+        self._parent: Link | None = None
+        self._young: deque[Link] = deque(maxlen=_YOUNG_LINKS)
         compiled.cursors.add(self)
 
     def read(self, data: bytes) -> None:
@@ -142,16 +133,67 @@ class _Traveller:
             piece = np.frombuffer(data, np.uint8)[begin : begin + _BYTES_AT_ONCE]
             self._state = self._compiled.run_at(self, states.push_bytes, piece)
 
-    def recent_links(self, most: int) -> list[Link]:
-        return []
+
+def _find_again(compiled: CompiledGrammar, target: Link) -> _Traveller:
+    """The place that a link led back to before its state was lost, by taking all steps again.
+
+    The last links on the way there get states, so that going back further does not mean taking all
+    steps each time.  The caller holds the lock.
+    """
+    way = []
+    link = target[_BEFORE]
+    while link is not None:
+        way.append(link)
+        link = link[_BEFORE]
+    place = _Traveller(compiled, compiled.start_state)
+    while way:
+        link = way.pop()
+        before = place._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]
+        place._parent = (compiled.generation, place._state, link[_STEP], before)
+        place._young.append(place._parent)
+        if isinstance(link[_STEP], bytes):
+            place.read(link[_STEP])
+        else:
+            place._state = compiled.push_token(place, link[_STEP])
+    return place
 
 
-def state_of(link: Link) -> int:
-    """The state that a link leads back to."""
-    state: int = link[_STATE]
-    return state
+class LinksKept:
+    """The links whose states are kept when states are renumbered: the last few of each place.
 
+    Parameters
+    ----------
+    places : list of Place
+        All that are held by anyone.
+    generation : int
+        Links of another one have lost their states already.
+    most : int
+        How many of the links of each place.
+    """
 
-def renumber(link: Link, generation: int, state: int) -> None:
-    """Give a link its state's new number."""
-    link[_GENERATION], link[_STATE] = generation, state
+    def __init__(self, places: list[Place], generation: int, most: int) -> None:
+        self._links: dict[int, Link] = {}
+        for place in places:
+            link = place._parent
+            for _ in range(most):
+                if link is None or link[_GENERATION] != generation:
+                    break
+                self._links[id(link)] = link
+                link = link[_BEFORE]
+
+    def states(self) -> list[int]:
+        """The states that they lead back to."""
+        return [link[_STATE] for link in self._links.values()]
+
+    def renumber(self, place: Place, generation: int, numbers: Any, done: dict[int, Link]) -> None:
+        """Give a place links with new numbers; what places have in common stays so, by way of ``done``."""
+        old = []
+        link = place._parent
+        while link is not None and id(link) in self._links and id(link) not in done:
+            old.append(link)
+            link = link[_BEFORE]
+        new = link if link is None else done.get(id(link), link)
+        for link in reversed(old):
+            new = done[id(link)] = (generation, int(numbers[link[_STATE]]), link[_STEP], new)
+            place._young.append(new)
+        place._parent = new

@@ -96,7 +96,8 @@ class Matcher(Cursor):
             state = compiled.push_token(self, token)
             if state == 0:
                 return False
-            self._parent = [compiled.generation, self._state, token, self._parent]
+            self._parent = link = (compiled.generation, self._state, token, self._parent)
+            self._young.append(link)
             self._state = state
         self._steps += 1
         return True
@@ -115,7 +116,7 @@ class Matcher(Cursor):
 
         Notes
         -----
-        Going back further than the last hundred or so may mean taking all steps before once more, if
+        Going back further than the last 64 may mean taking all steps before once more, if
         the compiled grammar has meanwhile forgotten their states for lack of memory.
         """
         if not 0 <= count <= self._steps:

@@ -537,6 +537,12 @@ class Tables:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
 
+    def reserve(self, slot: int, size: int) -> None:
+        """Enlarge a table, unless it has room for ``size`` elements."""
+        if size > self.array(slot).shape[0]:
+            self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
+            self.grow()
+
     def wanted(self) -> tuple[int, int]:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
         slot = int(self.ctx[NEED_SLOT])
@@ -619,7 +625,7 @@ class Tables:
         if reserve is None or reserve.shape[0] < size:
             # To copy a large table takes long, mostly to touch new pages for the first time, and one
             # step of one sequence has to wait for it.  Addresses are free until they are touched.
-            spare = min(31 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
+            spare = min(127 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
             reserve = np.empty(size + spare, old.dtype)
             reserve[: old.shape[0]] = old
         self._install(slot, reserve[:size])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine import compiled as compiled_module
-from constrain.engine import tables
+from constrain.engine import cursor, tables
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
 
@@ -49,7 +49,8 @@ def vocabulary() -> constrain.Vocabulary:
 def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collect whenever a table of rows or states would grow."""
     monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
-    monkeypatch.setattr(compiled_module, "_STEPS_KEPT", 4)
+    monkeypatch.setattr(compiled_module, "STEPS_KEPT", 4)
+    monkeypatch.setattr(cursor, "STEPS_KEPT", 4)
 
 
 def random_text(choose: random.Random, length: int, depth: int = 12) -> bytes:
@@ -85,9 +86,8 @@ SCRATCH
 """
 OF_THE_GRAMMAR = """
 NODES NODE_PRINTS NODE_FIRST NODE_LAST NODE_LIVE NODE_HASH NODE_BUCKETS POOL BYTES SETS MEMO_KEYS MEMO_VALUES
-CLASS_OF CLASS_BYTE CLASS_SIZE LEXEMES
-LEX LEX_POOL LEX_HASH LEX_BUCKETS LEX_TWIN LEX_FIRST LEX_TRANS ACCEPTS ACCEPT_POOL ACCEPT_HASH
-ACCEPT_BUCKETS
+CLASS_OF CLASS_BYTE CLASS_SIZE LEXEMES LEX LEX_POOL LEX_HASH LEX_BUCKETS LEX_TWIN LEX_FIRST LEX_TRANS ACCEPTS
+ACCEPT_POOL ACCEPT_HASH ACCEPT_BUCKETS
 SYMBOLS DOT_LEFT NULLABLE_REST RULES RULE_STARTS NULLABLE IGNORE CORES CORE_DOTS CORE_HASH CORE_BUCKETS CORE_SCANS
 CORE_GROUPS CORE_WAITS PREDICTED SPLITS CROSSINGS TOKEN_LISTS DENSE
 """
