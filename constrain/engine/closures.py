@@ -52,6 +52,7 @@ from constrain.engine.splits import (
     keep_dense,
     keep_split,
     list_found,
+    print_of,
     walk,
     with_same_bytes,
 )
@@ -529,6 +530,9 @@ def closure_split(ctx, lexer_state, _unused):
     else:
         first = list_found(ctx, n)
     keep_split(ctx, lexer_state, dense, first, first_crossing)
+    # One at a time: the closure itself serves more grammars.
+    if ctx[NEW_SPLIT] < 0 and high == _UNBOUNDED and print_of(ctx, lexer_state, int64(0)) != 0:
+        ctx[NEW_SPLIT] = lexer_state
     return int64(1)
 
 

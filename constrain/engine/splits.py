@@ -171,7 +171,7 @@ def keep_split(ctx, lexer_state, dense, first, first_crossing):
 
 
 @njit_inner(RESULT2)
-def _print_of(ctx, lexer_state, half):
+def print_of(ctx, lexer_state, half):
     """One half of the fingerprint of a lexer state; 0 if its split cannot be shared."""
     count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
@@ -192,10 +192,10 @@ def _print_of(ctx, lexer_state, half):
 @njit_inner(RESULT1)
 def import_split(ctx, lexer_state):
     """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
-    first_half = _print_of(ctx, lexer_state, 0)
+    first_half = print_of(ctx, lexer_state, 0)
     if first_half == 0:
         return int64(0)
-    second_half = _print_of(ctx, lexer_state, 1)
+    second_half = print_of(ctx, lexer_state, 1)
     prints = i64(ctx, SHARED_PRINTS)
     for entry in range(i64(ctx, SHARED_COUNTS)[0]):
         if prints[2 * entry] != first_half or prints[2 * entry + 1] != second_half:
@@ -252,13 +252,21 @@ def publish_split(ctx, lexer_state):
     begin = int64(split[5 * lexer_state + SPLIT_CROSSINGS])
     count = int64(split[5 * lexer_state + SPLIT_CROSSING_COUNT])
     dense = int64(split[5 * lexer_state + SPLIT_DENSE])
-    if dense < 0 or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
+    if dense == NO_DENSE or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
         return int64(0)
+    # What is in the list goes into the dense mask: whoever imports it has no list then.
+    clear_scratch(ctx)
+    add_dense(ctx, dense)
+    scratch = i32(ctx, SCRATCH)
+    lists = i32(ctx, TOKEN_LISTS)
+    listed = int64(split[5 * lexer_state + SPLIT_LIST])
+    for i in range(listed, listed + int64(split[5 * lexer_state + SPLIT_COUNT])):
+        token = int64(lists[i])
+        scratch[token >> 5] |= int32(1) << int32(token & 31)
     words = ctx[N_WORDS]
     target = i32(ctx, SHARED_DENSE)
-    pool = i32(ctx, DENSE)
     for i in range(words):
-        target[entry * words + i] = pool[dense + i]
+        target[entry * words + i] = scratch[i]
     offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
     members_count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     shared = i32(ctx, SHARED_CROSSINGS)
@@ -283,8 +291,8 @@ def publish_split(ctx, lexer_state):
     records[2 * entry + 1] = count
     counts[1] += count
     prints = i64(ctx, SHARED_PRINTS)
-    prints[2 * entry] = _print_of(ctx, lexer_state, 0)
-    prints[2 * entry + 1] = _print_of(ctx, lexer_state, 1)
+    prints[2 * entry] = print_of(ctx, lexer_state, 0)
+    prints[2 * entry + 1] = print_of(ctx, lexer_state, 1)
     return int64(1)
 
 
@@ -533,7 +541,7 @@ def _walk_split(ctx, lexer_state):
         clear_scratch(ctx)
         allow_found(ctx, n)
         dense = keep_dense(ctx)
-        if _print_of(ctx, lexer_state, 0) != 0:
+        if print_of(ctx, lexer_state, 0) != 0:
             ctx[NEW_SPLIT] = lexer_state
     else:
         first = list_found(ctx, n)
