@@ -118,7 +118,42 @@ class EncodingSource(ABC):
     def special_tokens_mask(self, ids: Sequence[int]) -> list[int]: ...
 
 
-class Tokenizer(ABC):
+class Encoder(ABC):
+    """Text to token ids."""
+
+    @abstractmethod
+    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        """Split ``text`` into tokens.
+
+        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
+        token), where the file says what that is.  The text of a special token inside ``text`` becomes
+        that token.
+
+        Raises :class:`TokenizerError` if ``text`` holds a lone surrogate or a byte without a token.
+        """
+
+    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
+        """:meth:`encode` for each text."""
+        return [self.encode(text, add_special_tokens) for text in texts]
+
+
+class Decoder(ABC):
+    """Token ids to bytes, and to text."""
+
+    @abstractmethod
+    def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
+        """The bytes of the tokens, one after the other.  An id without a token is an error.
+
+        What a token adds may depend on whether it is the first one that is not skipped, but on nothing
+        else: streams rely on it.
+        """
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
+        return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", "replace")
+
+
+class Tokenizer(Encoder, Decoder):
     """Text to token ids and back.  Immutable once made, so threads may share one; picklable.
 
     Attributes
@@ -139,17 +174,6 @@ class Tokenizer(ABC):
     eos_ids: tuple[int, ...]
 
     @abstractmethod
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        """Split ``text`` into tokens.
-
-        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
-        token), where the file says what that is.  The text of a special token inside ``text`` becomes
-        that token.
-
-        Raises :class:`TokenizerError` if ``text`` holds a lone surrogate or a byte without a token.
-        """
-
-    @abstractmethod
     def tokens_as_bytes(self) -> list[bytes | None]:
         """The bytes of every token, by id; ``None`` for special tokens and for ids without a token."""
 
@@ -165,17 +189,8 @@ class Tokenizer(ABC):
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
 
-    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
-        """:meth:`encode` for each text."""
-        return [self.encode(text, add_special_tokens) for text in texts]
-
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
-        """The bytes of the tokens, one after the other.  An id without a token is an error."""
         return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
-
-    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
-        """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
-        return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", "replace")
 
     def _output_bytes(self, token_id: int, skip_special_tokens: bool) -> bytes:
         """What a token adds to the output."""
