@@ -8,7 +8,7 @@ token and the ids that end a generation.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
@@ -166,8 +166,11 @@ class Tokenizer(Encoder, Decoder):
         All ids of special tokens.
     eos_ids : tuple of int
         The ids that end a generation, in increasing order; empty if the files do not say.
+    chat_template : str, mapping of str to str, or None
+        The Jinja template of :meth:`apply_chat_template`, or several by name; may be set at any time.
     """
 
+    chat_template: str | Mapping[str, str] | None = None
     vocab_size: int
     special_tokens: SpecialTokens
     special_ids: frozenset[int]
@@ -191,6 +194,61 @@ class Tokenizer(Encoder, Decoder):
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
         return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
+
+    def apply_chat_template(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        template: str | None = None,
+        **variables: Any,
+    ) -> str:
+        """The text of a conversation, as the model was trained on it.
+
+        Encode it without ``add_special_tokens``: the special tokens are in the text.
+
+        Parameters
+        ----------
+        messages : list of mappings
+            ``{"role": "user", "content": "..."}`` and so on: JSON, or Pydantic models.
+        tools : iterable of mappings, optional
+            Descriptions with the JSON Schema of the arguments.
+        documents : iterable of mappings, optional
+        add_generation_prompt : bool
+            End with what introduces the model's answer.
+        continue_final_message : bool
+            End within the last message, for the model to go on with it.
+        template : str, optional
+            The name of one of several templates, or a template, instead of the tokenizer's own.
+        variables
+            Further variables of the template, such as ``enable_thinking``.
+
+        Raises
+        ------
+        TokenizerError
+            There is no template (the message says how to give one), it has an error, or it refuses the
+            conversation.
+        LimitError
+            The template wants too much time or memory.
+        """
+        from constrain.tokenizers import chat_template  # Jinja is loaded where there is a chat
+
+        source = chat_template.choose_template(self.chat_template, template, tools is not None)
+        special = {
+            f"{role}_token": self.id_to_token(token_id) for role, token_id in self.special_tokens.roles().items()
+        }
+        return chat_template.render_chat(
+            source,
+            messages,
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            variables={**special, **variables},
+        )
 
     def _output_bytes(self, token_id: int, skip_special_tokens: bool) -> bytes:
         """What a token adds to the output."""

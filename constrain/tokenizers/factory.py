@@ -9,6 +9,7 @@ from pathlib import Path
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.chat_template import ChatTemplates, parse_chat_template, read_chat_template
 from constrain.tokenizers.tiktoken_file import load_tiktoken_file
 from constrain.tokenizers.tokenizer_json import load_tokenizer_json
 
@@ -18,7 +19,11 @@ _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} +[0-9]+\r?(\n|$)")
 
 
 def load_tokenizer(
-    path: str | PathLike[str], *, encoding: str | None = None, eos_ids: Iterable[int] | None = None
+    path: str | PathLike[str],
+    *,
+    encoding: str | None = None,
+    eos_ids: Iterable[int] | None = None,
+    chat_template: ChatTemplates | None = None,
 ) -> Tokenizer:
     """Open a tokenizer file or a model folder.
 
@@ -30,11 +35,22 @@ def load_tokenizer(
         For a rank file whose name does not tell: its encoding, such as ``"cl100k_base"``.
     eos_ids : ids, optional
         The tokens that end a generation, where the files do not say or say it wrongly.
+    chat_template : str or mapping of str to str, optional
+        A Jinja template, or several by name, instead of the one that is beside the file.
 
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
     """
-    place = Path(fspath(path))
+    tokenizer = _load(Path(fspath(path)), encoding, eos_ids)
+    if chat_template is not None:
+        tokenizer.chat_template = parse_chat_template(chat_template)
+    elif tokenizer.chat_template is None:
+        place = Path(fspath(path))
+        tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
+    return tokenizer
+
+
+def _load(place: Path, encoding: str | None, eos_ids: Iterable[int] | None) -> Tokenizer:
     ends = None if eos_ids is None else tuple(sorted(set(eos_ids)))
     if place.is_dir():
         place = _file_in_folder(place)
