@@ -144,8 +144,8 @@ class Decoder(ABC):
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
         """The bytes of the tokens, one after the other.  An id without a token is an error.
 
-        What a token adds may depend on whether it is the first one that is not skipped, but on nothing
-        else: streams rely on it.
+        What a token adds may depend on whether a token before it, that is not skipped, gave text, or on
+        the last one that did not, and on nothing else: streams rely on it.
         """
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:

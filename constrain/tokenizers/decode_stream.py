@@ -21,8 +21,8 @@ class DecodeStream:
     The pieces that :meth:`step` and :meth:`flush` return, joined, are what
     ``tokenizer.decode(prompt_ids + ids)`` has after the complete characters of the prompt.
 
-    What a token adds may depend on whether it is the first that gives text (SentencePiece drops the
-    space in front of a text, WordPiece puts one between words), but on nothing else.
+    What a token adds may depend on whether there is text before it (SentencePiece drops the space in
+    front of a text, WordPiece puts one between words), but on nothing else.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class DecodeStream:
         self._tokenizer = tokenizer
         self._skip_special_tokens = skip_special_tokens
         self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset[int]()
-        # The first token that is not skipped; every later one is decoded as what it adds to this one.
+        # The first token with text, and the one before it: every later one is decoded as what it adds to these.
         self._first: tuple[int, ...] = ()
         self._first_length = 0
         self._added: dict[int, bytes] = {}
@@ -75,8 +75,8 @@ class DecodeStream:
             self._added[token_id] = b""
             return b""
         data = self._tokenizer.decode_bytes((*self._first, token_id), self._skip_special_tokens)
-        if not self._first:
-            self._first = (token_id,)
+        if not self._first_length:
+            self._first = (*self._first, token_id) if data else (token_id,)
             self._first_length = len(data)
             return data
         self._added[token_id] = data = data[self._first_length :]
@@ -85,9 +85,11 @@ class DecodeStream:
     def _end_of(self, prompt_ids: list[int]) -> bytes:
         """The bytes of an unfinished character at the end of the prompt."""
         for token_id in prompt_ids:
-            if token_id not in self._skipped:
-                self._bytes_added_by(token_id)
+            if self._first_length:
                 break
+            self._bytes_added_by(token_id)
+        if not self._first_length:
+            return b""
         tail = b""
         # A character begins at a byte that cannot continue another: no need to look further back than one.
         for i in range(len(prompt_ids) - 1, -1, -1):
