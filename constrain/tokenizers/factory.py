@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers import metrics
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat_template import ChatTemplates, parse_chat_template, read_chat_template
 from constrain.tokenizers.tiktoken_file import load_tiktoken_file
@@ -41,12 +42,14 @@ def load_tokenizer(
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
     """
-    tokenizer = _load(Path(fspath(path)), encoding, eos_ids)
-    if chat_template is not None:
-        tokenizer.chat_template = parse_chat_template(chat_template)
-    elif tokenizer.chat_template is None:
-        place = Path(fspath(path))
-        tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
+    place = Path(fspath(path))
+    with metrics.loading() as loaded:
+        tokenizer = _load(place, encoding, eos_ids)
+        if chat_template is not None:
+            tokenizer.chat_template = parse_chat_template(chat_template)
+        elif tokenizer.chat_template is None:
+            tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
+        loaded(tokenizer)
     return tokenizer
 
 
