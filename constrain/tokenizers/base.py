@@ -148,9 +148,15 @@ class Decoder(ABC):
         the last one that did not, and on nothing else: streams rely on it.
         """
 
+    strips_leading_space: bool = False
+    """Whether :meth:`decode` drops a space that the bytes begin with (SentencePiece puts one there)."""
+
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
-        return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", "replace")
+        data = self.decode_bytes(ids, skip_special_tokens)
+        if self.strips_leading_space:
+            data = data.removeprefix(b" ")
+        return data.decode("utf-8", "replace")
 
 
 class Tokenizer(Encoder, Decoder):

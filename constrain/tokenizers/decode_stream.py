@@ -78,7 +78,7 @@ class DecodeStream:
         if not self._first_length:
             self._first = (*self._first, token_id) if data else (token_id,)
             self._first_length = len(data)
-            return data
+            return data.removeprefix(b" ") if self._tokenizer.strips_leading_space else data
         self._added[token_id] = data = data[self._first_length :]
         return data
 

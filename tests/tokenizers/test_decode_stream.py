@@ -96,12 +96,34 @@ class SpaceInFront(MockTokenizer):
         return super().decode_bytes(kept, skip_special_tokens).removeprefix(b" ")
 
 
-@given(
-    st.lists(st.sampled_from([32, 97, 0xC3, 0xA4, 256, 257, 264, 270]), max_size=8), st.integers(0, 8), st.booleans()
-)
-def test_tokenizers_that_treat_the_first_token_differently(ids, cut, skip):
-    tokenizer = SpaceInFront()
-    assert tokenizer.decode([256, 256]) == "the the"
+class SpaceDroppedFromText(MockTokenizer):
+    """The same, but the bytes keep it."""
+
+    strips_leading_space = True
+
+
+class AllSpacesInFront(MockTokenizer):
+    """Drops all of them."""
+
+    def decode_bytes(self, ids, skip_special_tokens=True):
+        return super().decode_bytes(ids, skip_special_tokens).lstrip(b" ")
+
+
+class Words(MockTokenizer):
+    """Puts a space between tokens, as WordPiece does."""
+
+    def decode_bytes(self, ids, skip_special_tokens=True):
+        kept = [i for i in ids if not (skip_special_tokens and i in self.special_ids)]
+        return b" ".join(MockTokenizer.decode_bytes(self, [i], False) for i in kept)
+
+
+HARD = [32, 97, 0xC3, 0xA4, 256, 257, 264, 270]
+
+
+@pytest.mark.parametrize("kind", [SpaceInFront, SpaceDroppedFromText, AllSpacesInFront, Words])
+@given(ids=st.lists(st.sampled_from(HARD), max_size=8), cut=st.integers(0, 8), skip=st.booleans())
+def test_tokenizers_that_treat_the_first_token_differently(kind, ids, cut, skip):
+    tokenizer = kind()
     parts, rest = stream(tokenizer, ids, skip_special_tokens=skip)
     assert "".join(parts) + (rest or "") == tokenizer.decode(ids, skip)
     before = DecodeStream(tokenizer, skip_special_tokens=skip)
