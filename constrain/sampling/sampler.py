@@ -40,6 +40,8 @@ _STATUS = {
 }
 _NO_IDS = np.zeros(0, dtype=np.int32)
 _NO_VALUES = np.zeros(0, dtype=np.float32)
+_FLOAT = np.dtype(np.float32)
+_INT = np.dtype(np.int32)
 _LARGEST_SEED = 2**64
 
 
@@ -329,6 +331,9 @@ class Sampler:
 
     def _table(self, logits: Any, dimensions: int) -> NDArray[np.float32]:
         """The logits as float32[rows, n] that a kernel can take; copied only where they are something else."""
+        if type(logits) is np.ndarray and logits.dtype == _FLOAT and logits.ndim == dimensions and logits.flags.carray:
+            if logits.size:  # the usual case, without delay
+                return logits.reshape(-1, logits.shape[-1])
         shape = np.shape(logits)
         if len(shape) != dimensions or 0 in shape:
             wanted = "one row of one dimension" if dimensions == 1 else "rows, in two dimensions"
@@ -342,6 +347,8 @@ class Sampler:
         """The mask as int32[1, words] or int32[size, words]."""
         if mask is None:
             return self._everything(width)
+        if type(mask) is np.ndarray and mask.dtype == _INT and mask.ndim == 1 and mask.flags.carray:
+            return mask.reshape(1, -1)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.int32 or not 1 <= mask.ndim <= 2 - (size == 1):
             if not (isinstance(mask, np.ndarray) and mask.dtype == np.int32 and mask.shape[:1] == (1,)):
                 raise ConstrainError(

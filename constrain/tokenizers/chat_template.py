@@ -58,6 +58,23 @@ def read_chat_template(folder: Path) -> ChatTemplates | None:
     return None
 
 
+def gguf_chat_template(metadata: Mapping[str, Any]) -> ChatTemplates | None:
+    """The chat templates in a GGUF file's metadata, or ``None``.
+
+    ``tokenizer.chat_template`` is the default one; ``tokenizer.chat_template.NAME`` are further ones.
+    """
+    key = "tokenizer.chat_template"
+    named = {
+        name[len(key) + 1 :] or "default": text
+        for name, text in metadata.items()
+        if name == key or name.startswith(key + ".")
+    }
+    if not named:
+        return None
+    templates = parse_chat_template(named)
+    return named["default"] if list(named) == ["default"] else templates
+
+
 def parse_chat_template(entry: Any) -> ChatTemplates:
     """The templates in a configuration: a string, an object, or a list of objects with name and template."""
     if isinstance(entry, str):

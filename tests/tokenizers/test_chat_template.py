@@ -12,6 +12,7 @@ import pytest
 
 from constrain.errors import ConstrainError, LimitError, TokenizerError
 from constrain.tokenizers import load_tokenizer, template_sandbox
+from constrain.tokenizers.chat_template import gguf_chat_template
 from constrain.tokenizers.mock import MockTokenizer
 from constrain.tokenizers.template_sandbox import written_length
 
@@ -157,6 +158,16 @@ def test_where_templates_come_from(folder):
     assert tokenizer.apply_chat_template(CHATS[0]) == "file"
     tokenizer.chat_template = "at run time"
     assert tokenizer.apply_chat_template(CHATS[0]) == "at run time"
+
+
+def test_gguf_metadata():
+    key = "tokenizer.chat_template"
+    assert gguf_chat_template({"general.name": "x", "tokenizer.chat_templates": ["rag"]}) is None
+    assert gguf_chat_template({key: "d"}) == "d"
+    assert gguf_chat_template({key: "d", f"{key}.rag": "r"}) == {"default": "d", "rag": "r"}
+    assert gguf_chat_template({f"{key}.rag": "r"}) == {"rag": "r"}
+    with pytest.raises(TokenizerError, match="chat_template must be"):
+        gguf_chat_template({key: 3})
 
 
 def test_files_that_make_no_sense(folder):

@@ -72,11 +72,12 @@ def collect(logits: Any, mask: Any, k: Any, values: Any, ids: Any, touched_ids: 
     group = 0
     while group < words:
         group_end = min(group + _WORDS, words)
-        is_dense = False
         if none_allowed(mask[group:group_end]):
             group = group_end
             continue
-        if count == k and 32 * group_end <= n and bit_count(np.uint64(np.uint32(mask[group]))) > _FEW:
+        is_full = count == k and 32 * group_end <= n
+        is_dense = False
+        if is_full and bit_count(np.uint64(np.uint32(mask[group]))) > _FEW:
             is_dense = True
             if none_better(logits[32 * group : 32 * group_end], values[0]):
                 group = group_end
@@ -90,6 +91,8 @@ def collect(logits: Any, mask: Any, k: Any, values: Any, ids: Any, touched_ids: 
                 # The lowest set bit, and the number of zeros below it.
                 token = base + bit_count((bits & (~bits + _ONE)) - _ONE)
                 bits &= bits - _ONE
+                if is_full and logits[token] <= values[0]:
+                    continue
                 if token >= n:
                     return MASK_TOO_WIDE
                 seen = True

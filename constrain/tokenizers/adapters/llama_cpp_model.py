@@ -9,6 +9,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.base import Encoding, SpecialTokens
 from constrain.tokenizers.byte_alphabet import text_to_bytes
+from constrain.tokenizers.chat_template import gguf_chat_template
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
 
 _SPACE = "▁"
@@ -66,7 +67,7 @@ class LlamaCppTokenizer(TableTokenizer):
             ends = {int(metadata.get(f"tokenizer.ggml.{key}_token_id", -1)) for key in _EOS_KEYS} | {found["eos"]}
             eos_ids = [token_id for token_id in ends if 0 <= token_id < size]
         super().__init__(data, spellings, special, roles, eos_ids)
-        self.chat_template = metadata.get("tokenizer.chat_template")
+        self.chat_template = gguf_chat_template(metadata)
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         data = self._check_text(text)
