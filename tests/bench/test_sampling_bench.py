@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bench import sampling
 from constrain.sampling import Sampler
 
 torch = pytest.importorskip("torch")
-
-from bench import sampling
 
 
 @pytest.mark.parametrize("full_sort", [False, True])

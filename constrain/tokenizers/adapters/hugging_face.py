@@ -14,13 +14,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.adapters.table import TableTokenizer, well_known_eos
+from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
 from constrain.tokenizers.base import Encoding, SpecialTokens
 from constrain.tokenizers.byte_alphabet import text_to_bytes
 from constrain.tokenizers.ready_encoding import ready_encoding
 from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS
 
-_LARGEST_ID = 2**24
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _ANCHOR = "a"
 _PIECEWISE = ("ByteFallback", "Fuse", "Metaspace", "Replace", "Strip", "WordPiece")
@@ -61,8 +60,7 @@ class HuggingFaceTokenizer(TableTokenizer):
         vocabulary: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
         if not vocabulary:
             raise TokenizerError("the vocabulary is empty")
-        if max(vocabulary.values()) >= _LARGEST_ID:
-            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        check_size(max(vocabulary.values()) + 1)
         spellings: list[str | None] = [None] * (max(vocabulary.values()) + 1)
         for token_id in vocabulary.values():
             # An added token may be spelled as the normalizer makes it, and is decoded so.

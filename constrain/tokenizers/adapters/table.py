@@ -8,6 +8,8 @@ from functools import cached_property
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
 
+_MOST_IDS = 2**24
+
 
 class TableTokenizer(Tokenizer):
     """A tokenizer that knows each token by id; encoding is left to the library that is adapted.
@@ -91,6 +93,12 @@ class TableTokenizer(Tokenizer):
             raise TokenizerError(
                 f"the text has a lone surrogate at character {error.start}, which has no UTF-8"
             ) from None
+
+
+def check_size(size: int) -> None:
+    """Raise :class:`TokenizerError` for a number of ids that nobody has, before a list of that length is made."""
+    if size > _MOST_IDS:
+        raise TokenizerError(f"the vocabulary has ids up to {size - 1}; at most {_MOST_IDS - 1} is supported")
 
 
 def well_known_eos(spellings: Sequence[str | None], names: Sequence[str]) -> list[int]:

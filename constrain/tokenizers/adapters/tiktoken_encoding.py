@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from constrain.tokenizers.adapters.table import TableTokenizer, well_known_eos
+from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
 from constrain.tokenizers.base import Encoding, SpecialTokens
 from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
@@ -28,6 +28,7 @@ class TiktokenTokenizer(TableTokenizer):
     def __init__(self, encoding: Any, eos_ids: Iterable[int] | None = None) -> None:
         self._encoding = encoding
         special = {encoding.encode_single_token(name): name for name in encoding.special_tokens_set}
+        check_size(encoding.n_vocab)
         data: list[bytes | None] = []
         for token_id in range(encoding.n_vocab):
             try:
