@@ -6,6 +6,7 @@ heap until it has enough.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,13 @@ def candidates(
             sift_down(values, ids, 0, end, True)
     else:
         kept = 0
+        # A bound that is surely low enough, so that most exponentials need not be worked out.
+        floor = -np.inf
+        if options[MIN_P] > 0.0:
+            floor = best + temperature * (math.log(options[MIN_P]) - 1e-6)
         for i in range(count):
+            if values[i] < floor:
+                continue
             weight = exp_not_positive((np.float64(values[i]) - best) / temperature)
             if weight >= options[MIN_P]:
                 kept_ids[kept] = ids[i]
