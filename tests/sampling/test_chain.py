@@ -358,3 +358,24 @@ def test_large_rows_of_every_density_agree_with_a_sort():
             ids, _ = Sampler(1.0, k, 1.0).distribution(logits, pack(allowed))
             x = np.where(allowed, logits, -np.inf)
             assert ids.tolist() == np.argsort(-x, kind="stable")[: min(k, allowed.sum())].tolist()
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(513, 3000),
+    st.sampled_from([0.0, 0.1, 1.0, 3.0, 30.0, 3000.0]),
+    st.sampled_from([0.01, 0.5, 0.9, 0.9999]),
+    st.sampled_from([0.5, 1.0, 8.0]),
+)
+def test_top_p_of_long_rows_agrees_with_a_sort(seed, n, scale, top_p, temperature):
+    logits = np.random.default_rng(seed).normal(0, scale, n).astype(np.float32)
+    ids, p = Sampler(temperature, 0, top_p).distribution(logits)
+    order = np.argsort(-logits, kind="stable")
+    x = logits[order].astype(float)
+    weights = np.exp((x - x[0]) / temperature)
+    mass = np.cumsum(weights / weights.sum())
+    assert ids.tolist() == order[: len(ids)].tolist()
+    # On either side of the bound, but for rounding.
+    assert mass[len(ids) - 1] >= top_p - 1e-9
+    assert len(ids) == 1 or mass[len(ids) - 2] < top_p + 1e-9
+    assert np.allclose(p, weights[: len(ids)] / weights[: len(ids)].sum(), rtol=1e-9)

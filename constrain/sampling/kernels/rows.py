@@ -16,8 +16,12 @@ from constrain.sampling.kernels.arithmetic import exp_not_positive, uniform
 from constrain.sampling.kernels.best_tokens import collect
 from constrain.sampling.kernels.heaps import heapify, sift_down
 from constrain.sampling.kernels.layout import MIN_P, TEMPERATURE, TOP_K, TOP_P, TYPICAL
+from constrain.sampling.kernels.nucleus import leave_out_tail, weigh
 from constrain.sampling.kernels.penalties import touch
 from constrain.sampling.kernels.typical import keep_typical
+
+# Below that a heap of all candidates costs less than finding out which are needed.
+_LONG = 512
 
 
 @njit_entry(
@@ -81,8 +85,9 @@ def candidates(
     if ordered:
         total = 0.0
         if top_p < 1.0:
-            for i in range(count):
-                total += exp_not_positive((np.float64(values[i]) - best) / temperature)
+            total = weigh(values[:count], best, temperature, kept_weights[:count])
+            if count > _LONG:
+                count = leave_out_tail(values[:count], ids[:count], kept_weights[:count], top_p * total)
         heapify(values, ids, count, True)
         end = count
         kept = 0
