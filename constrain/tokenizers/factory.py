@@ -9,6 +9,7 @@ from pathlib import Path
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import metrics
+from constrain.tokenizers.adapters.in_place_of_native import adapted_tokenizer_json
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat_template import ChatTemplates, parse_chat_template, read_chat_template
 from constrain.tokenizers.tiktoken_file import load_tiktoken_file
@@ -61,7 +62,10 @@ def _load(place: Path, encoding: str | None, eos_ids: Iterable[int] | None) -> T
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
         if encoding is not None:
             raise TokenizerError(f"{place}: encoding= is for rank files; a tokenizer.json has its own")
-        return load_tokenizer_json(place, ends)
+        try:
+            return load_tokenizer_json(place, ends)
+        except TokenizerError as refusal:
+            return adapted_tokenizer_json(place, ends, refusal)
     if _RANK_LINE.match(head):
         return load_tiktoken_file(place, encoding, ends)
     raise TokenizerError(f"{place}: {_name_of_format(head)} is not supported; supported: {SUPPORTED}")
