@@ -24,6 +24,7 @@ from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
 from constrain.tokenizers.split_patterns import SplitPattern
+from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
 
 NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -40,8 +41,8 @@ class ByteLevelOptions:
 
     Attributes
     ----------
-    split : SplitPattern
-        How text is cut before merging.
+    split : SplitPattern or sequence of stages
+        How text is cut before merging; several stages cut one after the other.
     whole_piece : bool
         A piece that is a token becomes that token whatever the merges say (``ignore_merges``).
     normal_form : str or None
@@ -52,7 +53,7 @@ class ByteLevelOptions:
         The ids that ``add_special_tokens=True`` puts around a text.
     """
 
-    split: SplitPattern
+    split: SplitPattern | tuple[Stage, ...]
     whole_piece: bool = False
     normal_form: NormalForm | None = None
     add_prefix_space: bool = False
@@ -74,6 +75,8 @@ class ByteLevelBPE(Tokenizer):
         Tokens found in the text before anything else.
     options, special_tokens, eos_ids :
         See :class:`ByteLevelOptions` and :class:`constrain.tokenizers.base.Tokenizer`.
+    size : int
+        The least ``vocab_size``, where a model has more ids than tokens.
 
     Raises :class:`TokenizerError` if the vocabulary makes no sense.
     """
@@ -86,13 +89,14 @@ class ByteLevelBPE(Tokenizer):
         options: ByteLevelOptions,
         special_tokens: SpecialTokens,
         eos_ids: Sequence[int] = (),
+        size: int = 0,
     ) -> None:
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
         highest = max(max(tokens), max((token.id for token in added), default=0))
         if min(min(tokens), min((token.id for token in added), default=0)) < 0 or highest >= _LARGEST_ID:
             raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
-        self.vocab_size = highest + 1
+        self.vocab_size = max(highest + 1, size)
         self.options = options
         self.added_tokens = tuple(added)
         self.special_tokens = special_tokens
@@ -247,7 +251,8 @@ class ByteLevelBPE(Tokenizer):
             ) from None
         if len(data) >= 2**31:
             raise TokenizerError("the text has more than 2 GiB")
-        ends = self.options.split.ends(data)
+        split = self.options.split
+        ends = split.ends(data) if isinstance(split, SplitPattern) else _contiguous(split_in_stages(data, split))
         out = np.empty(len(data), dtype=np.int32)
         count = bpe_kernels.encode_pieces(
             data,
@@ -267,6 +272,12 @@ class ByteLevelBPE(Tokenizer):
             raise TokenizerError(f"the vocabulary has no token for the byte 0x{byte:02X}, so this text has no encoding")
         ids: list[int] = out[:count].tolist()
         return ids
+
+
+def _contiguous(pieces: Pieces) -> npt.NDArray[np.int32]:
+    if pieces.origin is not None:
+        raise TokenizerError("a split that removes text is not supported in byte-level BPE")
+    return pieces.ends
 
 
 def _table_size(count: int) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.gguf_file import load_gguf_file
+from constrain.tokenizers.gguf_metadata import MAGIC
 from constrain.tokenizers.tiktoken_file import load_tiktoken_file
 from constrain.tokenizers.tokenizer_json import load_tokenizer_json
 
@@ -45,6 +47,8 @@ def load_tokenizer(
         return load_tokenizer_json(place, ends)
     if _RANK_LINE.match(head):
         return load_tiktoken_file(place, encoding, ends)
+    if head.startswith(MAGIC):
+        return load_gguf_file(place, ends)
     raise TokenizerError(f"{place}: {_name_of_format(head)} is not supported; supported: {SUPPORTED}")
 
 
@@ -75,8 +79,6 @@ def _first_bytes(path: Path) -> bytes:
 def _name_of_format(head: bytes) -> str:
     if not head:
         return "an empty file"
-    if head.startswith(b"GGUF"):
-        return "GGUF"
     if head.startswith(b"\x1f\x8b"):
         return "a gzip file (unpack it first)"
     # A SentencePiece model begins with a message field 1 that holds a string field 1.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import SpecialTokens
-from constrain.tokenizers.byte_alphabet import text_to_bytes
+from constrain.tokenizers.byte_alphabet import texts_to_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges, NormalForm
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern, by_name, by_regex
@@ -128,13 +127,7 @@ def _tokens(vocab: Any, added: set[str]) -> dict[int, bytes]:
         raise TokenizerError("two tokens of the vocabulary have the same id")
     # An added token may be listed in the vocabulary too, and is plain text there.
     written = [token for token in vocab if token not in added]
-    ends = list(accumulate(map(len, written), initial=0))
-    try:
-        # One translation of everything is ten times as fast as one for each token.
-        everything = text_to_bytes("".join(written))
-        data = [everything[begin:end] for begin, end in pairwise(ends)]
-    except TokenizerError:
-        data = [text_to_bytes(token) for token in written]  # one of them raises, and names itself
+    data = texts_to_bytes(written)
     tokens = dict(zip((vocab[token] for token in written), data, strict=True))
     for token in added & vocab.keys():
         tokens[vocab[token]] = token.encode("utf-8")
