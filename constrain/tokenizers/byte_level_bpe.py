@@ -21,12 +21,11 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
-
-NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Left ids, right ids and merged ids, in order of rank."""
@@ -219,7 +218,7 @@ class ByteLevelBPE(Tokenizer):
         changed = normal != whole
         parts = self._find_normalized.split(normal)
         # Only where normalization changed something do the places have to be mapped back.
-        to_input = _alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
+        to_input = alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
         for first, last, token in parts:
             outer_first, outer_last = begin + first, begin + last
             if changed:
@@ -344,40 +343,5 @@ class _Source(EncodingSource):
         options = self._tokenizer.options
         form = options.normal_form
         normal = unicodedata.normalize(form, original) if form is not None else original
-        spans = _alignment(original, normal, form)
+        spans = alignment(original, normal, form)
         return spans if len(segment.text) == len(normal) else [(0, 0), *spans]
-
-
-def _alignment(original: str, normal: str, form: NormalForm | None) -> list[tuple[int, int]]:
-    """For each character of ``normal`` the characters of ``original`` that it comes from.
-
-    The text is cut before every character that does not interact with what precedes it; a stretch
-    that changes maps to itself as a whole.
-    """
-    if form is None or original == normal:
-        return [(i, i + 1) for i in range(len(normal))]
-    spans: list[tuple[int, int]] = []
-    begin = 0
-    for place in range(1, len(original) + 1):
-        if place < len(original) and not _can_cut(original, begin, place, form):
-            continue
-        piece = unicodedata.normalize(form, original[begin:place])
-        if piece == original[begin:place]:
-            spans += [(i, i + 1) for i in range(begin, place)]
-        else:
-            spans += [(begin, place)] * len(piece)
-        begin = place
-    if len(spans) != len(normal):  # a composition across a cut: give up on precision, not on truth
-        return [(0, len(original))] * len(normal)
-    return spans
-
-
-def _can_cut(text: str, begin: int, place: int, form: NormalForm) -> bool:
-    following = text[place]
-    if following < "\x80":
-        return True
-    if unicodedata.combining(following):
-        return False
-    joined = unicodedata.normalize(form, text[begin : place + 1])
-    apart = unicodedata.normalize(form, text[begin:place]) + unicodedata.normalize(form, following)
-    return joined == apart

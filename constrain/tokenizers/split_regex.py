@@ -148,7 +148,7 @@ class _Parser:
             anchors = {"A": vm.AT_BEGIN, "z": vm.AT_END, "Z": vm.AT_LAST, "b": vm.AT_WORD, "B": vm.AT_NO_WORD}
             if self._regex[self._pos : self._pos + 1] in anchors:
                 return ("at", anchors[self._next()])
-            return ("set", self._escape())
+            return ("set", self._escape(alone=True))
         if char in "*+?":
             self._pos -= 1
             raise self._error(f"nothing to repeat in front of {char}")
@@ -235,7 +235,7 @@ class _Parser:
         if code is not None:
             return self._literal(code), code
         self._pos = start
-        return self._escape(), None
+        return self._escape(alone=False), None
 
     def _code_point(self) -> int | None:
         """The character of an escape that means one; None, with the place anywhere, if it means a set."""
@@ -259,7 +259,7 @@ class _Parser:
             return code
         return None if char.isalnum() else ord(char)
 
-    def _escape(self) -> Members:
+    def _escape(self, alone: bool) -> Members:
         start = self._pos
         code = self._code_point()
         if code is not None:
@@ -268,7 +268,7 @@ class _Parser:
         char = self._next()
         if char in "pP":
             return self._property(char == "P")
-        simple = {"s": members_of_ranges(SPACES), "d": members_of_category("Nd"), "w": word_members()}
+        simple = {"s": members_of_ranges(SPACES), "d": members_of_category("Nd"), "w": word_members(alone)}
         members = simple.get(char.lower())
         if members is None:
             self._pos -= 1

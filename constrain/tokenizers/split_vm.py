@@ -1,4 +1,4 @@
-"""The matcher for split patterns: a backtracking machine over the instructions of :mod:`constrain.tokenizers.split_program`.
+"""The matcher for split patterns: a backtracking machine over the instructions of split_program.py.
 
 An instruction is a row ``[op, a, b, c]`` of ``code``; ``sets[i]`` has a bit for each class of code points, and a
 character is in the set if the bit of its class is on.

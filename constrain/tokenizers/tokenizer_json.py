@@ -16,9 +16,10 @@ import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.alignment import NormalForm
 from constrain.tokenizers.base import SpecialTokens
 from constrain.tokenizers.byte_alphabet import texts_to_bytes
-from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges, NormalForm
+from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern, by_name, by_regex
 

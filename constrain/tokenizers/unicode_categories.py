@@ -39,6 +39,7 @@ HAN = (
 """Script=Han."""
 
 _OTHER_ALPHABETIC = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
+_LATIN1_NUMBERS = ((0xB2, 0xB3), (0xB9, 0xB9), (0xBC, 0xBE))
 _JOIN_CONTROL = ((0x200C, 0x200D),)
 
 _RUNS = 4099
@@ -109,16 +110,17 @@ def members_of_category(name: str) -> npt.NDArray[np.bool_] | None:
     if name in ("Han", "Script=Han", "sc=Han"):
         return members_of_ranges(HAN)
     if name == "Word":
-        members = np.isin(category_table(), _numbers("L", "M", "Nd", "Nl", "Pc"))
-        return members | members_of_ranges(_OTHER_ALPHABETIC) | members_of_ranges(_JOIN_CONTROL)
+        return word_members(alone=False) | members_of_ranges(_JOIN_CONTROL)
     numbers = _numbers(name)
     return np.isin(category_table(), numbers) if numbers else None
 
 
-def word_members() -> npt.NDArray[np.bool_]:
-    """``\\w`` as Oniguruma has it: Alphabetic, marks, numbers and connectors."""
-    members: npt.NDArray[np.bool_] = np.isin(category_table(), _numbers("L", "M", "N", "Pc"))
-    return members | members_of_ranges(_OTHER_ALPHABETIC)
+def word_members(alone: bool = True) -> npt.NDArray[np.bool_]:
+    """``\\w`` as Oniguruma has it: Alphabetic, marks, digits and connectors; ``alone``, outside of a class, the six
+    other numbers of Latin-1 too."""
+    members: npt.NDArray[np.bool_] = np.isin(category_table(), _numbers("L", "M", "Nd", "Nl", "Pc"))
+    members |= members_of_ranges(_OTHER_ALPHABETIC)
+    return members | members_of_ranges(_LATIN1_NUMBERS) if alone else members
 
 
 def _numbers(*names: str) -> list[int]:

@@ -50,7 +50,7 @@ def test_folder_with_a_rank_file(tmp_path, small_vocabulary):
     ("data", "words"),
     [
         (b"GGUF\x03\0\0\0", "damaged GGUF"),
-        (b"\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", "SentencePiece is not supported"),
+        (b"\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", "the vocabulary is empty"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"", "empty file"),
         (b"hello world\n", "this format is not supported"),
