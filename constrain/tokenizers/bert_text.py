@@ -5,13 +5,14 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from constrain.tokenizers.split_stages import RegexStage, Stage
+from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.text_steps import CharTable, is_white_space
 from constrain.tokenizers.unicode_categories import CATEGORIES, category_table
 
-BERT_STAGES: tuple[Stage, ...] = (RegexStage(r"\s", "Removed"), RegexStage(r"[!-/:-@\[-`{-~\p{P}]"))
+BERT_STAGES = (RegexStage(r"\s", "Removed"), RegexStage(r"[!-/:-@\[-`{-~\p{P}]"))
 """White space is removed, and each sign is a piece of its own."""
 
+_CONTROLS = ("Cc", "Cf", "Co", "Cs")
 _CHINESE = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F)),
     # The last but two should begin at U+2B820; this is what the reference has.
@@ -34,10 +35,10 @@ class BertText(CharTable):
     def replacement(self, char: str) -> str:
         clean, chinese, strip_accents, lowercase = self._options
         if clean:
+            if char in "\0\ufffd" or (_category(char) in _CONTROLS and char not in "\t\n\r"):
+                return ""
             if is_white_space(char):
                 return " "
-            if char in "\0\ufffd" or _category(char) in ("Cc", "Cf", "Co", "Cs"):
-                return ""
         if chinese and any(first <= ord(char) <= last for first, last in _CHINESE):
             char = f" {char} "
         if strip_accents:

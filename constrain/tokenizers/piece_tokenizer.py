@@ -53,6 +53,8 @@ class PieceOptions:
     ----------
     steps : sequence of TextStep
         Normalization, of each stretch between added tokens.
+    piece_steps : sequence of TextStep
+        Changes of what is left of a stretch after normalized added tokens are found.
     stages : sequence of stages
         How a normalized stretch is cut in pieces; without any it is one piece.
     before, after : tuple of int
@@ -62,6 +64,7 @@ class PieceOptions:
     """
 
     steps: tuple[TextStep, ...] = ()
+    piece_steps: tuple[TextStep, ...] = ()
     stages: tuple[Stage, ...] = ()
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -123,7 +126,8 @@ class PieceTokenizer(Tokenizer):
                 if inner is not None:
                     ids.append(inner.id)
                 else:
-                    _, tokens = self._encode_normal(normal[first:last])
+                    part = apply_steps(self.options.piece_steps, normal[first:last], begin == 0 and first == 0)
+                    _, tokens = self._encode_normal(part)
                     ids += tokens[:, 0].tolist()
         if add_special_tokens:
             ids = [*self.options.before, *ids, *self.options.after]
@@ -141,9 +145,16 @@ class PieceTokenizer(Tokenizer):
                 if inner is not None:
                     spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
                     continue
-                pieces, tokens = self._encode_normal(normal[first:last])
-                for left, right in _characters(pieces, normal[first:last], tokens):
-                    spans.append((begin + origins[first + left][0], begin + origins[first + right - 1][1]))
+                part, inner_origins = align_steps(
+                    self.options.piece_steps, normal[first:last], begin == 0 and first == 0
+                )
+                pieces, tokens = self._encode_normal(part)
+                for left, right in _characters(pieces, part, tokens):
+                    outer_first = first + inner_origins[left][0]
+                    outer_last = first + max(inner_origins[right - 1][1], inner_origins[left][0] + 1)
+                    spans.append(
+                        (begin + origins[min(outer_first, last - 1)][0], begin + origins[min(outer_last, last) - 1][1])
+                    )
         return spans
 
     def _encode_normal(self, text: str) -> tuple[Pieces, npt.NDArray[np.int32]]:

@@ -73,9 +73,7 @@ def by_name(name: str) -> SplitPattern:
     return SplitPattern(name)
 
 
-def by_regex(regex: str) -> SplitPattern:
-    """The pattern that a regex means, compared as text."""
+def find_regex(regex: str) -> SplitPattern | None:
+    """The pattern that a regex means, compared as text; None if there is no scanner for it."""
     name = _NAMES.get(regex)
-    if name is None:
-        raise TokenizerError(f"split pattern {regex!r} is not supported; supported are those of {', '.join(_MODULES)}")
-    return SplitPattern(name)
+    return None if name is None else SplitPattern(name)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.byte_alphabet import CHARACTER_OF_BYTE
 from constrain.tokenizers.split_patterns import SplitPattern
 
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -43,7 +44,14 @@ class RegexStage:
         _program(self.regex, self.line_anchors)
 
 
-Stage = SplitPattern | RegexStage
+@dataclass(frozen=True)
+class ByteAlphabetStage:
+    """A stage that sees each byte as its character in the byte-level alphabet."""
+
+    stage: SplitPattern | RegexStage
+
+
+Stage = SplitPattern | RegexStage | ByteAlphabetStage
 
 
 @dataclass(frozen=True)
@@ -69,19 +77,42 @@ def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage]) -> Pie
     """Apply the stages one after the other; without any the text is one piece."""
     ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
     keeps = np.ones(len(ends), dtype=np.bool_)
-    for place, stage in enumerate(stages):
-        if isinstance(stage, SplitPattern) and place == 0:
-            ends = stage.ends(data)
-            keeps = np.ones(len(ends), dtype=np.bool_)
-        elif isinstance(stage, SplitPattern):
-            ends, keeps = _split_pieces(data, ends, keeps, stage)
+    for stage in stages:
+        if isinstance(stage, ByteAlphabetStage):
+            written, places = _in_byte_alphabet(data)
+            ends, keeps = _split(written, places[ends], keeps, stage.stage)
+            ends = (np.searchsorted(places, ends)).astype(np.int32)
         else:
-            ends, keeps = _split_by_regex(data, ends, keeps, stage)
+            ends, keeps = _split(data, ends, keeps, stage)
     if keeps.all():
         return Pieces(data, ends)
     lengths = np.diff(ends, prepend=0)
     origin = np.flatnonzero(np.repeat(keeps, lengths))
     return Pieces(data[origin], np.cumsum(lengths[keeps]).astype(np.int32), origin)
+
+
+def _split(
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: Stage
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    if isinstance(stage, RegexStage):
+        return _split_by_regex(data, ends, keeps, stage)
+    assert isinstance(stage, SplitPattern)
+    if len(ends) == 1:
+        ends = stage.ends(data)
+        return ends, np.ones(len(ends), dtype=np.bool_)
+    return _split_pieces(data, ends, keeps, stage)
+
+
+def _in_byte_alphabet(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """The text that the bytes are written as, and the place in it of each byte and of the end."""
+    codes = np.array([ord(char) for char in CHARACTER_OF_BYTE], dtype=np.int64)[data]
+    places = np.zeros(len(data) + 1, dtype=np.int32)
+    np.cumsum(1 + (codes >= 0x80), out=places[1:])
+    written = np.empty(int(places[-1]), dtype=np.uint8)
+    wide = codes >= 0x80
+    written[places[:-1]] = np.where(wide, 0xC0 | codes >> 6, codes)
+    written[places[:-1][wide] + 1] = 0x80 | codes[wide] & 0x3F
+    return written, places
 
 
 def _split_pieces(

@@ -153,7 +153,7 @@ class Strip(TextStep):
 
 @dataclass(frozen=True)
 class MarkWords(TextStep):
-    """Removes white space and puts a marker in front of each word."""
+    """Removes white space and puts a marker in front of each word that has none."""
 
     marker: str
 
@@ -168,10 +168,10 @@ class MarkWords(TextStep):
             if is_white_space(char):
                 inside = False
                 continue
-            if not inside:
+            if not inside and char != self.marker:
                 out.append(self.marker)
                 spans.append((place, place))
-                inside = True
+            inside = True
             out.append(char)
             spans.append((place, place + 1))
         return "".join(out), spans
