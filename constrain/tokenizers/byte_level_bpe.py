@@ -10,10 +10,12 @@ refuse files that ask for them).
 
 from __future__ import annotations
 
+import re
+import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +23,20 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.addresses import context_of
 from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
+from constrain.tokenizers.unicode_classes import class_table
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Left ids, right ids and merged ids, in order of rank."""
 
 _LARGEST_ID = 2**24
+_SHORT_LENGTH = 256
+"""Characters; a fourth of the bytes that the buffers of short_kernels.py hold."""
 _LONGEST_RANKED_TOKEN = 1024
 
 
@@ -113,8 +119,28 @@ class ByteLevelBPE(Tokenizer):
         for token_id, data in tokens.items():
             self._bytes[token_id] = data
         self._fill_tables(tokens, merges)
+        self._prepare_short()
         for token in added:
             self._bytes[token.id] = None if token.special else token.content.encode("utf-8")
+
+    def _prepare_short(self) -> None:
+        """Decide whether short texts can be encoded in one kernel call."""
+        self._local = threading.local()
+        contents = [token.content for token in self.added_tokens if token.content]
+        # Leaves out what only some of the tokens ask for: that one may be there is enough to go the long way.
+        any_of = re.compile("|".join(map(re.escape, contents))) if contents else None
+        self._find_any: Callable[[str], object] = any_of.search if any_of is not None else _nothing
+        options = self.options
+        plain = isinstance(options.split, SplitPattern) and options.normal_form is None and not options.add_prefix_space
+        self._short_length = _SHORT_LENGTH if plain else -1
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What belongs to a thread, or can be made anew, stays here.
+        return {key: value for key, value in self.__dict__.items() if key not in ("_local", "_find_any")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare_short()
 
     def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
         """The arrays of :mod:`constrain.tokenizers.bpe_kernels`."""
@@ -159,6 +185,10 @@ class ByteLevelBPE(Tokenizer):
                 return keys[:count], values[:count]
             room = count
 
+    def tables(self) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays of :func:`constrain.tokenizers.bpe_kernels.encode_pieces`, from ``byte_ids`` to ``values``."""
+        return self._byte_ids, self._blob, self._starts, self._slots, self._direct, self._keys, self._values
+
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)
 
@@ -192,6 +222,29 @@ class ByteLevelBPE(Tokenizer):
         return None if data is None else bytes_to_text(data)
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        # A short text without added tokens takes one kernel call; every 0.1 us counts here.
+        if len(text) <= self._short_length and not self._find_any(text):
+            try:
+                data = text.encode()
+                buffers = self._local.buffers
+            except UnicodeEncodeError:
+                return self._encode_long(text, add_special_tokens)
+            except AttributeError:
+                buffers = self._local.buffers = _ShortBuffers(self)
+            size = len(data)
+            buffers.text[:size] = data
+            count = buffers.encode(buffers.context, size)
+            if count >= 0:
+                ids = buffers.out[:count].tolist()
+                if add_special_tokens:
+                    ids = [*self.options.before, *ids, *self.options.after]
+                return Encoding(ids, (self, text, add_special_tokens))
+        return self._encode_long(text, add_special_tokens)
+
+    def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
+        return self._encode_long(text, add_special_tokens)._known_source()
+
+    def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
         ids: list[int] = []
         segments: list[_Segment] = []
         before = self.options.before if add_special_tokens else ()
@@ -297,6 +350,27 @@ class _Segment:
     ids: int
     kind: Literal["outside", "added", "same", "changed"]
     text: str
+
+
+class _ShortBuffers:
+    """What one thread needs to encode short texts of one tokenizer."""
+
+    def __init__(self, tokenizer: ByteLevelBPE) -> None:
+        from constrain.tokenizers.short_kernels import LONGEST, encode_short
+
+        split = tokenizer.options.split
+        assert isinstance(split, SplitPattern)
+        family, option = split.scanner()
+        text, ends, out = (np.zeros(LONGEST, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
+        tables = tokenizer.tables()
+        self._kept = (text, class_table(), ends, *tables, out)
+        self.context = context_of(self._kept, (family, option, tokenizer.options.whole_piece))
+        self.text, self.out = memoryview(text.data), memoryview(out.data)
+        self.encode = encode_short
+
+
+def _nothing(text: str) -> None:
+    return None
 
 
 class _Source(EncodingSource):

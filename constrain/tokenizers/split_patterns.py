@@ -52,6 +52,11 @@ class SplitPattern:
         count = split(data, class_table(), option, ends)
         return ends[:count]
 
+    def scanner(self) -> tuple[int, int]:
+        """The family of the pattern, by its number in short_kernels.py, and the option within it."""
+        module, option = _MODULES[self.name]
+        return ("split_gpt2", "split_cl100k", "split_o200k").index(module), option
+
 
 @cache
 def _scanner(name: str) -> tuple[Callable[..., int], int]:
