@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,12 @@ class Charsmap(TextStep):
         self._fixed = np.empty((0, 4), dtype=np.int32)
         if fixed:
             self._fixed = trie_of((text.encode(), place) for place, text in enumerate(fixed))
+        try:
+            self._blob.tobytes().decode()
+        except UnicodeDecodeError:
+            raise TokenizerError("precompiled_charsmap is damaged: its replacements are not UTF-8") from None
+        self._plain = np.zeros(256, dtype=np.uint8)
+        kernels.find_plain(self._rules, self._fixed, self._plain)
         self._flags = (
             kernels.DUMMY_PREFIX * spaces.add_dummy_prefix
             + kernels.REMOVE_EXTRA * spaces.remove_extra
@@ -62,6 +69,10 @@ class Charsmap(TextStep):
 
     def apply(self, text: str, first: bool) -> str:
         return self._run(text, False)[0].tobytes().decode("utf-8", "replace")
+
+    def normalized(self, text: str) -> npt.NDArray[np.uint8]:
+        """The result as UTF-8."""
+        return self._run(text, False)[0]
 
     def align(self, text: str, first: bool) -> tuple[str, Spans]:
         out, origins = self._run(text, True)
@@ -80,13 +91,22 @@ class Charsmap(TextStep):
             out = np.empty(room, dtype=np.uint8)
             origins = np.empty((room if with_origins else 0, 2), dtype=np.int32)
             size = kernels.normalize_spaces(
-                data, self._rules, self._blob, self._fixed, self._flags, out, origins, with_origins
+                data, self._plain, self._rules, self._blob, self._fixed, self._flags, out, origins, with_origins
             )
             if size >= 0:
                 return out[:size], origins[:size]
             if size == kernels.DAMAGED or room > _LARGEST_GROWTH * (len(data) + 64):
                 raise TokenizerError("precompiled_charsmap is damaged: its rules lead nowhere")
             room *= 4
+
+    def tables(self) -> tuple[npt.NDArray[Any], ...]:
+        """Of :func:`normalize_spaces`, from ``plain`` to ``fixed``."""
+        return self._plain, self._rules, self._blob, self._fixed
+
+    @property
+    def flags(self) -> int:
+        """Of :func:`normalize_spaces`."""
+        return self._flags
 
     def __reduce__(self) -> tuple[type[Charsmap], tuple[object, ...]]:
         return Charsmap, self._arguments

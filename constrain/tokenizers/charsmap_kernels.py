@@ -91,7 +91,7 @@ def _prefix(data, pos, rules, blob, fixed):  # type: ignore[no-untyped-def]
         end = value
         while end < blob.size and blob[end] != 0:
             end += 1
-        if end >= blob.size:
+        if end >= blob.size or blob[value] & 0xC0 == 0x80:
             return 0, 0, 0
         return taken, value, end
     length = _valid_length(data, pos)
@@ -101,14 +101,15 @@ def _prefix(data, pos, rules, blob, fixed):  # type: ignore[no-untyped-def]
 
 
 @njit(
-    "int64(uint8[::1], uint32[::1], uint8[::1], int32[:, ::1], int64, uint8[::1], int32[:, ::1], boolean)",
+    "int64(uint8[::1], uint8[::1], uint32[::1], uint8[::1], int32[:, ::1], int64, uint8[::1], int32[:, ::1], boolean)",
     cache=True,
     nogil=True,
 )
-def normalize_spaces(data, rules, blob, fixed, flags, out, origins, with_origins):  # type: ignore[no-untyped-def]
+def normalize_spaces(data, plain, rules, blob, fixed, flags, out, origins, with_origins):  # type: ignore[no-untyped-def]
     """Apply the rules and the treatment of spaces.
 
     data  : uint8[n], any bytes; those that are no UTF-8 become U+FFFD
+    plain : uint8[256], 1 for an ASCII character that stays as it is if it is the last or another one follows
     rules, blob : uint32[], uint8[], see the module; both may be empty
     fixed : the trie of what is left as it is (0 rows: nothing)
     flags : see ``DUMMY_PREFIX`` and so on
@@ -150,6 +151,28 @@ def normalize_spaces(data, rules, blob, fixed, flags, out, origins, with_origins
                 origins[i, 1] = pos
         size = width
     while pos < data.size:
+        if plain[data[pos]] != 0 and (pos + 1 == data.size or data[pos + 1] < 0x80):
+            if size + 3 > out.size:
+                return NO_ROOM
+            old = size
+            if data[pos] != 0x20:
+                out[size] = data[pos]
+                size += 1
+                behind_space = False
+            elif not behind_space:
+                behind_space = extra
+                if escape:
+                    out[size], out[size + 1], out[size + 2] = 0xE2, 0x96, 0x81
+                    size += 3
+                else:
+                    out[size] = 0x20
+                    size += 1
+            if with_origins:
+                for i in range(old, size):
+                    origins[i, 0] = pos
+                    origins[i, 1] = pos + 1
+            pos += 1
+            continue
         taken, begin, end = _prefix(data, pos, rules, blob, fixed)
         if taken == 0:
             return DAMAGED
@@ -211,3 +234,31 @@ def normalize_spaces(data, rules, blob, fixed, flags, out, origins, with_origins
                 origins[i, 1] = data.size
         size += width
     return size
+
+
+@njit("void(uint32[::1], int32[:, ::1], uint8[::1])", cache=True, nogil=True)
+def find_plain(rules, fixed, plain):  # type: ignore[no-untyped-def]
+    """Fill in ``plain``, see :func:`normalize_spaces`."""
+    for char in range(128):
+        plain[char] = 1
+        if fixed.shape[0] > 0 and fixed[fixed[0, BASE] ^ char, CHECK] == 0:
+            plain[char] = 0
+        if rules.size == 0 or plain[char] == 0:
+            continue
+        unit = np.int64(rules[0])
+        first = (unit >> 10) << ((unit & 0x200) >> 6) ^ char
+        if first >= rules.size:
+            plain[char] = 0
+            continue
+        unit = np.int64(rules[first])
+        if unit & 0x800000FF != char:
+            continue
+        if (unit >> 8) & 1:
+            plain[char] = 0
+            continue
+        base = first ^ ((unit >> 10) << ((unit & 0x200) >> 6))
+        for second in range(128):
+            child = base ^ second
+            if child >= rules.size or np.int64(rules[child]) & 0x800000FF == second:
+                plain[char] = 0
+                break

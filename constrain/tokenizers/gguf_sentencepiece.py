@@ -13,13 +13,13 @@ from constrain.tokenizers.base import SpecialTokens
 from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.gguf_byte_level import merges_of_gguf
 from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, GGUFVocabulary
-from constrain.tokenizers.piece_model import MARKER, PieceModel, byte_tokens
+from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.sentencepiece_file import piece_bytes
 from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.symbol_bpe import SymbolBPE
 from constrain.tokenizers.symbol_kernels import NEWLINES
-from constrain.tokenizers.text_steps import Prepend, Replace, TextStep
+from constrain.tokenizers.text_steps import TextStep
 from constrain.tokenizers.unigram import Unigram
 
 
@@ -81,8 +81,7 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
 
 
 def _space_steps(prefix: bool) -> tuple[TextStep, ...]:
-    replace = Replace(" ", MARKER)
-    return (Prepend(MARKER), replace) if prefix else (replace,)
+    return (Charsmap(b"", SpaceOptions(prefix, remove_extra=False)),)
 
 
 def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:

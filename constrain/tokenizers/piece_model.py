@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,13 @@ class PieceModel(ABC):
     @abstractmethod
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """int32[k, 3]: id, begin and end in ``data`` (well-formed UTF-8) of each token; ``ends``: of the pieces."""
+
+    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]] | None:
+        """The kernel for short texts, its arrays and its numbers; ``longest``: bytes of normalized text.
+
+        None if there is no such kernel.
+        """
+        return None
 
 
 def byte_tokens(ids: dict[str, int]) -> npt.NDArray[np.int32] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +103,14 @@ class SymbolBPE(PieceModel):
         )
         result: npt.NDArray[np.int32] = out[:count]
         return result
+
+    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
+        from constrain.tokenizers.short_symbol_kernels import encode_short
+
+        characters: list[npt.NDArray[Any]] = [self._char_blocks, self._char_ids, self._neighbours, self._fixed]
+        tables: list[npt.NDArray[Any]] = [self._blob, self._starts, self._slots, self._direct, self._keys, self._values]
+        arrays: list[npt.NDArray[Any]] = [*characters, *tables, self._byte_ids, np.empty(longest, dtype=np.int32)]
+        return encode_short, arrays, [self._whole, self._vocab, self._unk, self._fuse]
 
     def _index_characters(self, tokens: dict[int, str]) -> dict[int, str]:
         """Characters of tokens that are no tokens get ids too; returns all."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -73,3 +76,11 @@ class Unigram(PieceModel):
         )
         result: npt.NDArray[np.int32] = out[:count]
         return result
+
+    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
+        from constrain.tokenizers.short_unigram_kernels import encode_short
+
+        best, back = np.empty(longest + 1, dtype=np.float64), np.empty((longest + 1, 2), dtype=np.int32)
+        penalty = np.array([self._unk_score])
+        arrays: list[npt.NDArray[Any]] = [self._units, self._scores, self._byte_ids, penalty, best, back]
+        return encode_short, arrays, [self._unk, self._single, self._fuse]

@@ -248,6 +248,19 @@ def test_hostile_files(tmp_path, data, words):
     assert str(path) in str(caught.value)
 
 
+def test_replacements_that_are_no_text():
+    units = np.zeros(256, dtype=np.uint32)
+    units[0] = 1 << 10  # the children of the root are at 1
+    units[1 ^ ord("a")] = (2 << 10) | (1 << 8) | ord("a")  # "a" ends a rule; its value is at (1 ^ "a") ^ 2
+    units[1 ^ ord("a") ^ 2] = 1 << 31 | 1
+    compiled = struct.pack("<I", len(units) * 4) + units.tobytes()
+    assert Charsmap(compiled + "bé\0".encode(), SpaceOptions()).apply("xa", True) == "\u2581xé"
+    with pytest.raises(TokenizerError, match="not UTF-8"):
+        Charsmap(compiled + b"b\xc3\0", SpaceOptions())
+    with pytest.raises(TokenizerError, match="lead nowhere"):
+        Charsmap(compiled + "é\0".encode(), SpaceOptions()).apply("xa", True)
+
+
 def test_rules_that_lead_nowhere():
     rng = np.random.default_rng(3)
     refused = 0
