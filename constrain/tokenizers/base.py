@@ -58,9 +58,11 @@ class Encoding:
         1 where the token was added and does not come from the input, else 0.
     """
 
-    def __init__(self, ids: list[int], source: EncodingSource) -> None:
+    def __init__(self, ids: list[int], source: EncodingSource | tuple[Tokenizer, str, bool]) -> None:
+        """``source``: what works out the rest, or the tokenizer, the text and ``add_special_tokens``, of which it is
+        made when somebody asks."""
         self.ids = ids
-        self._source: EncodingSource | None = source
+        self._source: EncodingSource | tuple[Tokenizer, str, bool] | None = source
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -76,6 +78,9 @@ class Encoding:
 
     def _known_source(self) -> EncodingSource:
         assert self._source is not None, "a pickled encoding has its lists filled in"
+        if isinstance(self._source, tuple):
+            tokenizer, text, with_special = self._source
+            self._source = tokenizer.source_of(text, with_special)
         return self._source
 
     def hash(self) -> str:
@@ -198,8 +203,35 @@ class Tokenizer(Encoder, Decoder):
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
 
+    def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
+        """What works out the tokens and offsets of :meth:`encode` with these arguments, where that puts it off."""
+        raise NotImplementedError
+
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
+        ids = ids if isinstance(ids, list | tuple) else list(ids)
+        table = self._output_tables()[skip_special_tokens]
+        try:
+            if not ids or min(ids) >= 0:  # a negative index would count from the end
+                return b"".join(map(table.__getitem__, ids))
+        except (IndexError, TypeError):
+            pass  # one of them raises below, and says which
         return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
+
+    def _output_tables(self) -> tuple[list[bytes], list[bytes]]:
+        """What each id adds to the output, with special tokens and without; ids without a token have None.
+
+        Made when first asked for.  Threads that do so at once make the same.
+        """
+        tables: tuple[list[bytes], list[bytes]] | None = self.__dict__.get("_outputs")
+        if tables is None:
+            without: list[Any] = self.tokens_as_bytes()
+            shown = list(without)
+            for token_id in self.special_ids:
+                content = self.id_to_token(token_id)
+                without[token_id] = b""
+                shown[token_id] = None if content is None else content.encode("utf-8")
+            tables = self.__dict__["_outputs"] = (shown, without)
+        return tables
 
     def apply_chat_template(
         self,
