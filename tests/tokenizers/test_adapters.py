@@ -232,6 +232,17 @@ def test_bytes_of_each_kind_of_token():
     assert adapt(KINDS["Llama"]).eos_ids == (adapt(KINDS["Llama"]).token_to_id("</s>"),)
 
 
+@pytest.mark.parametrize("kind", ["Llama", "Llama without strip", "WordPiece"])
+def test_bytes_equal_those_of_the_native_tokenizer(kind):
+    library = KINDS[kind]
+    native, adapted = parse_tokenizer_json(library.to_str().encode()), adapt(library)
+    assert adapted.special_ids == native.special_ids
+    pairs = zip(adapted.tokens_as_bytes(), native.tokens_as_bytes(), strict=True)
+    differing = {adapted.id_to_token(i) for i, (ours, theirs) in enumerate(pairs) if ours != theirs}
+    # The library decodes a normalized added token as its normalizer spells it, the native one as the file does.
+    assert differing <= {"▁<tool>"}
+
+
 def test_truncation_and_padding_are_left_behind():
     library = word_piece()
     library.enable_truncation(2)
@@ -337,7 +348,12 @@ def test_llama2_model(data_folder):
     adapted = adapt(library)
     assert adapted.vocab_size == 32000
     assert sorted(len(d) for d in adapted.tokens_as_bytes()[3:259]) == [1] * 256, "the bytes"
+    native = load_tokenizer(path)
+    assert adapted.tokens_as_bytes() == native.tokens_as_bytes()
+    assert (adapted.special_ids, adapted.eos_ids) == (native.special_ids, native.eos_ids)
+    assert (masks(adapted) == masks(native)).all()
     ids = adapted.encode(CORPUS + "नमस्ते 😀").ids
+    assert native.encode(CORPUS + "नमस्ते 😀").ids == ids
     assert adapted.decode(ids) == library.decode(ids) == CORPUS + "नमस्ते 😀"
     check_stream(adapted, ids)
     assert adapted.encode("x", add_special_tokens=True).ids[0] == library.bos_id()
