@@ -61,14 +61,18 @@ def read_chat_template(folder: Path) -> ChatTemplates | None:
 def gguf_chat_template(metadata: Mapping[str, Any]) -> ChatTemplates | None:
     """The chat templates in a GGUF file's metadata, or ``None``.
 
-    ``tokenizer.chat_template`` is the default one; ``tokenizer.chat_template.NAME`` are further ones.
+    ``tokenizer.chat_template`` is the default one; ``tokenizer.chat_template.NAME`` are further ones.  They are
+    text, or bytes of UTF-8.
     """
     key = "tokenizer.chat_template"
-    named = {
-        name[len(key) + 1 :] or "default": text
-        for name, text in metadata.items()
-        if name == key or name.startswith(key + ".")
-    }
+    named: dict[str, Any] = {}
+    for name, value in metadata.items():
+        if name == key or name.startswith(key + "."):
+            try:
+                text = value.decode("utf-8") if isinstance(value, bytes) else value
+            except UnicodeDecodeError as error:
+                raise TokenizerError(f"{name} is not UTF-8 (byte {error.start})") from None
+            named[name[len(key) + 1 :] or "default"] = text
     if not named:
         return None
     templates = parse_chat_template(named)

@@ -166,6 +166,9 @@ def test_gguf_metadata():
     assert gguf_chat_template({key: "d"}) == "d"
     assert gguf_chat_template({key: "d", f"{key}.rag": "r"}) == {"default": "d", "rag": "r"}
     assert gguf_chat_template({f"{key}.rag": "r"}) == {"rag": "r"}
+    assert gguf_chat_template({key: "é".encode()}) == "é"
+    with pytest.raises(TokenizerError, match=r"tokenizer.chat_template is not UTF-8 \(byte 1\)"):
+        gguf_chat_template({key: b"a\xff"})
     with pytest.raises(TokenizerError, match="chat_template must be"):
         gguf_chat_template({key: 3})
 
