@@ -10,10 +10,9 @@ refuse files that ask for them).
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, any_finder
 from constrain.tokenizers.addresses import context_of
 from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
@@ -126,10 +125,7 @@ class ByteLevelBPE(Tokenizer):
     def _prepare_short(self) -> None:
         """Decide whether short texts can be encoded in one kernel call."""
         self._local = threading.local()
-        contents = [token.content for token in self.added_tokens if token.content]
-        # Leaves out what only some of the tokens ask for: that one may be there is enough to go the long way.
-        any_of = re.compile("|".join(map(re.escape, contents))) if contents else None
-        self._find_any: Callable[[str], object] = any_of.search if any_of is not None else _nothing
+        self._common, self._find_any = any_finder(self.added_tokens)
         options = self.options
         plain = isinstance(options.split, SplitPattern) and options.normal_form is None and not options.add_prefix_space
         self._short_length = _SHORT_LENGTH if plain else -1
@@ -223,23 +219,29 @@ class ByteLevelBPE(Tokenizer):
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         # A short text without added tokens takes one kernel call; every 0.1 us counts here.
-        if len(text) <= self._short_length and not self._find_any(text):
+        if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
             try:
                 data = text.encode()
-                buffers = self._local.buffers
+                view, kernel, context, out = self._local.short
             except UnicodeEncodeError:
                 return self._encode_long(text, add_special_tokens)
             except AttributeError:
-                buffers = self._local.buffers = _ShortBuffers(self)
+                view, kernel, context, out = self._keep_buffers()
             size = len(data)
-            buffers.text[:size] = data
-            count = buffers.encode(buffers.context, size)
+            view[:size] = data
+            count = kernel(context, size)
             if count >= 0:
-                ids = buffers.out[:count].tolist()
+                ids = out[:count].tolist()
                 if add_special_tokens:
                     ids = [*self.options.before, *ids, *self.options.after]
                 return Encoding(ids, (self, text, add_special_tokens))
         return self._encode_long(text, add_special_tokens)
+
+    def _keep_buffers(self) -> tuple[Any, ...]:
+        # Whoever has the arrays has to live as long as their addresses are used.
+        self._local.kept = kept = _ShortBuffers(self)
+        self._local.short = kept.parts
+        return kept.parts
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return self._encode_long(text, add_special_tokens)._known_source()
@@ -364,13 +366,8 @@ class _ShortBuffers:
         text, ends, out = (np.zeros(LONGEST, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
         tables = tokenizer.tables()
         self._kept = (text, class_table(), ends, *tables, out)
-        self.context = context_of(self._kept, (family, option, tokenizer.options.whole_piece))
-        self.text, self.out = memoryview(text.data), memoryview(out.data)
-        self.encode = encode_short
-
-
-def _nothing(text: str) -> None:
-    return None
+        context = context_of(self._kept, (family, option, tokenizer.options.whole_piece))
+        self.parts = (memoryview(text.data), encode_short, context, memoryview(out.data))
 
 
 class _Source(EncodingSource):

@@ -20,7 +20,7 @@ from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.symbol_bpe import SymbolBPE
 from constrain.tokenizers.symbol_kernels import NEWLINES
 from constrain.tokenizers.text_steps import TextStep
-from constrain.tokenizers.unigram import Unigram
+from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
 
 
 def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
@@ -65,8 +65,13 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
         raise TokenizerError("GGUF: a Unigram vocabulary without an unknown token")
     tokens = _normal(vocabulary)
     scores = vocabulary.scores
-    lowest = float(scores[list(tokens)].min()) if tokens else 0.0
-    model = Unigram(tokens, scores.astype(np.float64), unk=roles.unk, min_score=lowest)
+    lowest = scores[list(tokens)].min() if tokens else np.float32(0)
+    model = Unigram(
+        tokens,
+        scores.astype(np.float64),
+        unk=roles.unk,
+        unknown_score=float(lowest - np.float32(UNKNOWN_PENALTY)),
+    )
     prefix = vocabulary.flag("add_space_prefix", False)
     spaces = SpaceOptions(
         add_dummy_prefix=prefix,

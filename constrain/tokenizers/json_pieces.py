@@ -102,10 +102,12 @@ def _model(
         if byte_ids is None:
             raise TokenizerError('"byte_fallback" without a token for every byte')
     if kind == "Unigram":
-        from constrain.tokenizers.unigram import Unigram
+        from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
 
         scores = np.array([score for _, score in model["vocab"]], dtype=np.float64)
-        return Unigram(texts, scores, unk=unknown, min_score=float(scores.min()), byte_ids=byte_ids)
+        return Unigram(
+            texts, scores, unk=unknown, unknown_score=float(scores.min()) - UNKNOWN_PENALTY, byte_ids=byte_ids
+        )
     if kind == "WordPiece":
         from constrain.tokenizers.wordpiece import WordPiece
 

@@ -6,9 +6,8 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, any_finder
 from constrain.tokenizers.addresses import context_of
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
 from constrain.tokenizers.charsmap import Charsmap
@@ -132,9 +131,7 @@ class PieceTokenizer(Tokenizer):
         self._only_charsmap = step if whole and isinstance(step, Charsmap) else None
         has_kernel = type(self.model).short is not PieceModel.short
         self._short_length = _SHORT_LENGTH if has_kernel and self._only_charsmap is not None else -1
-        contents = [token.content for token in self.added_tokens if token.content]
-        any_of = re.compile("|".join(map(re.escape, contents))) if contents else None
-        self._find_any: Callable[[str], object] = any_of.search if any_of is not None else _nothing
+        self._common, self._find_any = any_finder(self.added_tokens)
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to a thread, or can be made anew, stays here.
@@ -146,23 +143,29 @@ class PieceTokenizer(Tokenizer):
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         # A short text without added tokens takes one kernel call; every 0.1 us counts here.
-        if len(text) <= self._short_length and not self._find_any(text):
+        if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
             try:
                 data = text.encode()
-                buffers = self._local.buffers
+                view, kernel, context, out = self._local.short
             except UnicodeEncodeError:
                 return self._encode_long(text, add_special_tokens)
             except AttributeError:
-                buffers = self._local.buffers = ShortBuffers(self.model, self.options.steps[0])
+                view, kernel, context, out = self._keep_buffers()
             size = len(data)
-            buffers.text[:size] = data
-            count = buffers.encode(buffers.context, size)
+            view[:size] = data
+            count = kernel(context, size)
             if count >= 0:
-                ids = buffers.ids[:count].tolist()
+                ids = out[:count].tolist()
                 if add_special_tokens:
                     ids = [*self.options.before, *ids, *self.options.after]
                 return Encoding(ids, (self, text, add_special_tokens))
         return self._encode_long(text, add_special_tokens)
+
+    def _keep_buffers(self) -> tuple[Any, ...]:
+        # Whoever has the arrays has to live as long as their addresses are used.
+        self._local.kept = kept = ShortBuffers(self.model, self.options.steps[0])
+        self._local.short = kept.parts
+        return kept.parts
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return _Source(self, text, add_special_tokens)
@@ -259,19 +262,14 @@ class ShortBuffers:
         room = 8 * longest
         found = model.short(room)
         assert found is not None
-        self.encode, arrays, numbers = found
+        encode, arrays, numbers = found
         text, normal = np.zeros(longest, dtype=np.uint8), np.zeros(room, dtype=np.uint8)
         origins, out = np.zeros((1, 2), dtype=np.int32), np.zeros((room, 3), dtype=np.int32)
         ends, ids = np.zeros(1, dtype=np.int32), np.zeros(room, dtype=np.int32)
         first: tuple[npt.NDArray[Any], ...] = (text, normal, origins, *step.tables())
         self._kept = (*first, ends, out, ids, *arrays)
-        parts = [context_of(first, (step.flags,)), context_of((ends, out, ids, *arrays), numbers)]
-        self.context = np.concatenate(parts)
-        self.text, self.ids = memoryview(text.data), memoryview(ids.data)
-
-
-def _nothing(text: str) -> None:
-    return None
+        contexts = [context_of(first, (step.flags,)), context_of((ends, out, ids, *arrays), numbers)]
+        self.parts = (memoryview(text.data), encode, np.concatenate(contexts), memoryview(ids.data))
 
 
 class _Source(EncodingSource):

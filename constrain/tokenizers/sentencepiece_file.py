@@ -14,7 +14,7 @@ from constrain.tokenizers.piece_model import MARKER, PieceModel, byte_of_token, 
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.special_tokens import find_eos_ids
 from constrain.tokenizers.symbol_bpe import SymbolBPE
-from constrain.tokenizers.unigram import Unigram
+from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
 
 _LARGEST_FILE = 2**30
 
@@ -99,13 +99,15 @@ def _model(model: proto.SentencePieceModel, texts: dict[int, str], fixed: dict[s
             " and Unigram"
         )
     normal = [i for i, kind in enumerate(kinds) if kind == proto.NORMAL]
-    lowest = float(scores[normal].min()) if normal else 0.0
-    highest = float(scores[normal].max()) if normal else 0.0
+    lowest = scores[normal].min() if normal else np.float32(0)
+    highest = scores[normal].max() if normal else np.float32(0)
+    # In single precision, as the reference works this out.
+    unknown_score = float(lowest - np.float32(UNKNOWN_PENALTY))
     exact = scores.astype(np.float64)
     for text, token_id in fixed.items():
         # Above whatever its bytes could get otherwise, so that it is always chosen.
-        exact[token_id] = float(np.float32(len(text.encode())) * np.float32(highest)) - 0.1
-    return Unigram(tokens, exact, unk=unknown[0], min_score=lowest, byte_ids=byte_ids, single=True)
+        exact[token_id] = float(np.float32(len(text.encode())) * highest) - 0.1
+    return Unigram(tokens, exact, unk=unknown[0], unknown_score=unknown_score, byte_ids=byte_ids, single=True)
 
 
 def _roles(model: proto.SentencePieceModel, special: frozenset[int]) -> SpecialTokens:

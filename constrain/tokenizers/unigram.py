@@ -13,7 +13,7 @@ from constrain.tokenizers.piece_model import PieceModel, check_vocabulary
 from constrain.tokenizers.trie_kernels import trie_of
 from constrain.tokenizers.unigram_kernels import encode_unigram
 
-_UNKNOWN_PENALTY = 10.0
+UNKNOWN_PENALTY = 10.0
 """What an unknown character costs more than the worst token."""
 
 
@@ -28,14 +28,14 @@ class Unigram(PieceModel):
         Logarithms of probabilities, by id.
     unk : int
         The token of a character without one; -1: such a character is dropped.
-    min_score : float
-        The score that unknown characters stay ten below.
+    unknown_score : float
+        The score of an unknown character; by custom ``UNKNOWN_PENALTY`` below the worst token's.
     fuse : bool
         Neighbouring unknown characters become one token.
     byte_ids : int32[256] or None
         The tokens of the bytes of an unknown character, instead of ``unk``.
     single : bool
-        Sums are rounded to single precision after every token, as sentencepiece does.
+        Sums are rounded as sentencepiece does it.
     """
 
     def __init__(
@@ -44,17 +44,17 @@ class Unigram(PieceModel):
         scores: npt.NDArray[np.float64],
         *,
         unk: int,
-        min_score: float,
+        unknown_score: float,
         fuse: bool = True,
         byte_ids: npt.NDArray[np.int32] | None = None,
         single: bool = False,
     ) -> None:
         check_vocabulary(tokens)
         self._scores = np.ascontiguousarray(scores, dtype=np.float64)
-        if not np.isfinite(self._scores).all() or not np.isfinite(min_score):
+        if not np.isfinite(self._scores).all() or not np.isfinite(unknown_score):
             raise TokenizerError("a score is not a finite number")
         self._unk, self._fuse, self._single = unk, fuse, single
-        self._unk_score = float(np.float32(min_score) - np.float32(10)) if single else min_score - _UNKNOWN_PENALTY
+        self._unk_score = float(unknown_score)
         self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
 

@@ -3,6 +3,10 @@
 Viterbi's algorithm over the tokens that the trie finds at every character, as in T. Kudo, "Subword
 Regularization" (ACL 2018) and its implementations: of paths with equal scores the one found first stays, which is
 the one whose last token begins earlier.
+
+Which paths are equal depends on how sums are rounded.  sentencepiece keeps them in single precision, and takes the
+sum at a place off everything from there on when it falls below -100,000, so that long texts stay precise.
+Others have double precision throughout.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ import numpy as np
 from numba import njit
 
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
+
+_LOWEST_SINGLE = -1e5
 
 
 @njit("int64(int64)", cache=True, nogil=True)
@@ -36,7 +42,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     units  : the trie of the tokens, see :mod:`constrain.tokenizers.trie_kernels`
     scores : float64[vocab]
     unk, unk_score : what stands for a character that no token covers
-    single : sums are rounded to single precision, as sentencepiece does
+    single : sums are those of sentencepiece, see the module
     fuse   : neighbouring unknown characters become one token
     byte_ids : int32[256], the tokens of the bytes of an unknown character; the first is -1 if there are none
     best, back : float64[n + 1], int32[n + 1, 2], scratch
@@ -52,8 +58,14 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
             back[i, 0] = -1
         best[begin] = 0.0
         pos = begin
+        reached = begin
         while pos < end:
             here = best[pos]
+            if single and here < _LOWEST_SINGLE:
+                for i in range(pos, reached + 1):
+                    if back[i, 0] >= 0:
+                        best[i] = np.float64(np.float32(best[i] - here))
+                here = 0.0
             length = char_length(data[pos])
             covered = False
             node = 0
@@ -69,6 +81,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
                     score = scores[token] + here
                     if single:
                         score = np.float64(np.float32(score))
+                    reached = max(reached, place)
                     if back[place, 0] < 0 or score > best[place]:
                         best[place] = score
                         back[place, 0] = pos
@@ -80,6 +93,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
                 score = unk_score + here
                 if single:
                     score = np.float64(np.float32(score))
+                reached = max(reached, place)
                 if back[place, 0] < 0 or score > best[place]:
                     best[place] = score
                     back[place, 0] = pos
