@@ -1,19 +1,21 @@
-"""From logits and a mask to one token."""
+"""From logits and a mask to one token.
+
+The classes are loaded on first use, since they load kernels.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from constrain.sampling.sampler import Sampler
+    from constrain.sampling.sampler import Sample, Sampler
 
-__all__ = ["Sampler"]
+__all__ = ["Sample", "Sampler"]
 
 
 def __getattr__(name: str) -> Any:
-    # On first use, since it loads kernels.
-    if name == "Sampler":
-        from constrain.sampling.sampler import Sampler
+    if name in __all__:
+        from constrain.sampling import sampler
 
-        return Sampler
+        return getattr(sampler, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

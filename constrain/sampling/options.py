@@ -7,7 +7,19 @@ import math
 from constrain.errors import ConstrainError
 
 
-def check_options(temperature: float, top_k: int, top_p: float, seed: int | None) -> None:
+def check_options(
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    seed: int | None,
+    *,
+    min_p: float = 0.0,
+    typical: float = 1.0,
+    repetition_penalty: float = 1.0,
+    repetition_window: int = 64,
+    frequency_penalty: float = 0.0,
+    presence_penalty: float = 0.0,
+) -> None:
     """Raise :class:`ConstrainError` if an option is out of range."""
     if not (math.isfinite(temperature) and temperature >= 0):
         raise ConstrainError(f"temperature must be a number from 0 up, not {temperature}")
@@ -15,5 +27,16 @@ def check_options(temperature: float, top_k: int, top_p: float, seed: int | None
         raise ConstrainError(f"top_k must be 0 (off) or more, not {top_k}")
     if not 0 < top_p <= 1:
         raise ConstrainError(f"top_p must be above 0 and at most 1, not {top_p}")
+    if not 0 <= min_p <= 1:
+        raise ConstrainError(f"min_p must be from 0 (off) to 1, not {min_p}")
+    if not 0 < typical <= 1:
+        raise ConstrainError(f"typical must be above 0 and at most 1 (off), not {typical}")
+    if not (math.isfinite(repetition_penalty) and repetition_penalty > 0):
+        raise ConstrainError(f"repetition_penalty must be a number above 0 (1: off), not {repetition_penalty}")
+    if repetition_window < 0:
+        raise ConstrainError(f"repetition_window must be 0 (the whole history) or more, not {repetition_window}")
+    for name, penalty in (("frequency_penalty", frequency_penalty), ("presence_penalty", presence_penalty)):
+        if not math.isfinite(penalty):
+            raise ConstrainError(f"{name} must be a finite number (0: off), not {penalty}")
     if seed is not None and not 0 <= seed < 2**64:
         raise ConstrainError(f"seed must be from 0 to 2**64 - 1, not {seed}")

@@ -64,3 +64,19 @@ class AddedTokenFinder:
 
 def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
+
+
+def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], object]]:
+    """Tells quickly that a text has no added token: it has none if the string is not in it, or the function, called
+    with it, returns None.
+
+    What single tokens ask for is left out: where one may be, the text has to be split properly.
+    """
+    contents = [token.content for token in tokens if token.content]
+    if not contents:
+        return "\ud800", lambda text: None  # in no text that can be encoded
+    common = contents[0]
+    for content in contents:
+        while not content.startswith(common):
+            common = common[:-1]
+    return common, re.compile("|".join(map(re.escape, contents))).search

@@ -8,7 +8,7 @@ token and the ids that end a generation.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
@@ -58,9 +58,11 @@ class Encoding:
         1 where the token was added and does not come from the input, else 0.
     """
 
-    def __init__(self, ids: list[int], source: EncodingSource) -> None:
+    def __init__(self, ids: list[int], source: EncodingSource | tuple[Tokenizer, str, bool]) -> None:
+        """``source``: what works out the rest, or the tokenizer, the text and ``add_special_tokens``, of which it is
+        made when somebody asks."""
         self.ids = ids
-        self._source: EncodingSource | None = source
+        self._source: EncodingSource | tuple[Tokenizer, str, bool] | None = source
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -76,6 +78,9 @@ class Encoding:
 
     def _known_source(self) -> EncodingSource:
         assert self._source is not None, "a pickled encoding has its lists filled in"
+        if isinstance(self._source, tuple):
+            tokenizer, text, with_special = self._source
+            self._source = tokenizer.source_of(text, with_special)
         return self._source
 
     def hash(self) -> str:
@@ -118,7 +123,48 @@ class EncodingSource(ABC):
     def special_tokens_mask(self, ids: Sequence[int]) -> list[int]: ...
 
 
-class Tokenizer(ABC):
+class Encoder(ABC):
+    """Text to token ids."""
+
+    @abstractmethod
+    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        """Split ``text`` into tokens.
+
+        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
+        token), where the file says what that is.  The text of a special token inside ``text`` becomes
+        that token.
+
+        Raises :class:`TokenizerError` if ``text`` holds a lone surrogate or a byte without a token.
+        """
+
+    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
+        """:meth:`encode` for each text."""
+        return [self.encode(text, add_special_tokens) for text in texts]
+
+
+class Decoder(ABC):
+    """Token ids to bytes, and to text."""
+
+    @abstractmethod
+    def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
+        """The bytes of the tokens, one after the other.  An id without a token is an error.
+
+        What a token adds may depend on whether a token before it, that is not skipped, gave text, or on
+        the last one that did not, and on nothing else: streams rely on it.
+        """
+
+    strips_leading_space: bool = False
+    """Whether :meth:`decode` drops a space that the bytes begin with (SentencePiece puts one there)."""
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
+        data = self.decode_bytes(ids, skip_special_tokens)
+        if self.strips_leading_space:
+            data = data.removeprefix(b" ")
+        return data.decode("utf-8", "replace")
+
+
+class Tokenizer(Encoder, Decoder):
     """Text to token ids and back.  Immutable once made, so threads may share one; picklable.
 
     Attributes
@@ -131,23 +177,15 @@ class Tokenizer(ABC):
         All ids of special tokens.
     eos_ids : tuple of int
         The ids that end a generation, in increasing order; empty if the files do not say.
+    chat_template : str, mapping of str to str, or None
+        The Jinja template of :meth:`apply_chat_template`, or several by name; may be set at any time.
     """
 
+    chat_template: str | Mapping[str, str] | None = None
     vocab_size: int
     special_tokens: SpecialTokens
     special_ids: frozenset[int]
     eos_ids: tuple[int, ...]
-
-    @abstractmethod
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        """Split ``text`` into tokens.
-
-        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
-        token), where the file says what that is.  The text of a special token inside ``text`` becomes
-        that token.
-
-        Raises :class:`TokenizerError` if ``text`` holds a lone surrogate or a byte without a token.
-        """
 
     @abstractmethod
     def tokens_as_bytes(self) -> list[bytes | None]:
@@ -165,17 +203,90 @@ class Tokenizer(ABC):
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
 
-    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
-        """:meth:`encode` for each text."""
-        return [self.encode(text, add_special_tokens) for text in texts]
+    def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
+        """What works out the tokens and offsets of :meth:`encode` with these arguments, where that puts it off."""
+        raise NotImplementedError
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
-        """The bytes of the tokens, one after the other.  An id without a token is an error."""
+        ids = ids if isinstance(ids, list | tuple) else list(ids)
+        table = self._output_tables()[skip_special_tokens]
+        try:
+            if not ids or min(ids) >= 0:  # a negative index would count from the end
+                return b"".join(map(table.__getitem__, ids))
+        except (IndexError, TypeError):
+            pass  # one of them raises below, and says which
         return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
 
-    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
-        """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
-        return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", "replace")
+    def _output_tables(self) -> tuple[list[bytes], list[bytes]]:
+        """What each id adds to the output, with special tokens and without; ids without a token have None.
+
+        Made when first asked for.  Threads that do so at once make the same.
+        """
+        tables: tuple[list[bytes], list[bytes]] | None = self.__dict__.get("_outputs")
+        if tables is None:
+            without: list[Any] = self.tokens_as_bytes()
+            shown = list(without)
+            for token_id in self.special_ids:
+                content = self.id_to_token(token_id)
+                without[token_id] = b""
+                shown[token_id] = None if content is None else content.encode("utf-8")
+            tables = self.__dict__["_outputs"] = (shown, without)
+        return tables
+
+    def apply_chat_template(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        template: str | None = None,
+        **variables: Any,
+    ) -> str:
+        """The text of a conversation, as the model was trained on it.
+
+        Encode it without ``add_special_tokens``: the special tokens are in the text.
+
+        Parameters
+        ----------
+        messages : list of mappings
+            ``{"role": "user", "content": "..."}`` and so on: JSON, or Pydantic models.
+        tools : iterable of mappings, optional
+            Descriptions with the JSON Schema of the arguments.
+        documents : iterable of mappings, optional
+        add_generation_prompt : bool
+            End with what introduces the model's answer.
+        continue_final_message : bool
+            End within the last message, for the model to go on with it.
+        template : str, optional
+            The name of one of several templates, or a template, instead of the tokenizer's own.
+        variables
+            Further variables of the template, such as ``enable_thinking``.
+
+        Raises
+        ------
+        TokenizerError
+            There is no template (the message says how to give one), it has an error, or it refuses the
+            conversation.
+        LimitError
+            The template wants too much time or memory.
+        """
+        from constrain.tokenizers import chat_template  # Jinja is loaded where there is a chat
+
+        source = chat_template.choose_template(self.chat_template, template, tools is not None)
+        special = {
+            f"{role}_token": self.id_to_token(token_id) for role, token_id in self.special_tokens.roles().items()
+        }
+        return chat_template.render_chat(
+            source,
+            messages,
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            variables={**special, **variables},
+        )
 
     def _output_bytes(self, token_id: int, skip_special_tokens: bool) -> bytes:
         """What a token adds to the output."""

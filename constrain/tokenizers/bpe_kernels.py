@@ -102,7 +102,7 @@ def fill_tokens(blob, starts, ids, slots):  # type: ignore[no-untyped-def]
 
 
 @njit("int64(int32[::1], int64[::1], int64, int64[::1], int64[::1])", cache=True, nogil=True)
-def _merge_short(symbols, found, size, keys, values):  # type: ignore[no-untyped-def]
+def merge_short(symbols, found, size, keys, values):  # type: ignore[no-untyped-def]
     """Merge ``symbols[:size]`` in place; returns how many are left.  ``found[i]`` is for the pair (i, i + 1)."""
     for i in range(size - 1):
         found[i] = _find_merge(symbols[i], symbols[i + 1], keys, values)
@@ -159,8 +159,8 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
 
 
 @njit("int64(int32[::1], int64, int64[::1], int64[::1])", cache=True, nogil=True)
-def _merge_long(symbols, size, keys, values):  # type: ignore[no-untyped-def]
-    """The same as :func:`_merge_short` in O(size log size).
+def merge_long(symbols, size, keys, values):  # type: ignore[no-untyped-def]
+    """The same as :func:`merge_short` in O(size log size).
 
     The symbols are a doubly linked list.  A heap entry is ``rank << 32 | position``; it is out of
     date, and skipped, if the pair at that position has another rank by now.
@@ -251,9 +251,9 @@ def encode_pieces(data, ends, whole, byte_ids, blob, starts, slots, direct, keys
             if symbols[i] < 0:
                 return NO_TOKEN - np.int64(data[begin + i])
         if size <= _SHORT:
-            left = _merge_short(symbols, found, size, keys, values)
+            left = merge_short(symbols, found, size, keys, values)
         else:
-            left = _merge_long(symbols, size, keys, values)
+            left = merge_long(symbols, size, keys, values)
         if token >= 0:
             direct[token] = 1 if left == 1 and symbols[0] == token else 2
         count += left

@@ -7,6 +7,9 @@ is why a space looks like "Ġ" there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
 from constrain.errors import TokenizerError
 
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
@@ -37,3 +40,13 @@ def text_to_bytes(token: str) -> bytes:
         return token.translate(_TO_LATIN1).encode("latin-1")
     except UnicodeEncodeError:
         raise TokenizerError(f"token {token!r} is not written in the byte-level alphabet") from None
+
+
+def texts_to_bytes(tokens: Sequence[str]) -> list[bytes]:
+    """:func:`text_to_bytes` of each; one translation of everything is ten times as fast as one for each token."""
+    ends = accumulate(map(len, tokens), initial=0)
+    try:
+        everything = text_to_bytes("".join(tokens))
+    except TokenizerError:
+        return [text_to_bytes(token) for token in tokens]  # one of them raises, and names itself
+    return [everything[begin:end] for begin, end in pairwise(ends)]

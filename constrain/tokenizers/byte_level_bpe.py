@@ -10,27 +10,32 @@ refuse files that ask for them).
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, any_finder
+from constrain.tokenizers.addresses import context_of
+from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
 from constrain.tokenizers.split_patterns import SplitPattern
-
-NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
+from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
+from constrain.tokenizers.unicode_classes import class_table
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Left ids, right ids and merged ids, in order of rank."""
 
 _LARGEST_ID = 2**24
+_SHORT_LENGTH = 256
+"""Characters; a fourth of the bytes that the buffers of short_kernels.py hold."""
 _LONGEST_RANKED_TOKEN = 1024
 
 
@@ -40,8 +45,8 @@ class ByteLevelOptions:
 
     Attributes
     ----------
-    split : SplitPattern
-        How text is cut before merging.
+    split : SplitPattern or sequence of stages
+        How text is cut before merging; several stages cut one after the other.
     whole_piece : bool
         A piece that is a token becomes that token whatever the merges say (``ignore_merges``).
     normal_form : str or None
@@ -52,7 +57,7 @@ class ByteLevelOptions:
         The ids that ``add_special_tokens=True`` puts around a text.
     """
 
-    split: SplitPattern
+    split: SplitPattern | tuple[Stage, ...]
     whole_piece: bool = False
     normal_form: NormalForm | None = None
     add_prefix_space: bool = False
@@ -74,6 +79,8 @@ class ByteLevelBPE(Tokenizer):
         Tokens found in the text before anything else.
     options, special_tokens, eos_ids :
         See :class:`ByteLevelOptions` and :class:`constrain.tokenizers.base.Tokenizer`.
+    size : int
+        The least ``vocab_size``, where a model has more ids than tokens.
 
     Raises :class:`TokenizerError` if the vocabulary makes no sense.
     """
@@ -86,13 +93,14 @@ class ByteLevelBPE(Tokenizer):
         options: ByteLevelOptions,
         special_tokens: SpecialTokens,
         eos_ids: Sequence[int] = (),
+        size: int = 0,
     ) -> None:
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
         highest = max(max(tokens), max((token.id for token in added), default=0))
         if min(min(tokens), min((token.id for token in added), default=0)) < 0 or highest >= _LARGEST_ID:
             raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
-        self.vocab_size = highest + 1
+        self.vocab_size = max(highest + 1, size)
         self.options = options
         self.added_tokens = tuple(added)
         self.special_tokens = special_tokens
@@ -110,8 +118,25 @@ class ByteLevelBPE(Tokenizer):
         for token_id, data in tokens.items():
             self._bytes[token_id] = data
         self._fill_tables(tokens, merges)
+        self._prepare_short()
         for token in added:
             self._bytes[token.id] = None if token.special else token.content.encode("utf-8")
+
+    def _prepare_short(self) -> None:
+        """Decide whether short texts can be encoded in one kernel call."""
+        self._local = threading.local()
+        self._common, self._find_any = any_finder(self.added_tokens)
+        options = self.options
+        plain = isinstance(options.split, SplitPattern) and options.normal_form is None and not options.add_prefix_space
+        self._short_length = _SHORT_LENGTH if plain else -1
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What belongs to a thread, or can be made anew, stays here.
+        return {key: value for key, value in self.__dict__.items() if key not in ("_local", "_find_any")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare_short()
 
     def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
         """The arrays of :mod:`constrain.tokenizers.bpe_kernels`."""
@@ -156,6 +181,10 @@ class ByteLevelBPE(Tokenizer):
                 return keys[:count], values[:count]
             room = count
 
+    def tables(self) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays of :func:`constrain.tokenizers.bpe_kernels.encode_pieces`, from ``byte_ids`` to ``values``."""
+        return self._byte_ids, self._blob, self._starts, self._slots, self._direct, self._keys, self._values
+
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)
 
@@ -189,6 +218,35 @@ class ByteLevelBPE(Tokenizer):
         return None if data is None else bytes_to_text(data)
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        # A short text without added tokens takes one kernel call; every 0.1 us counts here.
+        if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
+            try:
+                data = text.encode()
+                view, kernel, context, out = self._local.short
+            except UnicodeEncodeError:
+                return self._encode_long(text, add_special_tokens)
+            except AttributeError:
+                view, kernel, context, out = self._keep_buffers()
+            size = len(data)
+            view[:size] = data
+            count = kernel(context, size)
+            if count >= 0:
+                ids = out[:count].tolist()
+                if add_special_tokens:
+                    ids = [*self.options.before, *ids, *self.options.after]
+                return Encoding(ids, (self, text, add_special_tokens))
+        return self._encode_long(text, add_special_tokens)
+
+    def _keep_buffers(self) -> tuple[Any, ...]:
+        # Whoever has the arrays has to live as long as their addresses are used.
+        self._local.kept = kept = _ShortBuffers(self)
+        self._local.short = kept.parts
+        return kept.parts
+
+    def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
+        return self._encode_long(text, add_special_tokens)._known_source()
+
+    def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
         ids: list[int] = []
         segments: list[_Segment] = []
         before = self.options.before if add_special_tokens else ()
@@ -215,7 +273,7 @@ class ByteLevelBPE(Tokenizer):
         changed = normal != whole
         parts = self._find_normalized.split(normal)
         # Only where normalization changed something do the places have to be mapped back.
-        to_input = _alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
+        to_input = alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
         for first, last, token in parts:
             outer_first, outer_last = begin + first, begin + last
             if changed:
@@ -247,7 +305,8 @@ class ByteLevelBPE(Tokenizer):
             ) from None
         if len(data) >= 2**31:
             raise TokenizerError("the text has more than 2 GiB")
-        ends = self.options.split.ends(data)
+        split = self.options.split
+        ends = split.ends(data) if isinstance(split, SplitPattern) else _contiguous(split_in_stages(data, split))
         out = np.empty(len(data), dtype=np.int32)
         count = bpe_kernels.encode_pieces(
             data,
@@ -269,6 +328,12 @@ class ByteLevelBPE(Tokenizer):
         return ids
 
 
+def _contiguous(pieces: Pieces) -> npt.NDArray[np.int32]:
+    if pieces.origin is not None:
+        raise TokenizerError("a split that removes text is not supported in byte-level BPE")
+    return pieces.ends
+
+
 def _table_size(count: int) -> int:
     """The smallest power of two that leaves at least a third of a table free."""
     return 1 << max(4, (count * 3 // 2).bit_length())
@@ -287,6 +352,22 @@ class _Segment:
     ids: int
     kind: Literal["outside", "added", "same", "changed"]
     text: str
+
+
+class _ShortBuffers:
+    """What one thread needs to encode short texts of one tokenizer."""
+
+    def __init__(self, tokenizer: ByteLevelBPE) -> None:
+        from constrain.tokenizers.short_kernels import LONGEST, encode_short
+
+        split = tokenizer.options.split
+        assert isinstance(split, SplitPattern)
+        family, option = split.scanner()
+        text, ends, out = (np.zeros(LONGEST, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
+        tables = tokenizer.tables()
+        self._kept = (text, class_table(), ends, *tables, out)
+        context = context_of(self._kept, (family, option, tokenizer.options.whole_piece))
+        self.parts = (memoryview(text.data), encode_short, context, memoryview(out.data))
 
 
 class _Source(EncodingSource):
@@ -333,40 +414,5 @@ class _Source(EncodingSource):
         options = self._tokenizer.options
         form = options.normal_form
         normal = unicodedata.normalize(form, original) if form is not None else original
-        spans = _alignment(original, normal, form)
+        spans = alignment(original, normal, form)
         return spans if len(segment.text) == len(normal) else [(0, 0), *spans]
-
-
-def _alignment(original: str, normal: str, form: NormalForm | None) -> list[tuple[int, int]]:
-    """For each character of ``normal`` the characters of ``original`` that it comes from.
-
-    The text is cut before every character that does not interact with what precedes it; a stretch
-    that changes maps to itself as a whole.
-    """
-    if form is None or original == normal:
-        return [(i, i + 1) for i in range(len(normal))]
-    spans: list[tuple[int, int]] = []
-    begin = 0
-    for place in range(1, len(original) + 1):
-        if place < len(original) and not _can_cut(original, begin, place, form):
-            continue
-        piece = unicodedata.normalize(form, original[begin:place])
-        if piece == original[begin:place]:
-            spans += [(i, i + 1) for i in range(begin, place)]
-        else:
-            spans += [(begin, place)] * len(piece)
-        begin = place
-    if len(spans) != len(normal):  # a composition across a cut: give up on precision, not on truth
-        return [(0, len(original))] * len(normal)
-    return spans
-
-
-def _can_cut(text: str, begin: int, place: int, form: NormalForm) -> bool:
-    following = text[place]
-    if following < "\x80":
-        return True
-    if unicodedata.combining(following):
-        return False
-    joined = unicodedata.normalize(form, text[begin : place + 1])
-    apart = unicodedata.normalize(form, text[begin:place]) + unicodedata.normalize(form, following)
-    return joined == apart

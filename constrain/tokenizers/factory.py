@@ -8,43 +8,78 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers import metrics
+from constrain.tokenizers.adapters.in_place_of_native import adapted_tokenizer_json
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.tiktoken_file import load_tiktoken_file
-from constrain.tokenizers.tokenizer_json import load_tokenizer_json
+from constrain.tokenizers.chat_template import ChatTemplates, parse_chat_template, read_chat_template
 
-SUPPORTED = "tokenizer.json (byte-level BPE), .tiktoken rank files, or a folder with one of them"
+SUPPORTED = "tokenizer.json, GGUF, SentencePiece .model, .tiktoken rank files, or a folder with one of them"
 
 _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} +[0-9]+\r?(\n|$)")
 
 
 def load_tokenizer(
-    path: str | PathLike[str], *, encoding: str | None = None, eos_ids: Iterable[int] | None = None
+    path: str | PathLike[str],
+    *,
+    encoding: str | None = None,
+    eos_ids: Iterable[int] | None = None,
+    chat_template: ChatTemplates | None = None,
 ) -> Tokenizer:
     """Open a tokenizer file or a model folder.
 
     Parameters
     ----------
     path : path
-        A ``tokenizer.json``, a ``.tiktoken`` rank file, or a folder with one of them.
+        A ``tokenizer.json``, a GGUF file, a SentencePiece ``.model``, a ``.tiktoken`` rank file, or a folder with one
+        of them.
     encoding : str, optional
         For a rank file whose name does not tell: its encoding, such as ``"cl100k_base"``.
     eos_ids : ids, optional
         The tokens that end a generation, where the files do not say or say it wrongly.
+    chat_template : str or mapping of str to str, optional
+        A Jinja template, or several by name, instead of the one that is beside the file.
 
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
     """
     place = Path(fspath(path))
+    with metrics.loading() as loaded:
+        tokenizer = _load(place, encoding, eos_ids)
+        if chat_template is not None:
+            tokenizer.chat_template = parse_chat_template(chat_template)
+        elif tokenizer.chat_template is None:
+            tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
+        loaded(tokenizer)
+    return tokenizer
+
+
+def _load(place: Path, encoding: str | None, eos_ids: Iterable[int] | None) -> Tokenizer:
     ends = None if eos_ids is None else tuple(sorted(set(eos_ids)))
     if place.is_dir():
         place = _file_in_folder(place)
     head = _first_bytes(place)
+    # Readers are imported when first used: importing one loads, or compiles, the machine code of its kernels.
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
         if encoding is not None:
             raise TokenizerError(f"{place}: encoding= is for rank files; a tokenizer.json has its own")
-        return load_tokenizer_json(place, ends)
+        from constrain.tokenizers.tokenizer_json import load_tokenizer_json
+
+        try:
+            return load_tokenizer_json(place, ends)
+        except TokenizerError as refusal:
+            return adapted_tokenizer_json(place, ends, refusal)
     if _RANK_LINE.match(head):
+        from constrain.tokenizers.tiktoken_file import load_tiktoken_file
+
         return load_tiktoken_file(place, encoding, ends)
+    if head.startswith(b"GGUF"):
+        from constrain.tokenizers.gguf_file import load_gguf_file
+
+        return load_gguf_file(place, ends)
+    if _is_sentencepiece(head):
+        from constrain.tokenizers.sentencepiece_file import load_sentencepiece_file
+
+        return load_sentencepiece_file(place, ends)
     raise TokenizerError(f"{place}: {_name_of_format(head)} is not supported; supported: {SUPPORTED}")
 
 
@@ -75,11 +110,11 @@ def _first_bytes(path: Path) -> bytes:
 def _name_of_format(head: bytes) -> str:
     if not head:
         return "an empty file"
-    if head.startswith(b"GGUF"):
-        return "GGUF"
     if head.startswith(b"\x1f\x8b"):
         return "a gzip file (unpack it first)"
-    # A SentencePiece model begins with a message field 1 that holds a string field 1.
-    if head[0] == 0x0A and b"\x0a" in head[2:5]:
-        return "SentencePiece"
     return "this format"
+
+
+def _is_sentencepiece(head: bytes) -> bool:
+    """Such a file begins with a message field 1 that holds a string field 1."""
+    return head[:1] == b"\x0a" and b"\x0a" in head[2:5]

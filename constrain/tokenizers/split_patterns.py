@@ -52,6 +52,11 @@ class SplitPattern:
         count = split(data, class_table(), option, ends)
         return ends[:count]
 
+    def scanner(self) -> tuple[int, int]:
+        """The family of the pattern, by its number in short_kernels.py, and the option within it."""
+        module, option = _MODULES[self.name]
+        return ("split_gpt2", "split_cl100k", "split_o200k").index(module), option
+
 
 @cache
 def _scanner(name: str) -> tuple[Callable[..., int], int]:
@@ -73,9 +78,7 @@ def by_name(name: str) -> SplitPattern:
     return SplitPattern(name)
 
 
-def by_regex(regex: str) -> SplitPattern:
-    """The pattern that a regex means, compared as text."""
+def find_regex(regex: str) -> SplitPattern | None:
+    """The pattern that a regex means, compared as text; None if there is no scanner for it."""
     name = _NAMES.get(regex)
-    if name is None:
-        raise TokenizerError(f"split pattern {regex!r} is not supported; supported are those of {', '.join(_MODULES)}")
-    return SplitPattern(name)
+    return None if name is None else SplitPattern(name)

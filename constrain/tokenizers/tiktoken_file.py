@@ -36,9 +36,21 @@ def _llama3_special() -> dict[str, int]:
     return {name: 128000 + i for i, name in enumerate(names)}
 
 
+def _qwen_special() -> dict[str, int]:
+    names = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *(f"<|extra_{i}|>" for i in range(205))]
+    return {name: 151643 + i for i, name in enumerate(names)}
+
+
 ENCODINGS: dict[str, RankEncoding] = {
     "r50k_base": RankEncoding("gpt2", 50256, {"<|endoftext|>": 50256}, ("<|endoftext|>",)),
     "p50k_base": RankEncoding("gpt2", 50280, {"<|endoftext|>": 50256}, ("<|endoftext|>",)),
+    "p50k_edit": RankEncoding(
+        "gpt2",
+        50280,
+        {"<|endoftext|>": 50256, "<|fim_prefix|>": 50281, "<|fim_middle|>": 50282, "<|fim_suffix|>": 50283},
+        ("<|endoftext|>",),
+    ),
+    "qwen": RankEncoding("qwen2", 151643, _qwen_special(), ("<|endoftext|>", "<|im_end|>")),
     "cl100k_base": RankEncoding(
         "cl100k",
         100256,

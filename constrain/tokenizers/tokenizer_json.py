@@ -1,4 +1,4 @@
-"""Reads ``tokenizer.json`` where its pipeline is byte-level BPE.
+"""Reads ``tokenizer.json``: byte-level BPE here, the other models by json_pieces.py.
 
 Every part of the file that has a say in encoding or decoding is either understood or refused by
 name.  ``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,17 @@ import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.base import SpecialTokens
-from constrain.tokenizers.byte_alphabet import text_to_bytes
-from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges, NormalForm
+from constrain.tokenizers.alignment import NormalForm
+from constrain.tokenizers.base import SpecialTokens, Tokenizer
+from constrain.tokenizers.byte_alphabet import texts_to_bytes
+from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
+from constrain.tokenizers.json_parts import parts_of, type_of
+from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
-from constrain.tokenizers.split_patterns import SplitPattern, by_name, by_regex
+from constrain.tokenizers.split_patterns import SplitPattern
 
 
-def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> ByteLevelBPE:
+def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """Read the file, and the configuration files beside it for the roles of its special tokens."""
     try:
         return parse_tokenizer_json(path.read_bytes(), path.parent, eos_ids)
@@ -34,9 +36,7 @@ def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> B
         raise TokenizerError(f"{path}: {error.strerror}") from None
 
 
-def parse_tokenizer_json(
-    data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None
-) -> ByteLevelBPE:
+def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """The tokenizer in the content of a ``tokenizer.json``; ``folder`` holds further configuration files."""
     try:
         content = json.loads(data.decode("utf-8-sig"))
@@ -49,12 +49,22 @@ def parse_tokenizer_json(
     model = content["model"]
     _check_model(model)
     added = _added_tokens(content.get("added_tokens"))
+    pre = read_pre_tokenizer(content.get("pre_tokenizer"))
+    if not pre.byte_level:
+        if _is_byte_level(content.get("decoder")):
+            names = " + ".join(map(type_of, parts_of(content.get("pre_tokenizer"), "pretokenizers"))) or "null"
+            raise TokenizerError(f"pre_tokenizer {names} with decoder ByteLevel is not supported")
+        return _piece_tokenizer(content, added, folder, eos_ids)
+    if model.get("type", "BPE") != "BPE":
+        raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {type_of(model)} model")
+    for key in ("byte_fallback", "fuse_unk"):
+        if model.get(key):
+            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
     tokens = _tokens(model.get("vocab"), {token.content for token in added})
     _check_added_ids(added, model["vocab"])
     merges = _merges(model.get("merges"), model["vocab"])
-    split, prefix = _pre_tokenizer(content.get("pre_tokenizer"))
     if not _is_byte_level(content.get("decoder")):
-        raise TokenizerError(f"decoder {_type(content.get('decoder'))} is not supported; supported is ByteLevel")
+        raise TokenizerError(f"decoder {type_of(content.get('decoder'))} is not supported; supported is ByteLevel")
 
     ids = {token.content: token.id for token in added}
 
@@ -65,15 +75,35 @@ def parse_tokenizer_json(
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     before, after = _post_processor(content.get("post_processor"), to_id)
     options = ByteLevelOptions(
-        split=split,
+        split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
         whole_piece=bool(model.get("ignore_merges")),
         normal_form=_normalizer(content.get("normalizer")),
-        add_prefix_space=prefix,
+        add_prefix_space=pre.prefix,
         before=before,
         after=after,
     )
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
     return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos)
+
+
+def _piece_tokenizer(
+    content: dict[str, Any], added: list[AddedToken], folder: Path | None, eos_ids: tuple[int, ...] | None
+) -> Tokenizer:
+    from constrain.tokenizers.json_pieces import pieces_of_json, vocabulary_of
+    from constrain.tokenizers.piece_tokenizer import PieceTokenizer
+
+    vocab = vocabulary_of(content["model"])
+    _check_added_ids(added, vocab)
+    ids = {token.content: token.id for token in added}
+
+    def to_id(name: str) -> int | None:
+        return ids.get(name, vocab.get(name))
+
+    around = _post_processor(content.get("post_processor"), to_id)
+    model, vocabulary, options = pieces_of_json(content, added, around, _merges)
+    roles = read_roles(folder, (token.id for token in added if token.special), to_id)
+    eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
+    return PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
 
 
 def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
@@ -86,11 +116,11 @@ def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTo
 
 def _check_model(model: dict[str, Any]) -> None:
     kind = model.get("type", "BPE")
-    if kind != "BPE":
-        raise TokenizerError(f"model {kind} is not supported; supported is BPE")
-    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "fuse_unk"):
+    if kind not in ("BPE", "Unigram", "WordPiece"):
+        raise TokenizerError(f"model {kind} is not supported; supported are BPE, Unigram and WordPiece")
+    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix") if kind == "BPE" else ():
         if model.get(key):
-            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
+            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a BPE model')
 
 
 def _added_tokens(entries: Any) -> list[AddedToken]:
@@ -128,13 +158,7 @@ def _tokens(vocab: Any, added: set[str]) -> dict[int, bytes]:
         raise TokenizerError("two tokens of the vocabulary have the same id")
     # An added token may be listed in the vocabulary too, and is plain text there.
     written = [token for token in vocab if token not in added]
-    ends = list(accumulate(map(len, written), initial=0))
-    try:
-        # One translation of everything is ten times as fast as one for each token.
-        everything = text_to_bytes("".join(written))
-        data = [everything[begin:end] for begin, end in pairwise(ends)]
-    except TokenizerError:
-        data = [text_to_bytes(token) for token in written]  # one of them raises, and names itself
+    data = texts_to_bytes(written)
     tokens = dict(zip((vocab[token] for token in written), data, strict=True))
     for token in added & vocab.keys():
         tokens[vocab[token]] = token.encode("utf-8")
@@ -158,58 +182,33 @@ def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
 
 
 def _normalizer(entry: Any) -> NormalForm | None:
-    if entry is None:
+    parts = parts_of(entry, "normalizers")
+    if not parts:
         return None
-    if _type(entry) == "Sequence":
-        parts = _parts(entry, "normalizers")
-        if len(parts) != 1:
-            raise TokenizerError("a sequence of several normalizers is not supported")
-        entry = parts[0]
+    if len(parts) != 1:
+        raise TokenizerError("a sequence of several normalizers is not supported in byte-level BPE")
     forms: dict[str, NormalForm] = {"NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}
-    if _type(entry) not in forms:
-        raise TokenizerError(f"normalizer {_type(entry)} is not supported; supported are {', '.join(forms)}")
-    return forms[_type(entry)]
-
-
-def _pre_tokenizer(entry: Any) -> tuple[SplitPattern, bool]:
-    """The split pattern, and whether a space is put in front."""
-    parts = _parts(entry, "pretokenizers")
-    if len(parts) == 1 and _is_byte_level(parts[0]):
-        if parts[0].get("use_regex", True):
-            return by_name("gpt2"), bool(parts[0].get("add_prefix_space", True))
-        raise TokenizerError("pre_tokenizer ByteLevel without a split pattern is not supported")
-    if [_type(part) for part in parts] == ["Split", "ByteLevel"]:
-        split, byte_level = parts
-        if byte_level.get("use_regex", True) or byte_level.get("add_prefix_space", True):
-            raise TokenizerError(
-                "pre_tokenizer ByteLevel after Split is supported with use_regex and add_prefix_space false only"
-            )
-        if split.get("behavior") != "Isolated" or split.get("invert"):
-            raise TokenizerError('pre_tokenizer Split is supported with behavior "Isolated", not inverted, only')
-        pattern = split.get("pattern")
-        if not isinstance(pattern, dict) or not isinstance(pattern.get("Regex"), str):
-            raise TokenizerError("pre_tokenizer Split is supported with a regex only")
-        return by_regex(pattern["Regex"]), False
-    names = " + ".join(_type(part) for part in parts)
-    raise TokenizerError(f"pre_tokenizer {names} is not supported; supported are ByteLevel and Split + ByteLevel")
+    if type_of(parts[0]) not in forms:
+        raise TokenizerError(f"normalizer {type_of(parts[0])} is not supported; supported are {', '.join(forms)}")
+    return forms[type_of(parts[0])]
 
 
 def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ids before and after a single text."""
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    for part in _parts(entry, "processors"):
-        kind = _type(part)
-        if part is None or kind == "ByteLevel":  # trims offsets; ours always include the space
+    for part in parts_of(entry, "processors"):
+        kind = type_of(part)
+        if kind == "ByteLevel":  # trims offsets; ours always include the space
             continue
         if kind == "TemplateProcessing":
             more_before, more_after = _template(part)
-        elif kind == "RobertaProcessing":
+        elif kind in ("RobertaProcessing", "BertProcessing"):
             more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
         else:
             raise TokenizerError(
-                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing and"
-                " RobertaProcessing"
+                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
+                " BertProcessing and RobertaProcessing"
             )
         before, after = (*more_before, *before), (*after, *more_after)
     return before, after
@@ -236,23 +235,9 @@ def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
     name = pair[0] if isinstance(pair, list) and pair else None
     token_id = to_id(name) if isinstance(name, str) else None
     if token_id is None:
-        raise TokenizerError(f"post_processor RobertaProcessing names {name!r}, which is not in the vocabulary")
+        raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
     return (token_id,)
 
 
-def _parts(entry: Any, key: str) -> list[Any]:
-    """The members of a sequence, or the entry alone."""
-    if _type(entry) != "Sequence":
-        return [entry]
-    parts = entry.get(key)
-    if not isinstance(parts, list):
-        raise TokenizerError(f'a Sequence without "{key}"')
-    return parts
-
-
 def _is_byte_level(entry: Any) -> bool:
-    return _type(entry) == "ByteLevel"
-
-
-def _type(entry: Any) -> str:
-    return str(entry.get("type")) if isinstance(entry, dict) else "null" if entry is None else repr(entry)
+    return type_of(entry) == "ByteLevel"

@@ -292,7 +292,7 @@ def test_full_disk():
 def import_kernels(cache, before="pass"):
     code = (
         f"from constrain.cli import first_run; {before}; first_run.announce_compilation();"
-        "import constrain.sampling.kernels as k, numpy, numba;"
+        "import constrain.sampling.kernels.arithmetic as k, numpy, numba;"
         "k.uniform(numpy.zeros(1, dtype=numpy.uint64)); print(numba.config.CACHE_DIR)"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constrain.errors import ConstrainError
-from constrain.sampling import Sampler, kernels
+from constrain.sampling import Sampler
+from constrain.sampling.kernels import arithmetic as kernels
 
 
 def naive_distribution(logits, allowed, temperature, top_k, top_p):

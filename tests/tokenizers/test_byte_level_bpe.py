@@ -19,7 +19,7 @@ from tokenizer_texts import CORPUS, PIECES, TEXTS, naive_merge, pieces_of
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
-from constrain.tokenizers.split_patterns import by_regex
+from constrain.tokenizers.split_patterns import find_regex
 from constrain.tokenizers.tiktoken_file import ENCODINGS, RankEncoding, tokenizer_from_ranks
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
@@ -84,7 +84,7 @@ def test_every_character_is_cut_like_in_the_reference():
 def test_small_vocabulary_equals_tokenizers(small_json, name):
     content = json.dumps(with_pattern(small_json, PATTERNS[name]))
     reference, ours = tokenizers.Tokenizer.from_str(content), parse_tokenizer_json(content.encode())
-    assert by_regex(PATTERNS[name]).name == name
+    assert find_regex(PATTERNS[name]).name == name
 
     @settings(max_examples=150)
     @given(TEXTS)

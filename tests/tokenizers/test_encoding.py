@@ -139,3 +139,23 @@ def test_special_tokens_around_a_text(content, kind):
     assert got.offsets == expected.offsets
     assert got.special_tokens_mask == expected.special_tokens_mask
     assert ours.encode("the end").ids == got.ids[1:-1]
+
+
+def test_short_and_long_texts_take_two_ways_to_the_same(content):
+    # A short text takes one kernel call and works out its tokens and offsets later.
+    _, tokenizer = pair(content)
+
+    @settings(max_examples=150)
+    @given(TEXTS)
+    def check(text):
+        short, long = tokenizer.encode(text), tokenizer._encode_long(text, False)
+        assert short.ids == long.ids
+        assert short.tokens == long.tokens
+        assert short.offsets == long.offsets
+        assert short.special_tokens_mask == long.special_tokens_mask
+
+    check()
+    longest = "é" * 256
+    assert tokenizer.encode(longest + "é").ids[: len(tokenizer.encode(longest).ids) - 8] == (
+        tokenizer.encode(longest).ids[:-8]
+    )

@@ -1,0 +1,5 @@
+"""``python -m bench.tokenizers``."""
+
+from bench.tokenizers.command import main
+
+main()

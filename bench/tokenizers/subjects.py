@@ -1,0 +1,118 @@
+"""What is measured: our tokenizers, each beside the library that defines its ids."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One tokenizer; ``encode`` gives ids, ``decode`` text, ``reference`` is None for ours."""
+
+    kind: str
+    name: str
+    encode: Callable[[str], Sequence[int]]
+    decode: Callable[[Sequence[int]], str]
+    batch: Callable[[list[str]], Any]
+    load: Callable[[], Any]
+
+
+def data_folder() -> Path:
+    """The folder of vocabularies that are not in the repository."""
+    folder = Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        raise click.ClickException(f"no data at {folder}: set CONSTRAIN_TEST_DATA")
+    return folder
+
+
+def _ours(kind: str, path: Path) -> Subject:
+    from constrain.tokenizers import load_tokenizer
+
+    tokenizer = load_tokenizer(path)
+    return Subject(
+        kind,
+        "constrain",
+        lambda text: tokenizer.encode(text).ids,
+        tokenizer.decode,
+        tokenizer.encode_batch,
+        lambda: load_tokenizer(path),
+    )
+
+
+def byte_level() -> list[Subject]:
+    """cl100k beside tiktoken, and Llama 3 beside Hugging Face's library."""
+    import tiktoken
+    import tokenizers
+    from tiktoken.load import load_tiktoken_bpe
+
+    folder = data_folder() / "vocab"
+    ranks = folder / "cl100k_base.tiktoken"
+    pattern = (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+    )
+
+    def load_tiktoken() -> Any:
+        return tiktoken.Encoding(
+            "cl100k", pat_str=pattern, mergeable_ranks=load_tiktoken_bpe(str(ranks)), special_tokens={}
+        )
+
+    fast = load_tiktoken()
+    path = Path(tempfile.mkdtemp()) / "tokenizer.json"
+    path.write_bytes(gzip.decompress((folder / "llama3-tokenizer.json.gz").read_bytes()))
+    hugging = tokenizers.Tokenizer.from_file(str(path))
+    return [
+        _ours("cl100k", ranks),
+        Subject("cl100k", "tiktoken", fast.encode_ordinary, fast.decode, fast.encode_ordinary_batch, load_tiktoken),
+        _ours("llama3", path),
+        Subject(
+            "llama3",
+            "tokenizers",
+            lambda text: hugging.encode(text, add_special_tokens=False).ids,
+            hugging.decode,
+            hugging.encode_batch,
+            lambda: tokenizers.Tokenizer.from_file(str(path)),
+        ),
+    ]
+
+
+def sentencepiece() -> list[Subject]:
+    """Llama 2's BPE and a Unigram model trained on the spot, beside the sentencepiece package."""
+    import sentencepiece as reference
+
+    from bench.tokenizers.texts import mixed
+
+    folder = Path(tempfile.mkdtemp())
+    (folder / "corpus.txt").write_text(mixed(400_000), encoding="utf-8")
+    reference.SentencePieceTrainer.train(
+        input=str(folder / "corpus.txt"), model_prefix=str(folder / "unigram"), vocab_size=8000,
+        model_type="unigram", minloglevel=2, num_threads=1, hard_vocab_limit=False,
+    )  # fmt: skip
+    subjects = []
+    for kind, path in (
+        ("llama2 (BPE)", data_folder() / "vocab" / "llama2.spm.model"),
+        ("unigram", folder / "unigram.model"),
+    ):
+        processor = reference.SentencePieceProcessor(model_file=str(path))
+        subjects += [
+            _ours(kind, path),
+            Subject(
+                kind,
+                "sentencepiece",
+                processor.encode,
+                processor.decode,
+                processor.encode,
+                lambda path=path: reference.SentencePieceProcessor(model_file=str(path)),
+            ),
+        ]
+    return subjects

@@ -1,0 +1,165 @@
+"""The ``tokenizers`` library: any ``tokenizers.Tokenizer`` whose decoder has exact bytes.
+
+A byte-level decoder says what bytes a token is.  For the others (SentencePiece's pieces, Metaspace,
+WordPiece, or none) the library's own decoder is asked what the token adds behind another one, and
+tokens like ``<0x0A>`` are bytes where the decoder has a byte fallback.  Decoders for which what a
+token adds depends on what follows it (BPEDecoder, CTC) are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
+from constrain.tokenizers.base import Encoding, SpecialTokens
+from constrain.tokenizers.byte_alphabet import text_to_bytes
+from constrain.tokenizers.ready_encoding import ready_encoding
+from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS
+
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_ANCHOR = "a"
+_PIECEWISE = ("ByteFallback", "Fuse", "Metaspace", "Replace", "Strip", "WordPiece")
+
+
+class HuggingFaceTokenizer(TableTokenizer):
+    """A ``tokenizers.Tokenizer``.
+
+    Ids, tokens and offsets are the library's.  ``token_bytes`` is what the token adds to a text that has
+    begun: for SentencePiece's and WordPiece's a word begins with its space.
+
+    Parameters
+    ----------
+    tokenizer : tokenizers.Tokenizer
+        It is copied; its settings for truncation and padding are left behind.
+    special_tokens : SpecialTokens, optional
+        Roles of special tokens, which the library does not know.
+    eos_ids : ids, optional
+        By default the role ``eos``, else the tokens with a well-known name.
+
+    Raises
+    ------
+    TokenizerError
+        The decoder is none that is supported, or the tokenizer cannot be written to JSON.
+    """
+
+    def __init__(
+        self, tokenizer: Any, special_tokens: SpecialTokens | None = None, eos_ids: Iterable[int] | None = None
+    ) -> None:
+        try:
+            content = tokenizer.to_str()
+        except Exception as error:  # parts that are written in Python have no JSON
+            raise TokenizerError(f"this tokenizer cannot be copied: {error}") from None
+        self._library_tokenizer = type(tokenizer).from_str(content)
+        self._library_tokenizer.no_truncation()
+        self._library_tokenizer.no_padding()
+        settings = json.loads(content)
+        vocabulary: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
+        if not vocabulary:
+            raise TokenizerError("the vocabulary is empty")
+        check_size(max(vocabulary.values()) + 1)
+        spellings: list[str | None] = [None] * (max(vocabulary.values()) + 1)
+        for token_id in vocabulary.values():
+            # An added token may be spelled as the normalizer makes it, and is decoded so.
+            spellings[token_id] = tokenizer.id_to_token(token_id)
+        added = {int(entry["id"]): entry for entry in settings.get("added_tokens") or ()}
+        special = {token_id for token_id, entry in added.items() if entry.get("special")}
+        unknown = settings["model"].get("unk_token")
+        if settings["model"].get("type") == "Unigram" and settings["model"].get("unk_id") is not None:
+            special.add(int(settings["model"]["unk_id"]))
+        elif isinstance(unknown, str) and unknown in vocabulary:
+            special.add(vocabulary[unknown])
+        self._spell = _Decoder(settings.get("decoder"), tokenizer.decoder)
+        data = [
+            None
+            if text is None
+            else text.encode()
+            if token_id in added and self._spell.byte_level
+            else self._spell.later(text)
+            for token_id, text in enumerate(spellings)
+        ]
+        roles = SpecialTokens() if special_tokens is None else special_tokens
+        if eos_ids is None:
+            eos_ids = [roles.eos] if roles.eos is not None else well_known_eos(spellings, WELL_KNOWN_EOS)
+        super().__init__(data, spellings, special, roles, eos_ids)
+
+    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        self._check_text(text)
+        try:
+            found = self._library_tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        except Exception as error:  # the library raises plain Exception
+            raise TokenizerError(f"tokenizers cannot encode this text: {error}") from None
+        return ready_encoding(found.ids, found.tokens, found.offsets, found.special_tokens_mask)
+
+    def token_to_id(self, token: str) -> int | None:
+        found = super().token_to_id(token)
+        if found is None:
+            found = self._library_tokenizer.token_to_id(token)
+        return found
+
+    def _at_start(self, token_id: int, data: bytes, first: bool) -> bytes:
+        if self._spell.byte_level:
+            return data
+        text = self._spellings[token_id]
+        return data if text is None or not first else self._spell.first(text)
+
+
+class _Decoder:
+    """What a token's spelling means, by a decoder of the library."""
+
+    def __init__(self, settings: dict[str, Any] | None, decoder: Any) -> None:
+        kinds = {part["type"] for part in _parts(settings)} - {"Sequence"}
+        self._decoder = decoder
+        self.byte_level = "ByteLevel" in kinds
+        self._byte_fallback = "ByteFallback" in kinds
+        if self.byte_level:
+            unknown = kinds - {"ByteLevel", "Fuse"}
+        else:
+            unknown = kinds - set(_PIECEWISE)
+        for part in _parts(settings):
+            if part["type"] == "Strip" and (part.get("stop", 0) or part.get("start", 0) > 1):
+                unknown = {"Strip of several characters, or at the end"}
+        if unknown:
+            names = ", ".join(sorted(unknown))
+            raise TokenizerError(
+                f"decoder {names} is not supported, since a token alone has no bytes there; supported are ByteLevel, "
+                + ", ".join(_PIECEWISE)
+                + " and none"
+            )
+        self._anchor = "" if self.byte_level else self._text([_ANCHOR])
+
+    def later(self, token: str) -> bytes:
+        """The bytes that a token adds to a text."""
+        if self.byte_level:
+            try:
+                return text_to_bytes(token)
+            except TokenizerError:
+                return token.encode()  # as the library does
+        fallback = _BYTE_TOKEN.fullmatch(token) if self._byte_fallback else None
+        if fallback:
+            return bytes((int(fallback[1], 16),))
+        return self._text([_ANCHOR, token])[len(self._anchor) :].encode()
+
+    def first(self, token: str) -> bytes:
+        """The bytes of a token that begins a text; not for byte-level ones, which are the same everywhere."""
+        text = self._text([token])
+        if text and self._byte_fallback and _BYTE_TOKEN.fullmatch(token):
+            return self.later(token)
+        return text.encode()
+
+    def _text(self, tokens: list[str]) -> str:
+        if self._decoder is None:
+            return " ".join(tokens)
+        text: str = self._decoder.decode(tokens)
+        return text
+
+
+def _parts(settings: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
+    """A decoder's settings and those of the decoders in it."""
+    if settings is not None:
+        yield settings
+        for part in settings.get("decoders", ()):
+            yield from _parts(part)

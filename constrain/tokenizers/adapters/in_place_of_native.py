@@ -1,0 +1,50 @@
+"""Where a ``tokenizer.json`` asks for a piece that the native tokenizers lack: the ``tokenizers`` library, aloud."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
+
+_NOT_SUPPORTED = re.compile(r"\bsupported\b")
+
+
+class AdapterWarning(UserWarning):
+    """A tokenizer is not native: it works, but slower, and only where the other library is installed."""
+
+
+def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal: TokenizerError) -> Tokenizer:
+    """The tokenizer of the file through the ``tokenizers`` library, with a warning that says why.
+
+    Raises ``refusal`` if that was for another reason than a piece that is not supported, if the library
+    is not installed or cannot read the file either, or if its tokens have no exact bytes.
+    """
+    # The readers of files say "supported" where, and only where, a file is fine but asks for more than they have.
+    if not _NOT_SUPPORTED.search(str(refusal)):
+        raise refusal
+    try:
+        import tokenizers
+    except ImportError:
+        raise TokenizerError(
+            f"{refusal}; the tokenizers library may read it: pip install 'constrain[tokenizers]'"
+        ) from None
+    from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
+
+    try:
+        library: Any = tokenizers.Tokenizer.from_file(str(path))
+    except Exception:  # the library raises plain Exception
+        raise refusal from None
+    special = [token_id for token_id, token in library.get_added_tokens_decoder().items() if token.special]
+    roles = read_roles(path.parent, special, library.token_to_id)
+    ends = find_eos_ids(path.parent, roles, library.token_to_id) if eos_ids is None else eos_ids
+    try:
+        adapted = HuggingFaceTokenizer(library, roles, ends)
+    except TokenizerError as error:
+        raise TokenizerError(f"{refusal}; and through the tokenizers library: {error}") from None
+    warnings.warn(f"{refusal}; using the tokenizers library instead", AdapterWarning, stacklevel=4)
+    return adapted

@@ -1,0 +1,45 @@
+"""Byte-level BPE from GGUF metadata (``tokenizer.ggml.model`` is ``gpt2``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.byte_alphabet import texts_to_bytes
+from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
+from constrain.tokenizers.gguf_splits import BEGIN_BY_DEFAULT, WHOLE_PIECES, stages_of
+from constrain.tokenizers.gguf_vocabulary import NORMAL, GGUFVocabulary
+from constrain.tokenizers.split_patterns import SplitPattern
+
+
+def byte_level_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> ByteLevelBPE:
+    """The tokenizer; a ``pre`` name that is not known is a :class:`TokenizerError` that lists the known ones."""
+    stages = stages_of(vocabulary.pre)
+    normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
+    tokens = dict(zip(normal, texts_to_bytes([vocabulary.tokens[i] for i in normal]), strict=True))
+    roles = vocabulary.special_tokens()
+    before, after = vocabulary.begin_and_end(roles, vocabulary.pre in BEGIN_BY_DEFAULT, False)
+    options = ByteLevelOptions(
+        split=stages[0] if len(stages) == 1 and isinstance(stages[0], SplitPattern) else stages,
+        whole_piece=vocabulary.pre in WHOLE_PIECES,
+        before=before,
+        after=after,
+    )
+    merges = merges_of_gguf(vocabulary)
+    ends = vocabulary.end_ids(roles) if eos_ids is None else eos_ids
+    return ByteLevelBPE(tokens, merges, vocabulary.added_tokens(), options, roles, ends, len(vocabulary.tokens))
+
+
+def merges_of_gguf(vocabulary: GGUFVocabulary) -> Merges:
+    """Merges as ids; one that names no tokens is a :class:`TokenizerError`."""
+    merges, ids = vocabulary.merges(), vocabulary.ids
+    left, right, merged = (np.empty(len(merges), dtype=np.int64) for _ in range(3))
+    for place, merge in enumerate(merges):
+        # A token may begin with a space where the vocabulary is not written in the byte-level alphabet.
+        cut = merge.find(" ", 1)
+        first, second = merge[:cut], merge[cut + 1 :]
+        try:
+            left[place], right[place], merged[place] = ids[first], ids[second], ids[first + second]
+        except KeyError:
+            raise TokenizerError(f"GGUF: merge {place}, {merge!r}, is not a pair of tokens that make a token") from None
+    return left, right, merged

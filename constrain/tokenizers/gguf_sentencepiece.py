@@ -1,0 +1,112 @@
+"""SentencePiece vocabularies from GGUF metadata: BPE by scores (``llama``), by merges (``gemma4``), Unigram (``t5``).
+
+Control, unknown and user-defined tokens are found in the text first, and the stretches between them are
+normalized one by one, as in the ``tokenizer.json`` of the same models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.base import SpecialTokens
+from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
+from constrain.tokenizers.gguf_byte_level import merges_of_gguf
+from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, GGUFVocabulary
+from constrain.tokenizers.piece_model import PieceModel, byte_tokens
+from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
+from constrain.tokenizers.sentencepiece_file import piece_bytes
+from constrain.tokenizers.split_stages import RegexStage
+from constrain.tokenizers.symbol_bpe import SymbolBPE
+from constrain.tokenizers.symbol_kernels import NEWLINES
+from constrain.tokenizers.text_steps import TextStep
+from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
+
+
+def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
+    """SentencePiece's BPE, ranked by scores."""
+    roles = vocabulary.special_tokens({"bos": 1, "eos": 2, "unk": 0})
+    ids = {text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE}
+    unk = -1 if roles.unk is None else roles.unk
+    model = SymbolBPE(_normal(vocabulary), scores=vocabulary.scores, unk=unk, byte_ids=byte_tokens(ids))
+    prefix = vocabulary.flag("add_space_prefix", True)
+    steps = _space_steps(prefix)
+    before, after = vocabulary.begin_and_end(roles, True, False)
+    options = PieceOptions(steps=steps, before=before, after=after, strip_leading_space=prefix)
+    return _tokenizer(vocabulary, model, options, roles, eos_ids)
+
+
+def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
+    """BPE over characters by merges, without splits but at newlines."""
+    roles = vocabulary.special_tokens()
+    ids = {text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE}
+    unk = -1 if roles.unk is None else roles.unk
+    model = SymbolBPE(
+        _normal(vocabulary), merges_of_gguf(vocabulary), unk=unk, byte_ids=byte_tokens(ids), whole=NEWLINES
+    )
+    prefix = vocabulary.flag("add_space_prefix", False)
+    # A beginning-of-text token is there even where the file says otherwise: converters got it wrong.
+    before = (roles.bos,) if roles.bos is not None else ()
+    _, after = vocabulary.begin_and_end(roles, True, False)
+    options = PieceOptions(
+        steps=_space_steps(prefix),
+        stages=(RegexStage(r"[^\n]+|\n+"),),
+        before=before,
+        after=after,
+        strip_leading_space=prefix,
+    )
+    return _tokenizer(vocabulary, model, options, roles, eos_ids)
+
+
+def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
+    """Unigram with SentencePiece's normalization."""
+    roles = vocabulary.special_tokens({"eos": 1, "unk": 2, "pad": 0})
+    if roles.unk is None:
+        raise TokenizerError("GGUF: a Unigram vocabulary without an unknown token")
+    tokens = _normal(vocabulary)
+    scores = vocabulary.scores
+    lowest = scores[list(tokens)].min() if tokens else np.float32(0)
+    model = Unigram(
+        tokens,
+        scores.astype(np.float64),
+        unk=roles.unk,
+        unknown_score=float(lowest - np.float32(UNKNOWN_PENALTY)),
+    )
+    prefix = vocabulary.flag("add_space_prefix", False)
+    spaces = SpaceOptions(
+        add_dummy_prefix=prefix,
+        remove_extra=vocabulary.flag("remove_extra_whitespaces", False),
+        escape=vocabulary.flag("escape_whitespaces", True),
+        as_suffix=vocabulary.flag("treat_whitespace_as_suffix", False),
+    )
+    before, after = vocabulary.begin_and_end(roles, False, True)
+    steps = (Charsmap(vocabulary.charsmap(), spaces),)
+    options = PieceOptions(steps=steps, before=before, after=after, strip_leading_space=prefix)
+    return _tokenizer(vocabulary, model, options, roles, eos_ids)
+
+
+def _space_steps(prefix: bool) -> tuple[TextStep, ...]:
+    return (Charsmap(b"", SpaceOptions(prefix, remove_extra=False)),)
+
+
+def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:
+    """The tokens that text can become.  Of equal ones the first counts; the others only ever come from a model."""
+    normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
+    ids = vocabulary.ids
+    return {i: vocabulary.tokens[i] for i in normal if ids[vocabulary.tokens[i]] == i and vocabulary.tokens[i]}
+
+
+def _tokenizer(
+    vocabulary: GGUFVocabulary,
+    model: PieceModel,
+    options: PieceOptions,
+    roles: SpecialTokens,
+    eos_ids: tuple[int, ...] | None,
+) -> PieceTokenizer:
+    texts = dict(enumerate(vocabulary.tokens))
+    special = frozenset(np.flatnonzero(np.isin(vocabulary.types, (UNKNOWN, CONTROL))).tolist())
+    kinds = vocabulary.types.tolist()
+    data = piece_bytes({i: text for i, text in texts.items() if kinds[i] != UNUSED}, kinds)
+    pieces = PieceVocabulary(texts, data, vocabulary.added_tokens(), special, len(texts))
+    ends = vocabulary.end_ids(roles) if eos_ids is None else eos_ids
+    return PieceTokenizer(model, pieces, options, roles, ends)

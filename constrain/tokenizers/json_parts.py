@@ -1,0 +1,51 @@
+"""Small things that the readers of ``tokenizer.json`` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constrain.errors import TokenizerError
+
+
+def type_of(entry: Any) -> str:
+    """The name of a component, for messages too."""
+    return str(entry.get("type")) if isinstance(entry, dict) else "null" if entry is None else repr(entry)[:100]
+
+
+def parts_of(entry: Any, key: str) -> list[Any]:
+    """The members of a ``Sequence``, those of sequences within it too; or the entry alone; nothing for null."""
+    if entry is None:
+        return []
+    if type_of(entry) != "Sequence":
+        return [entry]
+    parts = entry.get(key)
+    if not isinstance(parts, list):
+        raise TokenizerError(f'a Sequence without "{key}"')
+    # json.loads limits the depth.
+    return [part for inner in parts for part in parts_of(inner, key)]
+
+
+def text_of(entry: dict[str, Any], key: str) -> str:
+    """A string of a component."""
+    value = entry.get(key)
+    if not isinstance(value, str):
+        raise TokenizerError(f'{type_of(entry)}: "{key}" must be a string')
+    return value
+
+
+def flag_of(entry: dict[str, Any], key: str, default: bool) -> bool:
+    """A boolean of a component."""
+    value = entry.get(key, default)
+    if not isinstance(value, bool):
+        raise TokenizerError(f'{type_of(entry)}: "{key}" must be a boolean')
+    return value
+
+
+def pattern_of(entry: dict[str, Any]) -> tuple[str, bool]:
+    """The ``pattern`` of a component, and whether it is a regex."""
+    pattern = entry.get("pattern")
+    if isinstance(pattern, dict):
+        for kind in ("Regex", "String"):
+            if isinstance(pattern.get(kind), str):
+                return pattern[kind], kind == "Regex"
+    raise TokenizerError(f"{type_of(entry)}: its pattern is neither a regex nor a string")

@@ -1,0 +1,202 @@
+"""Prometheus metrics of tokenizers, streams and stop sequences; off until :func:`enable` is called.
+
+Nothing is measured by a test in the hot path: switching on replaces the methods by measuring ones,
+and switching off puts them back.  So it costs nothing while it is off, with or without
+``prometheus_client``, and about three microseconds a call while it is on.  That is why it is not on
+by itself wherever that library happens to be installed.
+
+Where one measured method calls another, only the outer one counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from time import perf_counter
+from typing import Any
+
+from constrain.errors import ConstrainError
+from constrain.tokenizers.base import Tokenizer
+
+_SECONDS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
+_COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
+
+_lock = threading.Lock()
+_enabled: _Metrics | None = None
+
+
+def enable(registry: Any = None) -> None:
+    """Measure from now on, in ``registry`` (by default the one that ``prometheus_client`` has).
+
+    Every metric has the label ``tokenizer``, the name of the class.  Calling it again does nothing.
+
+    Raises :class:`ConstrainError` if ``prometheus_client`` is not installed, or if metrics go to
+    another registry already.
+    """
+    global _enabled
+    try:
+        import prometheus_client
+    except ImportError:
+        raise ConstrainError("metrics need prometheus-client: pip install 'constrain[metrics]'") from None
+    if registry is None:
+        registry = prometheus_client.REGISTRY
+    with _lock:
+        if _enabled is not None:
+            if _enabled.registry is not registry:
+                raise ConstrainError("metrics go to another registry already: disable() them first")
+            return
+        _enabled = _Metrics(prometheus_client, registry)
+        _enabled.install()
+
+
+def disable() -> None:
+    """Stop measuring, and take the metrics out of their registry."""
+    global _enabled
+    with _lock:
+        if _enabled is not None:
+            _enabled.remove()
+            _enabled = None
+
+
+@contextmanager
+def loading() -> Iterator[Callable[[Tokenizer], None]]:
+    """Measures the opening of a tokenizer; the block calls what it gets with the tokenizer."""
+    metrics = _enabled
+    if metrics is None:
+        yield lambda tokenizer: None
+        return
+    begin = perf_counter()
+    names: list[str] = []
+    try:
+        yield lambda tokenizer: names.append(type(tokenizer).__name__)
+    except Exception as error:
+        metrics.errors.labels("unknown", "load", type(error).__name__).inc()
+        raise
+    metrics.load_seconds.labels(names[0]).observe(perf_counter() - begin)
+
+
+class _Metrics:
+    """The metrics, and the methods that they measure."""
+
+    def __init__(self, library: Any, registry: Any) -> None:
+        self.registry = registry
+        self._collectors: list[Any] = []
+        self._originals: list[tuple[type, str, Any]] = []
+        self._inside = threading.local()
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Any:
+            metric = library.Histogram(f"constrain_{name}", text, ["tokenizer"], registry=registry, buckets=buckets)
+            self._collectors.append(metric)
+            return metric
+
+        def counter(name: str, text: str, *labels: str) -> Any:
+            metric = library.Counter(f"constrain_{name}", text, ["tokenizer", *labels], registry=registry)
+            self._collectors.append(metric)
+            return metric
+
+        self.load_seconds = histogram("load_seconds", "Opening a tokenizer.", _SECONDS)
+        self.encode_seconds = histogram("encode_seconds", "Encoding one text.", _SECONDS)
+        self.encode_tokens = histogram("encode_tokens", "Tokens of an encoded text.", _COUNTS)
+        self.encode_characters = histogram("encode_characters", "Characters of an encoded text.", _COUNTS)
+        self.decode_seconds = histogram("decode_seconds", "Decoding one list of ids.", _SECONDS)
+        self.decode_tokens = histogram("decode_tokens", "Tokens of a decoded list.", _COUNTS)
+        self.decode_characters = histogram("decode_characters", "Characters of a decoded text.", _COUNTS)
+        self.stream_seconds = histogram("stream_step_seconds", "One step of a decoding stream.", _SECONDS)
+        self.stream_characters = counter("stream_characters", "Characters given out by decoding streams.")
+        self.incomplete = counter("stream_incomplete_utf8", "Steps of streams that end within a character.")
+        self.stop_seconds = histogram("stop_step_seconds", "One step of a stop sequence decoder.", _SECONDS)
+        self.stop_outputs = counter("stop_outputs", "Steps of stop sequence decoders, by what they return.", "output")
+        self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
+
+    def install(self) -> None:
+        from constrain.tokenizers.decode_stream import DecodeStream
+        from constrain.tokenizers.stop_sequences import StopSequenceDecoder
+
+        kinds: list[type] = [Tokenizer]
+        for kind in kinds:  # grows while it is gone through
+            kinds += kind.__subclasses__()
+            self._measure_tokenizer(kind)
+        self._replace(DecodeStream, "step", "stream", self._stream_step)
+        self._replace(StopSequenceDecoder, "step", "stop", self._stop_step)
+        # Tokenizers whose modules are not loaded yet.
+        Tokenizer.__init_subclass__ = classmethod(  # type: ignore[assignment]
+            lambda kind, **options: self._measure_tokenizer(kind)
+        )
+
+    def remove(self) -> None:
+        del Tokenizer.__init_subclass__  # the one of object is behind it
+        for kind, name, function in self._originals:
+            setattr(kind, name, function)
+        for collector in self._collectors:
+            self.registry.unregister(collector)
+
+    def _measure_tokenizer(self, kind: type) -> None:
+        self._replace(kind, "encode", "encode", self._encode)
+        self._replace(kind, "decode", "decode", self._decode)
+        self._replace(kind, "decode_bytes", "decode", self._decode)
+
+    def _replace(self, kind: type, name: str, operation: str, record: Callable[..., None]) -> None:
+        """Replace a method that ``kind`` itself defines by a measuring one."""
+        # Inherited ones are measured where they are defined, and abstract ones are never called.
+        owner = next((base for base in kind.__mro__ if name in vars(base)), None)
+        if owner is None or any(owner is done and name == method for done, method, _ in self._originals):
+            return
+        function = vars(owner)[name]
+        if getattr(function, "__isabstractmethod__", False):
+            return
+        inside = self._inside
+
+        @wraps(function)
+        def measured(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(inside, "busy", False):
+                return function(self_, *args, **kwargs)
+            inside.busy = True
+            if operation == "decode" and args:
+                args = (list(args[0]), *args[1:])  # it may be an iterator, and its length is wanted
+            begin = perf_counter()
+            try:
+                result = function(self_, *args, **kwargs)
+            except Exception as error:
+                self.errors.labels(_name(self_), operation, type(error).__name__).inc()
+                raise
+            finally:
+                inside.busy = False
+            record(self_, args, result, perf_counter() - begin)
+            return result
+
+        self._originals.append((owner, name, function))
+        setattr(owner, name, measured)
+
+    def _encode(self, tokenizer: Any, args: tuple[Any, ...], result: Any, seconds: float) -> None:
+        name = type(tokenizer).__name__
+        self.encode_seconds.labels(name).observe(seconds)
+        self.encode_tokens.labels(name).observe(len(result.ids))
+        if args:
+            self.encode_characters.labels(name).observe(len(args[0]))
+
+    def _decode(self, tokenizer: Any, args: tuple[Any, ...], result: str | bytes, seconds: float) -> None:
+        name = type(tokenizer).__name__
+        self.decode_seconds.labels(name).observe(seconds)
+        if args:
+            self.decode_tokens.labels(name).observe(len(args[0]))
+        if isinstance(result, str):
+            self.decode_characters.labels(name).observe(len(result))
+
+    def _stream_step(self, stream: Any, args: tuple[Any, ...], result: str | None, seconds: float) -> None:
+        name = _name(stream)
+        self.stream_seconds.labels(name).observe(seconds)
+        self.stream_characters.labels(name).inc(len(result or ""))
+        if stream.incomplete_character:
+            self.incomplete.labels(name).inc()
+
+    def _stop_step(self, decoder: Any, args: tuple[Any, ...], result: Any, seconds: float) -> None:
+        name = _name(decoder)
+        self.stop_seconds.labels(name).observe(seconds)
+        self.stop_outputs.labels(name, type(result).__name__).inc()
+
+
+def _name(measured: Any) -> str:
+    """The class of a tokenizer, or of the one that a stream has."""
+    return type(getattr(measured, "_tokenizer", measured)).__name__

@@ -1,0 +1,65 @@
+"""What the models over pieces of text have in common: characters' BPE, Unigram and WordPiece."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+
+MARKER = "\u2581"
+"""How vocabularies write a space."""
+
+LARGEST_ID = 2**24
+
+
+class PieceModel(ABC):
+    """Turns pieces of normalized text into ids.  Immutable, picklable, shared by threads."""
+
+    @abstractmethod
+    def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """int32[k, 3]: id, begin and end in ``data`` (well-formed UTF-8) of each token; ``ends``: of the pieces."""
+
+    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]] | None:
+        """The kernel for short texts, its arrays and its numbers; ``longest``: bytes of normalized text.
+
+        None if there is no such kernel.
+        """
+        return None
+
+
+def byte_tokens(ids: dict[str, int]) -> npt.NDArray[np.int32] | None:
+    """int32[256]: the tokens ``<0x00>`` to ``<0xFF>``; None if one is missing."""
+    found = [ids.get(f"<0x{byte:02X}>", -1) for byte in range(256)]
+    return None if min(found) < 0 else np.array(found, dtype=np.int32)
+
+
+def byte_of_token(token: str) -> int | None:
+    """The byte that a token of the form ``<0x41>`` stands for."""
+    if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+        digits = token[3:5]
+        if all(digit in "0123456789ABCDEF" for digit in digits):
+            return int(digits, 16)
+    return None
+
+
+def check_vocabulary(tokens: dict[int, str]) -> None:
+    """Ids within bounds, and no token twice."""
+    if not tokens:
+        raise TokenizerError("the vocabulary is empty")
+    if min(tokens) < 0 or max(tokens) >= LARGEST_ID:
+        raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID - 1}")
+    try:
+        "".join(tokens.values()).encode()
+    except UnicodeEncodeError:
+        raise TokenizerError("a token has a lone surrogate, which has no UTF-8") from None
+    if len(set(tokens.values())) != len(tokens):
+        seen: set[str] = set()
+        for token_id, token in tokens.items():
+            if token in seen:
+                raise TokenizerError(f"token {token!r} is in the vocabulary twice, the second time as id {token_id}")
+            seen.add(token)

@@ -1,0 +1,209 @@
+"""GGUF files: real vocabularies with their expected ids, small ones made on the spot, and damaged ones."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from gguf_files import gguf_file
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.byte_alphabet import bytes_to_text
+from constrain.tokenizers.gguf_metadata import read_gguf_metadata
+from constrain.tokenizers.gguf_splits import _STAGES, stages_of
+from constrain.tokenizers.split_stages import RegexStage
+from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+
+NAMES = ("bert-bge", "deepseek-coder", "gpt-2", "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2")
+
+
+def vocabulary_file(data_folder, name):
+    path = data_folder / "vocab" / f"ggml-vocab-{name}.gguf"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    return path
+
+
+def expected_ids(path):
+    texts = path.with_suffix(".gguf.inp").read_bytes().decode().split("\n__ggml_vocab_test__\n")
+    assert texts.pop() == ""
+    lines = path.with_suffix(".gguf.out").read_text().splitlines()
+    return list(zip(texts, [[int(word) for word in line.split()] for line in lines], strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_vocabularies_exactly(data_folder, name):
+    path = vocabulary_file(data_folder, name)
+    tokenizer = load_tokenizer(path)
+    cases = expected_ids(path)
+    assert len(cases) > 40
+    for text, ids in cases:
+        assert tokenizer.encode(text).ids == ids, text
+        if name != "bert-bge":
+            assert tokenizer.decode(ids) == text
+
+
+def test_a_large_vocabulary_opens_fast(data_folder):
+    path = vocabulary_file(data_folder, "qwen2")
+    load_tokenizer(path)
+    begin = time.thread_time()
+    tokenizer = load_tokenizer(path)
+    assert time.thread_time() - begin < 1, "0.4 s when alone on the machine"
+    assert tokenizer.vocab_size == 151_936
+    assert tokenizer.eos_ids == (151643, 151645)
+    assert tokenizer.token_bytes(151_900) is None, "a filler between the tokens and the size of the model"
+
+
+def byte_level_metadata(small_vocabulary, pre="gpt-2", **more):
+    tokens, merges = small_vocabulary
+    written = [bytes_to_text(token) for token in tokens]
+    count = len(written) + 1
+    types = np.ones(count, dtype=np.int32)
+    types[-1] = 3
+    return {
+        "general.architecture": "none",
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": pre,
+        "tokenizer.ggml.tokens": [*written, "<|endoftext|>"],
+        "tokenizer.ggml.token_type": types,
+        "tokenizer.ggml.merges": [f"{written[left]} {written[right]}" for left, right in merges],
+        "tokenizer.ggml.eos_token_id": count - 1,
+        **more,
+    }
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_small_file_in_both_byte_orders(tmp_path, small_vocabulary, small_json, order):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_file(byte_level_metadata(small_vocabulary), order, tail=b"\xff" * 100))
+    ours, same = load_tokenizer(path), parse_tokenizer_json(json.dumps(small_json).encode())
+    text = "The end of the text<|endoftext|> 中文 it's"
+    assert ours.encode(text).ids == same.encode(text).ids
+    assert ours.tokens_as_bytes() == same.tokens_as_bytes()
+    assert ours.eos_ids == (400,)
+
+
+def test_every_pre_name_has_patterns_that_compile():
+    for name in _STAGES:
+        for stage in stages_of(name):
+            if isinstance(stage, RegexStage):
+                stage.check()
+
+
+def broken(metadata, key, value):
+    changed = dict(metadata)
+    if value is None:
+        del changed[key]
+    else:
+        changed[key] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("tokenizer.ggml.pre", "qwen99", "unknown pre-tokenizer 'qwen99'; known: .*qwen2"),
+        ("tokenizer.ggml.model", "rwkv", "model 'rwkv' is not supported; supported: gpt2"),
+        ("tokenizer.ggml.model", None, "tokenizer.ggml.model is missing"),
+        ("tokenizer.ggml.tokens", None, "tokenizer.ggml.tokens is missing"),
+        ("tokenizer.ggml.tokens", [], "tokenizer.ggml.tokens is missing"),
+        ("tokenizer.ggml.tokens", [b"\xff"], r"tokens\[0\] is not UTF-8"),
+        ("tokenizer.ggml.token_type", np.ones(3, np.int32), "token_type must have one int32 for each token"),
+        ("tokenizer.ggml.token_type", "x", "token_type must have"),
+        ("tokenizer.ggml.merges", None, "merges is missing"),
+        ("tokenizer.ggml.merges", ["a"], "merge 0, 'a'"),
+        ("tokenizer.ggml.merges", ["a zzz"], "merge 0"),
+        ("tokenizer.ggml.eos_token_id", "x", "eos_token_id is no id"),
+        ("tokenizer.ggml.add_bos_token", 1, "add_bos_token is no boolean"),
+    ],
+)
+def test_bad_metadata(tmp_path, small_vocabulary, key, value, words):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_file(broken(byte_level_metadata(small_vocabulary), key, value)))
+    with pytest.raises(TokenizerError, match=words) as caught:
+        load_tokenizer(path)
+    assert str(path) in str(caught.value)
+
+
+def test_duplicate_tokens(tmp_path, small_vocabulary):
+    metadata = byte_level_metadata(small_vocabulary)
+    metadata["tokenizer.ggml.tokens"][5] = metadata["tokenizer.ggml.tokens"][4]
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_file(metadata))
+    with pytest.raises(TokenizerError, match="twice"):
+        load_tokenizer(path)
+
+
+def test_truncated_anywhere(tmp_path, small_vocabulary):
+    data = gguf_file(byte_level_metadata(small_vocabulary))
+    path = tmp_path / "model.gguf"
+    for end in (*range(4, 200), *range(200, len(data), 97)):
+        path.write_bytes(data[:end])
+        with pytest.raises(TokenizerError, match="damaged GGUF"):
+            load_tokenizer(path)
+
+
+HEAD = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)
+KEY = struct.pack("<Q", 23) + b"tokenizer.ggml.whatever"
+HOSTILE = {
+    "key of 1 GB": HEAD + struct.pack("<Q", 2**30),
+    "string of 2**63 bytes": HEAD + KEY + struct.pack("<IQ", 8, 2**63),
+    "2**40 numbers": HEAD + KEY + struct.pack("<IIQ", 9, 6, 2**40),
+    "2**61 wide numbers": HEAD + KEY + struct.pack("<IIQ", 9, 12, 2**61),
+    "2**40 strings": HEAD + KEY + struct.pack("<IIQ", 9, 8, 2**40),
+    "2**40 arrays": HEAD + KEY + struct.pack("<IIQ", 9, 9, 2**40),
+    "deep arrays": HEAD + KEY + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 10_000,
+    "unknown type": HEAD + KEY + struct.pack("<I", 77),
+    "2**64 - 1 entries": b"GGUF" + struct.pack("<IQQ", 3, 0, 2**64 - 1),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("wanted", [True, False])
+def test_hostile_lengths(tmp_path, name, wanted):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(HOSTILE[name])
+    tracemalloc.start()
+    with pytest.raises(TokenizerError, match="damaged GGUF"):
+        read_gguf_metadata(path, lambda key: wanted)
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+
+
+def test_versions(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 1, 0, 0))
+    with pytest.raises(TokenizerError, match="version 1 is not supported"):
+        read_gguf_metadata(path)
+
+
+def test_bpe_over_characters_by_merges(tmp_path):
+    letters = ["<unk>", "<bos>", "<eos>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    words = ["\n", "\n\n", "\u2581", "t", "h", "e", "th", "the", "\u2581the", "x\n"]
+    types = np.array([2, 3, 3] + [6] * 256 + [1] * len(words), dtype=np.int32)
+    metadata = {
+        "tokenizer.ggml.model": "gemma4",
+        "tokenizer.ggml.tokens": [*letters, *words],
+        "tokenizer.ggml.token_type": types,
+        "tokenizer.ggml.merges": ["t h", "th e", "\u2581 the"],
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.add_bos_token": False,
+    }
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_file(metadata))
+    tokenizer = load_tokenizer(path)
+    assert tokenizer.encode("the the\n\nth\u00e9").tokens == [
+        *("the", "\u2581the", "\n\n", "th", "<0xC3>", "<0xA9>"),
+    ]
+    assert tokenizer.encode("\n\n\n").tokens == ["\n"] * 3, "a run of newlines that is no token"
+    assert tokenizer.encode("e", add_special_tokens=True).tokens == ["<bos>", "e"]
+    assert tokenizer.decode(tokenizer.encode(" the\u00e9\n").ids) == " the\u00e9\n"
+    assert tokenizer.token_bytes(3 + 0xC3) == b"\xc3"
+    assert tokenizer.eos_ids == (2,)

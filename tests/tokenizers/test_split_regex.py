@@ -1,0 +1,138 @@
+"""Split patterns by regex: against Hugging Face's engine, against the hand-written scanners, and hostile ones."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from tokenizer_texts import TEXTS
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers import unicode_classes as uc
+from constrain.tokenizers.split_patterns import _NAMES, by_name
+from constrain.tokenizers.split_program import compile_split
+from constrain.tokenizers.split_stages import BEHAVIORS, RegexStage, split_in_stages
+from constrain.tokenizers.unicode_categories import CATEGORIES, category_table
+
+PATTERNS = [
+    r"\w+|[^\w\s]+", r"\p{N}{1,3}", r"\s+$", r"(?=(\d{3})+(?!\d))", r"\d{1,3}(?=(?:\d{3})*\b)", r"(?<=a)b|.c",
+    r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+|\s", r"(?>a+)ab|\w", r" ?[^(\s|.,!?…。]+",
+    r"[\p{P}\$\+<=>\^~\|`]+", r"\b\w|x\B", r"^\s|x$", r"(?i:the|s)+?", r"l{2,}|o{1}|[a-e&&[^b]]++", r"\p{Han}+|\P{L}",
+    r"(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+", r"\x41|[\x{61}-c]", "[一-龥぀-ゟ]+",
+]  # fmt: skip
+
+
+def pieces(text, *stages):
+    cut = split_in_stages(np.frombuffer(bytearray(text.encode()), dtype=np.uint8), stages)
+    data = bytes(cut.data)
+    return [data[begin:end].decode() for begin, end in pairwise([0, *cut.ends.tolist()])]
+
+
+@pytest.mark.parametrize("regex", PATTERNS)
+def test_equal_to_tokenizers(regex):
+    names = ("isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous")
+    pairs = [
+        (
+            RegexStage(regex, behavior, invert, line_anchors=True),
+            tokenizers.pre_tokenizers.Split(tokenizers.Regex(regex), name, invert),
+        )
+        for behavior, name in zip(BEHAVIORS, names, strict=True)
+        for invert in (False, True)
+        # There the reference keeps empty matches apart.
+        if not (regex.startswith("(?=") and name == "contiguous")
+    ]
+
+    @settings(max_examples=40)
+    @given(TEXTS)
+    def check(text):
+        for stage, reference in pairs:
+            assert pieces(text, stage) == [part for part, _ in reference.pre_tokenize_str(text)]
+
+    check()
+
+
+def test_scanners_equal_their_regexes():
+    @settings(max_examples=150)
+    @given(TEXTS)
+    def check(text):
+        for regex, name in _NAMES.items():
+            assert pieces(text, RegexStage(regex)) == pieces(text, by_name(name))
+
+    check()
+
+
+def test_stages_see_one_piece_at_a_time():
+    assert pieces("a1  b", RegexStage(r"\d"), RegexStage(r"\s+(?!\S)")) == ["a", "1", " ", " b"]
+    assert pieces("a1  b", RegexStage(r"\s", "Removed"), by_name("gpt2")) == ["a", "1", "b"]
+    origin = split_in_stages(np.frombuffer(b"a b", dtype=np.uint8).copy(), [RegexStage(" ", "Removed")]).origin
+    assert origin is not None
+    assert origin.tolist() == [0, 2]
+    assert pieces("", RegexStage("a")) == []
+
+
+@pytest.mark.parametrize(
+    ("regex", "words"),
+    [
+        ("a(b", "character 3: a group is not closed"),
+        ("ab)", r"character 2: unmatched \)"),
+        ("*a", "nothing to repeat"),
+        ("(a*)*", "may be empty"),
+        (r"(?=a)*", "may be empty"),
+        (r"\1", r"escape \\1 is not supported"),
+        (r"\p{Greek}", "property 'Greek' is not supported"),
+        ("(?<=ab)c", "lookbehind is supported over one character"),
+        ("(?<name>a)", r"group \(\?<"),
+        ("[a", "ends too early"),
+        ("[z-a]", "a range without an end"),
+        ("a{3,2}", "wrong way round"),
+        ("a{99999}", "at most 1000"),
+        ("a{99999999999999999999}", "at most 1000"),
+        ("a{,}", "at most 1000"),
+        ("a{x}", "begins no repeat"),
+        ("[[:alpha:]]", "POSIX"),
+        (r"\x{110000}", "no code point"),
+        ("\\", "ends too early"),
+        ("(" * 5000, "nested too deeply"),
+        ("[" * 5000, "nested too deeply"),
+        ("((((a{1000}b){1000})c){1000})d", "too large"),
+        ("|".join(map(chr, range(0x100, 0x180))), "too many"),
+    ],
+)
+def test_what_is_not_supported_is_named(regex, words):
+    begin = time.thread_time()
+    with pytest.raises(TokenizerError, match=words):
+        compile_split(regex)
+    assert time.thread_time() - begin < 2
+
+
+def test_exponential_patterns_give_up():
+    begin = time.thread_time()
+    with pytest.raises(TokenizerError, match="too many steps"):
+        pieces("a" * 100, RegexStage("(a|a)+b|(?:a+)+c"))
+    assert time.thread_time() - begin < 2
+
+
+@pytest.mark.parametrize("unit", [" ", "a", "\n", "1", "é", " \n"])
+def test_long_runs_are_not_quadratic(unit):
+    text = unit * (1_000_000 // len(unit.encode())) + "x"
+    for regex in (*_NAMES, r"\s+$", r"\s?\p{L}+", r"\p{N}{1,3}", r"\w+|[^\w\s]+"):
+        stage = RegexStage(regex)
+        pieces("a", stage)
+        begin = time.thread_time()
+        data = np.frombuffer(bytearray(text.encode()), dtype=np.uint8)
+        split_in_stages(data, [stage])
+        assert time.thread_time() - begin < 1, regex
+
+
+def test_categories_agree_with_classes():
+    categories, classes = category_table(), uc.class_table()
+    numbers = {name: number for number, name in enumerate(CATEGORIES)}
+    for name, kind in (("Lu", uc.UPPER), ("Ll", uc.LOWER), ("Lt", uc.TITLE), ("Lm", uc.MODIFIER)):
+        assert np.array_equal(categories == numbers[name], classes == kind)
+    for initial, kind in (("M", uc.MARK), ("N", uc.NUMBER), ("P", uc.PUNCTUATION), ("S", uc.SYMBOL)):
+        members = np.isin(categories, [number for name, number in numbers.items() if name[0] == initial])
+        assert np.array_equal(members, classes == kind)

@@ -1,0 +1,246 @@
+"""``tokenizer.json`` of every kind against Hugging Face's library, id for id."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizer_texts import CORPUS, PIECES, TEXTS
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+import constrain
+from constrain.errors import TokenizerError
+from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "how-it-works.md").read_text()
+LINES = [*CORPUS.splitlines(), *DOCUMENT.splitlines(), " ".join(PIECES)] * 2
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+MARK = "\u2581"
+
+
+def trained(model, trainer, normalizer=None, pre_tokenizer=None, decoder=None):
+    tokenizer = tokenizers.Tokenizer(model)
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
+    if pre_tokenizer is not None:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    if decoder is not None:
+        tokenizer.decoder = decoder
+    tokenizer.train_from_iterator(LINES, trainer)
+    return json.loads(tokenizer.to_str())
+
+
+def llama_like():
+    """Prepend, Replace, byte fallback: Llama 2 and Phi 3."""
+    content = trained(
+        models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True),
+        trainers.BpeTrainer(vocab_size=900, special_tokens=["<unk>", "<s>", "</s>", *BYTES], show_progress=False),
+        normalizers.Sequence([normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]),
+        None,
+        decoders.Sequence(
+            [decoders.Replace(MARK, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        ),
+    )
+    content["added_tokens"] = content["added_tokens"][:3]
+    return content
+
+
+def mistral_like():
+    """Metaspace without cutting, in front of the first word only."""
+    content = llama_like()
+    content["normalizer"] = None
+    content["pre_tokenizer"] = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": False}
+    return content
+
+
+def gemma_like():
+    """No prefix, a split that follows a replacement, no unknown token left."""
+    content = llama_like()
+    content["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+    content["pre_tokenizer"] = {
+        "type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False,
+    }  # fmt: skip
+    content["decoder"]["decoders"].pop()
+    content["model"]["ignore_merges"] = True
+    return content
+
+
+def no_bytes():
+    """Unknown characters become one token each, or one for several."""
+    content = llama_like()
+    content["model"]["byte_fallback"] = False
+    for merge_unknown in (False, True):
+        content["model"]["fuse_unk"] = merge_unknown
+        yield copy.deepcopy(content)
+
+
+def t5_like(**options):
+    return trained(
+        models.Unigram(),
+        trainers.UnigramTrainer(
+            vocab_size=500, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
+        ),
+        normalizers.Sequence([normalizers.Replace(tokenizers.Regex(" {2,}"), " "), normalizers.NFKC()]),
+        options.get("pre_tokenizer", pre_tokenizers.Metaspace()),
+        decoders.Metaspace(),
+    )
+
+
+def bert_like(**options):
+    return trained(
+        models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=20),
+        trainers.WordPieceTrainer(vocab_size=400, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False),
+        normalizers.BertNormalizer(**options),
+        pre_tokenizers.BertPreTokenizer(),
+        decoders.WordPiece(),
+    )
+
+
+def byte_level(*stages):
+    byte_stage = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return trained(
+        models.BPE(),
+        trainers.BpeTrainer(vocab_size=500, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
+        None,
+        pre_tokenizers.Sequence([*stages, byte_stage] if not any_byte_level(stages) else list(stages)),
+        decoders.ByteLevel(),
+    )
+
+
+def any_byte_level(stages):
+    return any(isinstance(stage, pre_tokenizers.ByteLevel) for stage in stages)
+
+
+def split(regex, behavior="isolated"):
+    return pre_tokenizers.Split(tokenizers.Regex(regex), behavior)
+
+
+KINDS = {
+    "llama": llama_like,
+    "mistral": mistral_like,
+    "gemma": gemma_like,
+    "unknown": lambda: next(iter(no_bytes())),
+    "fused unknown": lambda: list(no_bytes())[1],
+    "t5": t5_like,
+    "xlm-roberta": lambda: t5_like(
+        pre_tokenizer=pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    ),
+    "bert uncased": bert_like,
+    "bert cased": lambda: bert_like(lowercase=False, strip_accents=False),
+    "bert accents": lambda: bert_like(lowercase=True, strip_accents=False, handle_chinese_chars=False),
+    "starcoder": lambda: byte_level(
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)
+    ),
+    "falcon": lambda: byte_level(
+        pre_tokenizers.Punctuation("contiguous"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        pre_tokenizers.Digits(individual_digits=False),
+        split("[0-9][0-9][0-9]"),
+    ),
+    "deepseek": lambda: byte_level(
+        split(r"[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split("[一-龥ࠀ-一가-퟿]+"),
+        pre_tokenizers.Digits(individual_digits=True),
+    ),
+    "deepseek 3": lambda: byte_level(
+        split(r"\p{N}{1,3}"), split("[一-龥぀-ゟ゠-ヿ]+"),
+        split(r"[!-/:-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_equal_to_tokenizers(name):
+    text = json.dumps(KINDS[name]())
+    reference, ours = tokenizers.Tokenizer.from_str(text), parse_tokenizer_json(text.encode())
+    assert ours.vocab_size == reference.get_vocab_size()
+
+    @settings(max_examples=150)
+    @given(st.one_of(TEXTS, TEXTS.map(lambda text: f" {text}</s>{text} ")))
+    def check(text):
+        expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
+        assert got.ids == expected.ids
+        assert got.tokens == [reference.id_to_token(token_id) for token_id in expected.ids]
+        assert ours.decode(got.ids) == reference.decode(expected.ids)
+        assert len(got.offsets) == len(got.ids)
+        for begin, end in got.offsets:
+            assert 0 <= begin <= end <= len(text)
+
+    check()
+    long = "".join(PIECES[i * 7 % len(PIECES)] for i in range(6_000))
+    assert ours.encode(long).ids == reference.encode(long, add_special_tokens=False).ids
+
+
+def test_offsets_cover_the_words():
+    ours = parse_tokenizer_json(json.dumps(bert_like()).encode())
+    text = "The  Étude, end"
+    for word in ("Étude", "end"):
+        assert "".join(word[begin:end] for begin, end in ours.encode(word).offsets) == word
+    joined = ours.encode(text)
+    assert all(text[begin:end].strip() == text[begin:end] != "" for begin, end in joined.offsets)
+    llama = parse_tokenizer_json(json.dumps(llama_like()).encode())
+    assert "".join(text[begin:end] for begin, end in dict.fromkeys(llama.encode(text).offsets)) == text
+
+
+@pytest.mark.parametrize("name", ["llama", "t5", "bert uncased"])
+def test_masks(name):
+    """Every token that a mask allows, and no other, keeps the text a beginning of what the grammar says."""
+    tokenizer = parse_tokenizer_json(json.dumps(KINDS[name]()).encode(), eos_ids=(1,))
+    vocabulary = constrain.Vocabulary.from_tokenizer(tokenizer)
+    compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_choices([" the end", "the"]))
+    matcher = constrain.Matcher(compiled)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    matcher.fill_next_token_bitmask(mask, 0)
+    allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocabulary.size]).tolist()
+    expected = [
+        token_id
+        for token_id in range(vocabulary.size)
+        if (data := tokenizer.token_bytes(token_id)) is not None
+        and any(sentence.startswith(data) for sentence in (b" the end", b"the"))
+        and token_id != 1
+    ]
+    assert allowed == expected
+    assert expected
+
+
+def changed(content, **changes):
+    content = copy.deepcopy(content)
+    for key, value in changes.items():
+        content["model"][key] = value
+    return json.dumps(content).encode()
+
+
+def test_hostile_files():
+    unigram, llama, bert = t5_like(), llama_like(), bert_like()
+    for data, words in (
+        (changed(unigram, vocab=[["a"]]), "entry 0 is not a token and its score"),
+        (changed(unigram, vocab=[["a", "b"]]), "entry 0 is not a token and its score"),
+        (changed(unigram, vocab=[["a", 1.0], ["a", 2.0]]), "twice, the second time as id 1"),
+        (changed(unigram, unk_id=None), "unk_id"),
+        (changed(unigram, vocab={}), "list of tokens"),
+        (changed(unigram, byte_fallback=True), "without a token for every byte"),
+        (changed(bert, unk_token="[NO]"), "'.NO.' is not in the vocabulary"),
+        (changed(bert, max_input_chars_per_word="x"), "max_input_chars_per_word"),
+        (changed(bert, vocab={"[UNK]": 0, "\ud800": 1}).replace(b"[CLS]", b"[UNK]"), "surrogate|twice|contradicts"),
+        (changed(llama, merges=[["a", "no such"]]), "merge 0"),
+        (changed(llama, dropout=0.1), "dropout"),
+        (changed(llama, type="WordLevel"), "model WordLevel is not supported"),
+        (json.dumps({**llama, "normalizer": {"type": "Nmt"}}).encode(), "normalizer Nmt is not supported"),
+        (json.dumps({**llama, "decoder": {"type": "CTC"}}).encode(), "decoder CTC is not supported"),
+        (json.dumps({**llama, "pre_tokenizer": {"type": "UnicodeScripts"}}).encode(), "UnicodeScripts"),
+        (
+            json.dumps({**llama, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "!"}}).encode(),
+            "not base 64",
+        ),
+        (
+            json.dumps({**llama, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}).encode(),
+            "damaged",
+        ),
+    ):
+        with pytest.raises(TokenizerError, match=words):
+            parse_tokenizer_json(data)
