@@ -39,6 +39,9 @@ class Context(Protocol):
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced, or take note of it."""
 
+    def note(self, reason: str, pointer: str) -> None:
+        """Add a warning."""
+
 
 @dataclass
 class Symbols:

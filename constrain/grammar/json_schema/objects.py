@@ -140,6 +140,11 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     if not others and len(names) < low:
         assert node.low is not None
         return Conflict(f"there are only {len(names)} names for {node.low}", node.low.pointer)
+    if node.low is not None and others and low - len(node.required) > 1:
+        context.note("additional keys that are repeated are counted each time", node.low.pointer)
+    if any(one.meets for one in others):
+        where = next((rule.value[0].pointer for rule in node.some if rule.value), node.pointer)
+        context.note("an additional key that is repeated may take back what is demanded here", where)
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
     steps = _Steps(context, node, low, high)
     start = _State(0, frozenset(range(len(node.some))), frozenset(), True)
