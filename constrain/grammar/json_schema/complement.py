@@ -18,6 +18,7 @@ from constrain.grammar.json_schema.nodes import (
     ObjectNode,
     StringNode,
     Term,
+    text_of,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never, negate
@@ -47,6 +48,9 @@ def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Nod
     return []
 
 
+# Up to so many assertions about a string are violated one at a time: the sets are simpler for the engine.
+_MAX_SPLIT = 3
+
 # Sets of which only a part is told by a regular language.
 _PARTS = frozenset((Format("regex"),))
 
@@ -56,13 +60,17 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
     if node.values is not None:
         return [StringNode(pointer, terms=(Term(without(Words(frozenset(node.values))), pointer),))]
     out: list[Node] = []
+    if len(node.terms) + (node.low is not None) + (node.high is not None) > _MAX_SPLIT:
+        # Sets of strings have complements of their own, so one alternative would always do.
+        for term in node.terms:
+            _check_complement(term, refuse)
+        return [StringNode(pointer, terms=(Term(without(text_of(node)), pointer),))]
     if node.low is not None and node.low.value > 0:
         out.append(StringNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(StringNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
     for term in node.terms:
-        if term.text in _PARTS:
-            refuse(f"the complement of {term.text} is not supported", term.pointer)
+        _check_complement(term, refuse)
         text = without(term.text)
         if text == NO_TEXTS:
             continue
@@ -71,6 +79,11 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
         else:
             out.append(StringNode(pointer, terms=(Term(text, term.pointer),)))
     return out
+
+
+def _check_complement(term: Term, refuse: Refuse) -> None:
+    if term.text in _PARTS:
+        refuse(f"the complement of {term.text} is not supported", term.pointer)
 
 
 def _numbers(node: NumberNode) -> list[Node]:
