@@ -190,12 +190,13 @@ def schemas(count: int) -> None:
                 all_right_in_order += reordered == reordered_before
             if taken == count:
                 break
-    click.echo(f"schemas: {taken} compiled, {refused} refused with an error before that many were found")
+    click.echo(f"schemas: {taken} compiled, {refused} refused with an error")
     click.echo(
         f"schemas with every instance right: {all_right}, of them {all_right_in_order} without another order of keys"
     )
     click.echo(
-        f"instances: {right} right, {reordered} right in any order of keys, {len(rejected)} wrongly rejected, {len(accepted)} wrongly accepted"
+        f"instances: {right} right, {reordered} right in any order of keys, {len(rejected)} wrongly rejected, "
+        f"{len(accepted)} wrongly accepted"
     )
     for name, ids in (("wrongly rejected", rejected), ("wrongly accepted", accepted)):
         if ids:
