@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
+from constrain.errors import LimitError
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,
@@ -23,6 +24,9 @@ from constrain.grammar.json_schema.nodes import (
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never, negate
 from constrain.grammar.json_schema.texts import NO_TEXTS, Format, Words, every, without
+
+MAX_PREFIX = 300
+"""How many items with schemas of their own an array may have that is excluded: each makes an alternative."""
 
 Refuse = Callable[[str, str], None]
 """Takes a reason and a pointer for what cannot be enforced; raises SchemaError unless the caller is lenient."""
@@ -115,6 +119,8 @@ def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
         out.append(ArrayNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(ArrayNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
+    if len(node.prefix) > MAX_PREFIX:
+        raise LimitError(f"at {pointer}: the complement of more than {MAX_PREFIX} items, each with a schema of its own")
     for index, handle in enumerate(node.prefix):
         if handle:
             # Below the least length, an array that is too short to have the item is wrong as well.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
+from constrain.grammar.json_schema.context import MAX_PLACES, MAX_STATES, Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.intersect import member
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
@@ -219,7 +219,7 @@ class _Steps:
         self._low = low
         self._high = high
         order = "property_order='any'" if context.any_order else "the number and the patterns of members"
-        self._symbols = Symbols(context.builder, node.pointer, order)
+        self._symbols = Symbols(context.builder, node.pointer, order, MAX_STATES if context.any_order else MAX_PLACES)
 
     def symbol(self, position: int, state: _State) -> Symbol:
         """What leads to a state, before the name at ``position``."""
