@@ -28,6 +28,7 @@ DRAFTS = {
 }
 
 Verdict = Callable[[str], bool]
+Counts = tuple[Counter[str], Counter[str]]
 Judge = Callable[[Any, bool], Verdict]
 """Takes a schema and whether formats are enforced; gives what says whether a text is valid."""
 
@@ -102,46 +103,115 @@ def ours(remotes: Any, draft: str) -> Judge:
     return judge
 
 
-@click.command()
-@click.option("--draft", type=click.Choice(list(DRAFTS)), default="draft2020-12", show_default=True)
-@click.option("--optional", is_flag=True, help="The optional tests too; those of formats with formats enforced.")
-@click.option("--failures", is_flag=True, help="List what fails.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write the table here, as Markdown.")
-def main(draft: str, optional: bool, failures: bool, output: Path | None) -> None:
-    """Passed and total of the official test suite, for each keyword."""
-    files = suite_files()
-    judge = ours(registry(files, draft), draft)
+def llguidance(remotes: Any, draft: str) -> Judge:
+    """llguidance, on its tokenizer of single bytes."""
+    from llguidance import LLMatcher, LLTokenizer
+
+    tokenizer = LLTokenizer("byte")
+
+    def judge(schema: Any, with_formats: bool) -> Verdict:
+        if isinstance(schema, dict) and "$schema" not in schema:
+            schema = {"$schema": DRAFTS[draft], **schema}
+        grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema))
+        error = LLMatcher(tokenizer, grammar, log_level=0).get_error()
+        if error:
+            raise constrain.ConstrainError(error)
+
+        def verdict(text: str) -> bool:
+            matcher = LLMatcher(tokenizer, grammar, log_level=0)
+            data = list(text.encode())
+            return matcher.try_consume_tokens(data) == len(data) and bool(matcher.is_accepting())
+
+        return verdict
+
+    return judge
+
+
+def xgrammar(remotes: Any, draft: str) -> Judge:
+    """XGrammar, on a vocabulary of single bytes."""
+    import xgrammar as package
+
+    tokens = [bytes([byte]) for byte in range(256)] + [b"</s>"]
+    info = package.TokenizerInfo(tokens, package.VocabType.RAW, vocab_size=257, stop_token_ids=[256])
+    compiler = package.GrammarCompiler(info)
+
+    def judge(schema: Any, with_formats: bool) -> Verdict:
+        if isinstance(schema, dict) and "$schema" not in schema:
+            schema = {"$schema": DRAFTS[draft], **schema}
+        try:
+            compiled = compiler.compile_json_schema(json.dumps(schema), strict_mode=False)
+        except Exception as error:
+            raise constrain.ConstrainError(str(error)) from error
+
+        def verdict(text: str) -> bool:
+            matcher = package.GrammarMatcher(compiled)
+            return all(map(matcher.accept_token, text.encode())) and matcher.accept_token(256)
+
+        return verdict
+
+    return judge
+
+
+ENGINES = {"constrain": ours, "llguidance": llguidance, "xgrammar": xgrammar}
+
+
+def passed_by(judge: Judge, files: dict[str, bytes], draft: str, optional: bool, say: Callable[[str], None]) -> Counts:
+    """How many cases of each keyword are judged rightly, and how many there are."""
     passed: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for keyword, group in cases(files, draft, optional):
         tests = group["tests"]
         total[keyword] += len(tests)
+        place = f"{keyword}: {group['description']}"
         try:
             verdict = judge(group["schema"], keyword.startswith("optional/format/"))
         except constrain.ConstrainError as error:
             # A schema without any valid value has no grammar.
-            if "nothing is valid" in str(error) and not any(test["valid"] for test in tests):
+            if not any(test["valid"] for test in tests) and _is_unsatisfiable(str(error)):
                 passed[keyword] += len(tests)
-            elif failures:
-                click.echo(f"{keyword}: {group['description']}: {error}")
+            else:
+                say(f"{place}: {error}")
             continue
         for test in tests:
             try:
-                text = json.dumps(test["data"], ensure_ascii=False)
-                right = verdict(text) == test["valid"]
+                right = verdict(json.dumps(test["data"], ensure_ascii=False)) == test["valid"]
             except UnicodeEncodeError:
                 right = not test["valid"]
             except constrain.ConstrainError as error:
                 right = False
-                click.echo(f"{keyword}: {group['description']}: {error}")
+                say(f"{place}: {error}")
             passed[keyword] += right
-            if failures and not right:
-                click.echo(
-                    f"{keyword}: {group['description']}: {test['description']}: should be {test['valid']}: {text}"
-                )
-    lines = ["| tests | passed | of |", "|---|---|---|"]
-    lines += [f"| {keyword} | {passed[keyword]} | {total[keyword]} |" for keyword in sorted(total)]
-    lines.append(f"| all of {draft} | {passed.total()} | {total.total()} |")
+            if not right:
+                say(f"{place}: {test['description']}: should be {test['valid']}: {json.dumps(test['data'])[:100]}")
+    return passed, total
+
+
+def _is_unsatisfiable(reason: str) -> bool:
+    return "nothing is valid" in reason or "nsatisfiable" in reason
+
+
+@click.command()
+@click.option("--draft", type=click.Choice(list(DRAFTS)), default="draft2020-12", show_default=True)
+@click.option("--engine", "engines", multiple=True, type=click.Choice(list(ENGINES)), default=["constrain"])
+@click.option("--optional", is_flag=True, help="The optional tests too; those of formats with formats enforced.")
+@click.option("--failures", is_flag=True, help="List what fails.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write the table here, as Markdown.")
+def main(draft: str, engines: tuple[str, ...], optional: bool, failures: bool, output: Path | None) -> None:
+    """Passed and total of the official test suite, for each keyword."""
+    files = suite_files()
+    remotes = registry(files, draft)
+    say = click.echo if failures else lambda line: None
+    columns = []
+    total: Counter[str] = Counter()
+    for engine in engines:
+        passed, total = passed_by(ENGINES[engine](remotes, draft), files, draft, optional, say)
+        columns.append(passed)
+    lines = [f"| tests of {draft} | of | {' | '.join(engines)} |", "|---" * (len(engines) + 2) + "|"]
+    lines += [
+        f"| {keyword} | {total[keyword]} | {' | '.join(str(passed[keyword]) for passed in columns)} |"
+        for keyword in sorted(total)
+    ]
+    lines.append(f"| all | {total.total()} | {' | '.join(str(passed.total()) for passed in columns)} |")
     table = "\n".join(lines)
     click.echo(table)
     if output is not None:

@@ -132,7 +132,7 @@ def test_bad_usage_is_one_line_and_exit_code_2(run, arguments, message):
         ("--schema", "[" * 100_000, ""),
         ("--schema", '{"type": "strin"}', "#/type"),
         ("--schema", '{"type": "string", "minLength": 3, "maxLength": 1}', "#"),
-        ("--schema", '{"properties": {"a": {"format": "no-such-format", "not": {}}}}', "#/properties/a"),
+        ("--schema", '{"properties": {"a": {"not": 5}}}', "#/properties/a"),
         ("--schema", b'{"const": "\xff"}', "not UTF-8 text (byte 11)"),
         ("--lark", "start: nowhere\n", "line 1, column"),
         ("--lark", "begin: /a/\n", "start"),

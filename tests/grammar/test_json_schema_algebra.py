@@ -25,8 +25,8 @@ counts = st.integers(0, 2)
 patterns = st.sampled_from(["^a", "b", "^a$", "^.b?$", ".*"])
 
 
-def combinations(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Schema objects with a few keywords."""
+def combinations(inner: st.SearchStrategy[Any], refers: bool = True) -> st.SearchStrategy[Any]:
+    """Schema objects with a few keywords; with ``refers`` also references to the one definition."""
     several = st.lists(inner, min_size=1, max_size=3)
     keywords = {
         "allOf": several,
@@ -63,8 +63,9 @@ def combinations(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         "maxLength": counts,
         "pattern": patterns,
         "format": st.sampled_from(["date", "uuid"]),
-        "$ref": st.just("#/$defs/x"),
     }
+    if refers:
+        keywords["$ref"] = st.just("#/$defs/x")
     chosen = st.sets(st.sampled_from(sorted(keywords)), min_size=1, max_size=4)
     return chosen.flatmap(lambda words: st.fixed_dictionaries({word: keywords[word] for word in sorted(words)}))
 
@@ -76,27 +77,25 @@ simple = (
     | st.builds(lambda name: {"required": [name]}, names)
 )
 schemas = st.recursive(simple, combinations, max_leaves=6)
+# A definition that leads back to itself by applicators alone is an error, and the judge does not end.
+definitions = st.recursive(simple, lambda inner: combinations(inner, False), max_leaves=6)
 VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 CHECKER = jsonschema.FormatChecker(["date", "uuid"])
 
 
 @settings(max_examples=600)
-@given(combinations(schemas), schemas, st.lists(values, min_size=6, max_size=12))
+@given(combinations(schemas), definitions, st.lists(values, min_size=6, max_size=12))
 def test_the_language_is_what_is_valid(root: Any, definition: Any, instances: list[Any]) -> None:
     schema = {**root, "$defs": {"x": definition}}
     validator = jsonschema.Draft202012Validator(schema, format_checker=CHECKER)
-    try:
-        expected = [validator.is_valid(instance) for instance in instances]
-    except RecursionError:
-        # A circle of references: the judge knows no better, and what matters may lie beside it.
-        assume(False)
+    expected = [validator.is_valid(instance) for instance in instances]
     try:
         grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
         compiled: constrain.CompiledGrammar | None = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
     except LimitError:
         assume(False)
     except SchemaError as error:
-        assume("leads back to itself" not in error.reason and "not supported" not in error.reason)
+        assume("not supported" not in error.reason)
         compiled = None
     for instance, is_valid in zip(instances, expected, strict=True):
         text = json.dumps(instance)

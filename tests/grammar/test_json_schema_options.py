@@ -224,3 +224,53 @@ def test_nullable() -> None:
     assert fits({"type": "string", "nullable": True}, "null")
     assert not fits({"type": "string", "nullable": False}, "null")
     assert not fits({"$schema": "http://json-schema.org/draft-07/schema#", "type": "string", "nullable": True}, "null")
+
+
+@pytest.mark.parametrize(
+    ("schema", "limit"),
+    [
+        ({"patternProperties": {f"{index}": {"minimum": index} for index in range(40)}}, "classes of keys"),
+        ({"type": "array", "contains": {"const": 1}, "minContains": 10**9}, "states"),
+        ({"not": {"prefixItems": [{"const": index} for index in range(301)]}}, "items"),
+        ({"dependentRequired": {f"a{index}": [f"b{index}"] for index in range(30)}}, "max_work"),
+        (
+            {
+                "properties": {f"p{index}": {} for index in range(300)},
+                "patternProperties": {f"^x{index}": {} for index in range(200)},
+            },
+            "pairs",
+        ),
+    ],
+)
+def test_large_schemas_end_soon(schema: Any, limit: str) -> None:
+    began = time.thread_time()
+    with pytest.raises(LimitError, match=limit):
+        from_json_schema(schema)
+    assert time.thread_time() - began < 3
+
+
+def test_indentation_and_separators_are_those_of_json_dumps() -> None:
+    value = {"a": [1, {"b": []}, [2]], "c": {}, "d": "x"}
+    for indent in (0, 1, 4):
+        text = json.dumps(value, indent=indent)
+        assert fits({}, text, indent=indent)
+        assert not fits({}, text, indent=indent + 1)
+        assert not fits({}, text.replace("[]", "[ ]"), indent=indent)
+        assert not fits({}, json.dumps(value), indent=indent)
+    assert fits({}, json.dumps(value), separators=(", ", ": "))
+    assert not fits({}, json.dumps(value, separators=(",", ":")), separators=(", ", ": "))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"indent": -1},
+        {"indent": True},
+        {"indent": 2, "whitespace": "compact"},
+        {"separators": (",",)},
+        {"separators": (";", ":")},
+    ],
+)
+def test_white_space_options_that_are_wrong(options: dict[str, Any]) -> None:
+    with pytest.raises(ConstrainError, match=next(iter(options))):
+        from_json_schema({}, **options)

@@ -18,8 +18,11 @@ from constrain.grammar.json_schema.nodes import (
     NumberNode,
     ObjectNode,
     StringNode,
+    Term,
+    text_of,
 )
 from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.texts import ALL_TEXTS, some
 
 # Each anyOf that stands beside another multiplies the nodes.
 MAX_NODES = 10_000
@@ -110,9 +113,36 @@ def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
         if normal.conflict is not None:
             conflicts.append(normal.conflict)
     if nodes:
-        return Normal(distinct(list(nodes), pointer))
+        return Normal(distinct(_fewer_strings(list(nodes)), pointer))
     reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
     return Normal((), Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
+
+
+# So many alternatives for strings are written as they are; more become one set.
+_MAX_STRINGS = 6
+
+
+def _fewer_strings(nodes: list[Node]) -> list[Node]:
+    """The same with all strings that are listed in one node, and with one node for all others if there are many."""
+    listed = [node for node in nodes if isinstance(node, StringNode) and node.values is not None]
+    if len(listed) > 1:
+        values = dict.fromkeys(value for node in listed for value in node.values or ())
+        whole: StringNode | None = StringNode(listed[0].pointer, values=tuple(values))
+        rest: list[Node] = []
+        for node in nodes:
+            if not isinstance(node, StringNode) or node.values is None:
+                rest.append(node)
+            elif whole is not None:
+                rest.append(whole)
+                whole = None
+        nodes = rest
+    others = [node for node in nodes if isinstance(node, StringNode) and node.values is None]
+    if len(others) > _MAX_STRINGS:
+        text = some(*map(text_of, others))
+        terms = () if text == ALL_TEXTS else (Term(text, others[0].pointer),)
+        union = StringNode(others[0].pointer, terms=terms)
+        nodes = [union, *(node for node in nodes if not isinstance(node, StringNode) or node.values is not None)]
+    return nodes
 
 
 def by_kind(normal: Normal) -> Nodes:

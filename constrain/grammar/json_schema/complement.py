@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
+from constrain.errors import LimitError
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,
@@ -18,10 +19,14 @@ from constrain.grammar.json_schema.nodes import (
     ObjectNode,
     StringNode,
     Term,
+    text_of,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never, negate
 from constrain.grammar.json_schema.texts import NO_TEXTS, Format, Words, every, without
+
+MAX_PREFIX = 300
+"""How many items with schemas of their own an array may have that is excluded: each makes an alternative."""
 
 Refuse = Callable[[str, str], None]
 """Takes a reason and a pointer for what cannot be enforced; raises SchemaError unless the caller is lenient."""
@@ -47,6 +52,9 @@ def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Nod
     return []
 
 
+# Up to so many assertions about a string are violated one at a time: the sets are simpler for the engine.
+_MAX_SPLIT = 3
+
 # Sets of which only a part is told by a regular language.
 _PARTS = frozenset((Format("regex"),))
 
@@ -56,13 +64,17 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
     if node.values is not None:
         return [StringNode(pointer, terms=(Term(without(Words(frozenset(node.values))), pointer),))]
     out: list[Node] = []
+    if len(node.terms) + (node.low is not None) + (node.high is not None) > _MAX_SPLIT:
+        # Sets of strings have complements of their own, so one alternative would always do.
+        for term in node.terms:
+            _check_complement(term, refuse)
+        return [StringNode(pointer, terms=(Term(without(text_of(node)), pointer),))]
     if node.low is not None and node.low.value > 0:
         out.append(StringNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(StringNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
     for term in node.terms:
-        if term.text in _PARTS:
-            refuse(f"the complement of {term.text} is not supported", term.pointer)
+        _check_complement(term, refuse)
         text = without(term.text)
         if text == NO_TEXTS:
             continue
@@ -71,6 +83,11 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
         else:
             out.append(StringNode(pointer, terms=(Term(text, term.pointer),)))
     return out
+
+
+def _check_complement(term: Term, refuse: Refuse) -> None:
+    if term.text in _PARTS:
+        refuse(f"the complement of {term.text} is not supported", term.pointer)
 
 
 def _numbers(node: NumberNode) -> list[Node]:
@@ -102,6 +119,8 @@ def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
         out.append(ArrayNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(ArrayNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
+    if len(node.prefix) > MAX_PREFIX:
+        raise LimitError(f"at {pointer}: the complement of more than {MAX_PREFIX} items, each with a schema of its own")
     for index, handle in enumerate(node.prefix):
         if handle:
             # Below the least length, an array that is too short to have the item is wrong as well.

@@ -16,6 +16,9 @@ Right = tuple[Symbol, ...]
 MAX_STATES = 5000
 """How many states one array or object may have: what was counted, what is still to come."""
 
+MAX_PLACES = 50_000
+"""The same for members in the order of the schema, where each place has states of its own."""
+
 
 class Context(Protocol):
     """The writer of values, as the writers of containers see it."""
@@ -39,6 +42,9 @@ class Context(Protocol):
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced, or take note of it."""
 
+    def note(self, reason: str, pointer: str) -> None:
+        """Add a warning."""
+
 
 @dataclass
 class Symbols:
@@ -50,6 +56,7 @@ class Symbols:
     builder: GrammarBuilder
     pointer: str
     keyword: str
+    limit: int = MAX_STATES
 
     def __post_init__(self) -> None:
         self._known: dict[object, Symbol] = {}
@@ -58,8 +65,8 @@ class Symbols:
         """The nonterminal of a state; LimitError if there are too many."""
         known = self._known.get(state)
         if known is None:
-            if len(self._known) >= MAX_STATES:
-                raise LimitError(f"at {self.pointer}: {self.keyword} needs more than {MAX_STATES} states")
+            if len(self._known) >= self.limit:
+                raise LimitError(f"at {self.pointer}: {self.keyword} needs more than {self.limit} states")
             known = self._known[state] = self.builder.nonterminal(self.pointer)
         return known
 

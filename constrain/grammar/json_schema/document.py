@@ -212,7 +212,13 @@ class Document:
         """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
         if not self._is_lenient:
             raise SchemaError(reason, pointer)
-        self.warnings.append(f"at {pointer}: {reason}: it is not enforced")
+        self.note(f"{reason}: it is not enforced", pointer)
+
+    def note(self, reason: str, pointer: str) -> None:
+        """Add a warning, unless it is known."""
+        warning = f"at {pointer}: {reason}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 def join(base: str, uri: str, pointer: str) -> str:

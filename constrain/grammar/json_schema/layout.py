@@ -112,7 +112,7 @@ def _indented(indent: int, depth: int) -> Layout:
     return layout
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16, typed=True)
 def layout_for(
     whitespace: str, max_whitespace: int, indent: int | None = None, separators: tuple[str, str] | None = None
 ) -> Layout:

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.texts import Text
+from constrain.grammar.json_schema.strings import is_text
+from constrain.grammar.json_schema.texts import Length, Text, Words, every
 
 
 class Bound(NamedTuple):
@@ -120,6 +121,16 @@ class StringNode(Node):
     high: Count | None = None
     terms: tuple[Term, ...] = ()
     values: tuple[str, ...] | None = None
+
+
+def text_of(node: StringNode) -> Text:
+    """All that a string node says, as a set of strings."""
+    if node.values is not None:
+        return Words(frozenset(filter(is_text, node.values)))
+    texts = [term.text for term in node.terms]
+    if node.low is not None or node.high is not None:
+        texts.append(Length(0 if node.low is None else node.low.value, None if node.high is None else node.high.value))
+    return every(*texts)
 
 
 class Contains(NamedTuple):

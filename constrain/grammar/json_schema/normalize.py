@@ -24,10 +24,9 @@ from constrain.grammar.json_schema.document import Constant, Location
 from constrain.grammar.json_schema.evaluated import demand_unevaluated
 from constrain.grammar.json_schema.intersect import member
 from constrain.grammar.json_schema.keywords import read
-from constrain.grammar.json_schema.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode
+from constrain.grammar.json_schema.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode, text_of
 from constrain.grammar.json_schema.places import Either, Handle, Negation, Never, Place, negate
-from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import NO_TEXTS, Length, Text, Words, every, some
+from constrain.grammar.json_schema.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.values import value_nodes
 
@@ -330,15 +329,5 @@ class Normalizer:
     def _names(self, handle: Handle) -> Text:
         """The strings that are valid for a schema, as a set."""
         normal = self._untracked(handle)
-        found: list[Text] = []
-        for node in normal.nodes:
-            if isinstance(node, StringNode):
-                if node.values is not None:
-                    found.append(Words(frozenset(filter(is_text, node.values))))
-                else:
-                    parts = [term.text for term in node.terms]
-                    if node.low is not None or node.high is not None:
-                        low = 0 if node.low is None else node.low.value
-                        parts.append(Length(low, None if node.high is None else node.high.value))
-                    found.append(every(*parts))
+        found = [text_of(node) for node in normal.nodes if isinstance(node, StringNode)]
         return some(*found) if found else NO_TEXTS

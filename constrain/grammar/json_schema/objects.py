@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
+from constrain.grammar.json_schema.context import MAX_PLACES, MAX_STATES, Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.intersect import member
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
@@ -140,6 +140,11 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     if not others and len(names) < low:
         assert node.low is not None
         return Conflict(f"there are only {len(names)} names for {node.low}", node.low.pointer)
+    if node.low is not None and others and low - len(node.required) > 1:
+        context.note("additional keys that are repeated are counted each time", node.low.pointer)
+    if any(one.meets for one in others):
+        where = next((rule.value[0].pointer for rule in node.some if rule.value), node.pointer)
+        context.note("an additional key that is repeated may take back what is demanded here", where)
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
     steps = _Steps(context, node, low, high)
     start = _State(0, frozenset(range(len(node.some))), frozenset(), True)
@@ -214,7 +219,7 @@ class _Steps:
         self._low = low
         self._high = high
         order = "property_order='any'" if context.any_order else "the number and the patterns of members"
-        self._symbols = Symbols(context.builder, node.pointer, order)
+        self._symbols = Symbols(context.builder, node.pointer, order, MAX_STATES if context.any_order else MAX_PLACES)
 
     def symbol(self, position: int, state: _State) -> Symbol:
         """What leads to a state, before the name at ``position``."""

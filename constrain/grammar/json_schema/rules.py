@@ -41,6 +41,7 @@ class _RuleWriter:
         self.layout = layout
         self.any_order = any_order
         self.refuse = document.refuse
+        self.note = document.note
         self._normalizer = Normalizer(max_work, document.refuse)
         self.builder = GrammarBuilder()
         # What was written in each layout.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from constrain.errors import LimitError
 from constrain.grammar.json_schema.assertions import TYPES, Assertions
 from constrain.grammar.json_schema.document import Location
 from constrain.grammar.json_schema.intersect import bound_by_rules, count_conflict, settle_number, string_node
@@ -47,6 +48,9 @@ COMBINATORS = frozenset(
     ]
 )
 """The assertions that are not about values of one type."""
+
+MAX_MATCHES = 50_000
+"""How many names may be compared with patterns, each with each, in one schema."""
 
 NamesOf = Callable[[Handle], Text]
 """The strings that are valid for a schema, as a set."""
@@ -128,6 +132,8 @@ def _object(assertions: Assertions, location: Location, tracking: bool, names_of
     additional = assertions.additional or ()
     rules: tuple[KeyRule, ...] = ()
     if assertions.patterns:
+        if len(properties) * len(assertions.patterns) > MAX_MATCHES:
+            raise LimitError(f"at {pointer}: more than {MAX_MATCHES} pairs of a property and a pattern")
         properties = {name: bound_by_rules(value, assertions.patterns, name) for name, value in properties.items()}
         rules = tuple(rule for rule in assertions.patterns if rule.value)
         if additional:

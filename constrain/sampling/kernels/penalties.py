@@ -54,7 +54,8 @@ def touch(
         Number of touched tokens, or NOT_IN_THE_ROW.
     """
     n = len(logits)
-    own_mask[:] = mask
+    for word in range(len(mask)):
+        own_mask[word] = mask[word]
     for ids in (history, bias_ids):
         for token in ids:
             if token < 0 or token >= n:
