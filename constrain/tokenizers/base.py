@@ -136,7 +136,12 @@ class Tokenizer(ABC):
         All ids of special tokens.
     eos_ids : tuple of int
         The ids that end a generation, in increasing order; empty if the files do not say.
+    strips_leading_space : bool
+        :meth:`decode` leaves out one space at the beginning of a text, since :meth:`encode` put it there;
+        :meth:`decode_bytes` does not.
     """
+
+    strips_leading_space: bool = False
 
     vocab_size: int
     special_tokens: SpecialTokens
