@@ -24,7 +24,7 @@ def njit_entry(*signatures: Any) -> Any:
     return njit(list(signatures), **_ENTRY)
 
 
-def njit_inner(signature: Any) -> Any:
+def njit_inner(*signatures: Any) -> Any:
     """Compile a kernel that only kernels call; calling it from Python is not possible.
 
     It is compiled, or read from the cache, when the first kernel that calls it is compiled.  Machine
@@ -43,7 +43,7 @@ def njit_inner(signature: Any) -> Any:
             compile_inner(kernel)
             return resolve(args, kws)
 
-        kernel.inner_signature = signature
+        kernel.inner_signatures = signatures
         kernel.get_call_template = get_call_template
         return kernel
 
@@ -51,12 +51,12 @@ def njit_inner(signature: Any) -> Any:
 
 
 def compile_inner(kernel: Any) -> Any:
-    """The compiled code of an inner kernel (numba's compile result)."""
+    """The compiled code of an inner kernel (numba's compile result), for the first of its signatures."""
     if not kernel.overloads:
-        kernel.compile(kernel.inner_signature)
+        for signature in kernel.inner_signatures:
+            kernel.compile(signature)
         kernel.disable_compile()
-    (compiled,) = kernel.overloads.values()
-    return compiled
+    return next(iter(kernel.overloads.values()))
 
 
 def without_dispatch(kernel: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from constrain.tokenizers.kernel_options import INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 NO_ROOM = -1
@@ -24,7 +25,7 @@ DUMMY_PREFIX, REMOVE_EXTRA, ESCAPE, AS_SUFFIX = 1, 2, 4, 8
 goes behind instead."""
 
 
-@njit("int64(uint8[::1], int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], int64)", **INNER)
 def _valid_length(data, pos):  # type: ignore[no-untyped-def]
     """The length of the character at ``pos``, or 0 if it is not well-formed UTF-8."""
     left = data.size - pos
@@ -47,7 +48,7 @@ def _valid_length(data, pos):  # type: ignore[no-untyped-def]
     return length
 
 
-@njit("UniTuple(int64, 3)(uint8[::1], int64, uint32[::1], uint8[::1], int32[:, ::1])", cache=True, nogil=True)
+@njit("UniTuple(int64, 3)(uint8[::1], int64, uint32[::1], uint8[::1], int32[:, ::1])", **INNER)
 def _prefix(data, pos, rules, blob, fixed):  # type: ignore[no-untyped-def]
     """How the text at ``pos`` begins: the number of bytes taken, and begin and end of what they become.
 

@@ -84,16 +84,18 @@ def _load(place: Path, encoding: str | None, eos_ids: Iterable[int] | None) -> T
 
 
 def _file_in_folder(folder: Path) -> Path:
+    """The first kind that is there; of rank files, models and GGUF files there must be one only."""
     if (folder / "tokenizer.json").is_file():
         return folder / "tokenizer.json"
-    ranks = sorted(folder.glob("*.tiktoken"))
-    if len(ranks) > 1:
-        names = ", ".join(file.name for file in ranks)
-        raise TokenizerError(f"{folder}: several rank files ({names}); give the path of one")
-    if ranks:
-        return ranks[0]
-    if (folder / "tokenizer.model").is_file():
-        return folder / "tokenizer.model"
+    for suffix in ("tiktoken", "model", "gguf"):
+        files = sorted(folder.glob(f"*.{suffix}"))
+        if suffix == "model" and (folder / "tokenizer.model").is_file():
+            return folder / "tokenizer.model"
+        if len(files) > 1:
+            names = ", ".join(file.name for file in files)
+            raise TokenizerError(f"{folder}: several .{suffix} files ({names}); give the path of one")
+        if files:
+            return files[0]
     raise TokenizerError(f"{folder}: no tokenizer in this folder; supported: {SUPPORTED}")
 
 

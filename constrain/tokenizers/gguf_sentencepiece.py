@@ -17,14 +17,14 @@ from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.sentencepiece_file import piece_bytes
 from constrain.tokenizers.split_stages import RegexStage
-from constrain.tokenizers.symbol_bpe import SymbolBPE
-from constrain.tokenizers.symbol_kernels import NEWLINES
 from constrain.tokenizers.text_steps import TextStep
-from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
 
 
 def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """SentencePiece's BPE, ranked by scores."""
+    # Models are imported when needed: that loads, or compiles, the machine code of their kernels.
+    from constrain.tokenizers.symbol_bpe import SymbolBPE
+
     roles = vocabulary.special_tokens({"bos": 1, "eos": 2, "unk": 0})
     ids = {text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE}
     unk = -1 if roles.unk is None else roles.unk
@@ -38,6 +38,9 @@ def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] |
 
 def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """BPE over characters by merges, without splits but at newlines."""
+    from constrain.tokenizers.symbol_bpe import SymbolBPE
+    from constrain.tokenizers.symbol_kernels import NEWLINES
+
     roles = vocabulary.special_tokens()
     ids = {text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE}
     unk = -1 if roles.unk is None else roles.unk
@@ -60,6 +63,8 @@ def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int,
 
 def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """Unigram with SentencePiece's normalization."""
+    from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
+
     roles = vocabulary.special_tokens({"eos": 1, "unk": 2, "pad": 0})
     if roles.unk is None:
         raise TokenizerError("GGUF: a Unigram vocabulary without an unknown token")

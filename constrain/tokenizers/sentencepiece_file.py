@@ -13,8 +13,6 @@ from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.piece_model import MARKER, PieceModel, byte_of_token, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.special_tokens import find_eos_ids
-from constrain.tokenizers.symbol_bpe import SymbolBPE
-from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
 
 _LARGEST_FILE = 2**30
 
@@ -91,6 +89,9 @@ def _model(model: proto.SentencePieceModel, texts: dict[int, str], fixed: dict[s
     if model.kind == proto.BPE:
         if proto.UNUSED in kinds:
             raise TokenizerError("SentencePiece model: unused pieces are not supported in a BPE model")
+        # Imported when needed: importing a model loads, or compiles, the machine code of its kernels.
+        from constrain.tokenizers.symbol_bpe import SymbolBPE
+
         return SymbolBPE(tokens, scores=scores, unk=unknown[0], byte_ids=byte_ids, fixed=fixed)
     if model.kind != proto.UNIGRAM:
         names = {proto.WORD: "word", proto.CHAR: "char"}
@@ -98,6 +99,8 @@ def _model(model: proto.SentencePieceModel, texts: dict[int, str], fixed: dict[s
             f"SentencePiece model of type {names.get(model.kind, model.kind)} is not supported; supported are BPE"
             " and Unigram"
         )
+    from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
+
     normal = [i for i, kind in enumerate(kinds) if kind == proto.NORMAL]
     lowest = scores[normal].min() if normal else np.float32(0)
     highest = scores[normal].max() if normal else np.float32(0)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from constrain.tokenizers.kernel_options import INNER
 from constrain.tokenizers.split_common import char_at
 
 MATCH, SET, RUN, FORK, FORK_LAZY, JUMP, AT, ATOMIC, END_ATOMIC, LOOK, END_LOOK, BEHIND = range(12)
@@ -43,7 +44,7 @@ _LARGEST_STACK = 1 << 24
 _FORK_FRAME, _RUN_FRAME, _ATOMIC_FRAME, _LOOK_FRAME, _NOT_FRAME = range(5)
 
 
-@njit("int64(uint8[::1], uint8[::1], int64, int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], uint8[::1], int64, int64)", **INNER)
 def _class_before(data, classes, begin, pos):  # type: ignore[no-untyped-def]
     """The class of the character that ends at ``pos``, or -1 at ``begin``."""
     if pos <= begin:
@@ -54,7 +55,7 @@ def _class_before(data, classes, begin, pos):  # type: ignore[no-untyped-def]
     return char_at(data, classes, pos)[0]
 
 
-@njit("boolean(uint8[::1], uint8[::1], uint64, int64, int64, int64, int64)", cache=True, nogil=True)
+@njit("boolean(uint8[::1], uint8[::1], uint64, int64, int64, int64, int64)", **INNER)
 def _holds(data, classes, word, begin, end, pos, assertion):  # type: ignore[no-untyped-def]
     """Whether an assertion holds at ``pos`` of the text ``data[begin:end]``."""
     if assertion == AT_BEGIN:
@@ -76,8 +77,7 @@ def _holds(data, classes, word, begin, end, pos, assertion):  # type: ignore[no-
 @njit(
     "Tuple((int64, int64, int64[:, ::1]))"
     "(uint8[::1], uint8[::1], int32[:, ::1], uint64[::1], int64, int64, int64, int64[:, ::1], int64)",
-    cache=True,
-    nogil=True,
+    **INNER,
 )
 def _match(data, classes, code, sets, begin, end, start, stack, steps):  # type: ignore[no-untyped-def]
     """The end of the match at ``start`` in ``data[begin:end]`` (-1: none), the steps left, and the stack.
@@ -97,7 +97,9 @@ def _match(data, classes, code, sets, begin, end, start, stack, steps):  # type:
             if depth >= _LARGEST_STACK:
                 return TOO_MANY_STEPS, steps, stack
             wider = np.empty((2 * stack.shape[0], 4), dtype=np.int64)
-            wider[:depth] = stack[:depth]
+            for i in range(depth):
+                for j in range(4):
+                    wider[i, j] = stack[i, j]
             stack = wider
         op = code[at, 0]
         fine = True
@@ -202,7 +204,7 @@ def _match(data, classes, code, sets, begin, end, start, stack, steps):  # type:
                 fine = top == _FORK_FRAME or top == _NOT_FRAME
 
 
-@njit("int64(int32[::1], boolean[::1], int64, int64, boolean, boolean, boolean, int64)", cache=True, nogil=True)
+@njit("int64(int32[::1], boolean[::1], int64, int64, boolean, boolean, boolean, int64)", **INNER)
 def _put(ends, keeps, count, end, hit, previous, fresh, behavior):  # type: ignore[no-untyped-def]
     """Add a part (a match or what lies between two) to the pieces; returns their number.
 

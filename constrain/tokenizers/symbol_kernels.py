@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from constrain.tokenizers.bpe_kernels import find_token, merge_long, merge_short
+from constrain.tokenizers.kernel_options import INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 UNKNOWN = 0x7FFFFFFF
@@ -28,7 +29,7 @@ NEVER, ALWAYS, NEWLINES = range(3)
 _SHORT = 32
 
 
-@njit("int64(int64, int64)", cache=True, nogil=True)
+@njit("int64(int64, int64)", **INNER)
 def neighbour_bit(left, right):  # type: ignore[no-untyped-def]
     """The place in the filter of a pair of code points."""
     value = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -44,7 +45,7 @@ def fill_neighbours(codes, joined, neighbours):  # type: ignore[no-untyped-def]
             neighbours[bit >> 5] |= np.uint32(1) << np.uint32(bit & 31)
 
 
-@njit("UniTuple(int64, 2)(uint8[::1], int64)", cache=True, nogil=True)
+@njit("UniTuple(int64, 2)(uint8[::1], int64)", **INNER)
 def code_at(data, pos):  # type: ignore[no-untyped-def]
     """The code point at ``pos`` of well-formed UTF-8, and the place after it."""
     lead = data[pos]
@@ -61,8 +62,7 @@ def code_at(data, pos):  # type: ignore[no-untyped-def]
 @njit(
     "int64(uint8[::1], int64, int64, int32[::1], int64, int64, boolean, int32[::1], int32[::1], int32[:, ::1], int64,"
     " int64)",
-    cache=True,
-    nogil=True,
+    **INNER,
 )
 def _put_symbols(  # type: ignore[no-untyped-def]
     data, pos, size, symbols, vocab, unk, fuse, byte_ids, starts, out, first, count

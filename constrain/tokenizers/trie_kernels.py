@@ -16,22 +16,29 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from constrain.tokenizers.kernel_options import INNER
+
 CHECK, BASE, TOKEN = range(3)
 
 _TRIES = 64
 """Free rows that are tried for a node with several children before a new block is taken."""
 
 
-@njit("int32[:, ::1](int32[:, ::1])", cache=True, nogil=True)
+@njit("int32[:, ::1](int32[:, ::1])", **INNER)
 def _grow(units):  # type: ignore[no-untyped-def]
     """A larger copy whose new rows are free."""
     size = units.shape[0]
     wider = np.empty((max(512, 2 * units.shape[0]), 4), dtype=np.int32)
-    wider[:size] = units[:size]
-    wider[size:, CHECK] = -1
-    wider[size:, BASE] = 0
-    wider[size:, TOKEN] = -1
-    wider[size:, 3] = 0
+    # Loops: assignments of slices take seconds to compile.
+    for i in range(wider.shape[0]):
+        if i < size:
+            for j in range(4):
+                wider[i, j] = units[i, j]
+        else:
+            wider[i, CHECK] = -1
+            wider[i, BASE] = 0
+            wider[i, TOKEN] = -1
+            wider[i, 3] = 0
     return wider
 
 
@@ -116,8 +123,9 @@ def build_trie(blob, starts, tokens):  # type: ignore[no-untyped-def]
             units = _grow(units)
             longer_after = np.empty(units.shape[0], dtype=np.int32)
             longer_before = np.empty(units.shape[0], dtype=np.int32)
-            longer_after[:size] = after
-            longer_before[:size] = before
+            for i in range(size):
+                longer_after[i] = after[i]
+                longer_before[i] = before[i]
             after = longer_after
             before = longer_before
             last = before[0]

@@ -14,12 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from constrain.tokenizers.kernel_options import INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 _LOWEST_SINGLE = -1e5
 
 
-@njit("int64(int64)", cache=True, nogil=True)
+@njit("int64(int64)", **INNER)
 def char_length(lead):  # type: ignore[no-untyped-def]
     """The number of bytes of the character with this first byte."""
     if lead < 0xC0:

@@ -156,6 +156,7 @@ def test_short_and_long_texts_take_two_ways_to_the_same(content):
 
     check()
     longest = "é" * 256
-    assert tokenizer.encode(longest + "é").ids[: len(tokenizer.encode(longest).ids) - 8] == (
-        tokenizer.encode(longest).ids[:-8]
+    assert (
+        tokenizer.encode(longest + "é").ids[: len(tokenizer.encode(longest).ids) - 8]
+        == (tokenizer.encode(longest).ids[:-8])
     )

@@ -81,6 +81,7 @@ def byte_level_metadata(small_vocabulary, pre="gpt-2", **more):
 def test_a_small_file_in_both_byte_orders(tmp_path, small_vocabulary, small_json, order):
     path = tmp_path / "model.gguf"
     path.write_bytes(gguf_file(byte_level_metadata(small_vocabulary), order, tail=b"\xff" * 100))
+    assert load_tokenizer(tmp_path).vocab_size == 401, "the only file of the folder"
     ours, same = load_tokenizer(path), parse_tokenizer_json(json.dumps(small_json).encode())
     text = "The end of the text<|endoftext|> 中文 it's"
     assert ours.encode(text).ids == same.encode(text).ids

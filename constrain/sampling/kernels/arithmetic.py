@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_entry
+from constrain.sampling.kernels.jit import njit_entry
 
 _LOG2_E = 1.4426950408889634
 # ln 2 in two parts; the upper has trailing zeros, so that a product with a small integer is exact.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_inner
 from constrain.sampling.kernels.heaps import heapify, sift_down
+from constrain.sampling.kernels.jit import njit_inner
 from constrain.sampling.kernels.layout import ALL_MINUS_INFINITY, EMPTY_MASK, MASK_TOO_WIDE, NOT_A_NUMBER
 
 _WORDS = 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.engine.jit import njit_inner
+from constrain.sampling.kernels.jit import njit_inner
 
 
 @njit_inner(
-    ["void(float32[::1], int32[::1], int64, int64, boolean)", "void(float64[::1], int32[::1], int64, int64, boolean)"]
+    "void(float32[::1], int32[::1], int64, int64, boolean)", "void(float64[::1], int32[::1], int64, int64, boolean)"
 )
 def sift_down(values: Any, ids: Any, root: Any, end: Any, best_first: Any) -> None:
     """Restore the heap below ``root`` in ``values[:end]``/``ids[:end]``.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_entry
 from constrain.sampling.kernels.best_tokens import collect
 from constrain.sampling.kernels.heaps import heapify, sift_down
+from constrain.sampling.kernels.jit import njit_entry
 
 
 @njit_entry("float64(float32[::1], int32[::1], int64, float32[::1], int32[::1], int32[::1], float64[::1])")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_inner
 from constrain.sampling.kernels.arithmetic import exp_not_positive
+from constrain.sampling.kernels.jit import njit_inner
 
 _LANES = 8
 

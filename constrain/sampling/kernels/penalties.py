@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_entry
+from constrain.sampling.kernels.jit import njit_entry
 from constrain.sampling.kernels.layout import FREQUENCY, NOT_IN_THE_ROW, PRESENCE, REPETITION
 
 

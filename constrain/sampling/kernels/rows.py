@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_entry, njit_inner
 from constrain.sampling.kernels.arithmetic import exp_not_positive, uniform
 from constrain.sampling.kernels.best_tokens import collect
 from constrain.sampling.kernels.heaps import heapify, sift_down
+from constrain.sampling.kernels.jit import njit_entry, njit_inner
 from constrain.sampling.kernels.layout import MIN_P, TEMPERATURE, TOP_K, TOP_P, TYPICAL
 from constrain.sampling.kernels.nucleus import leave_out_tail, weigh
 from constrain.sampling.kernels.penalties import touch

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.jit import njit_inner
 from constrain.sampling.kernels.heaps import sift_down
+from constrain.sampling.kernels.jit import njit_inner
 
 
 @njit_inner("int64(int64, int32[::1], float64[::1], float64)")

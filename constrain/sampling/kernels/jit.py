@@ -1,0 +1,17 @@
+"""How these kernels are compiled: as the engine's, but with reference counts, since they make small arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constrain.engine.jit import njit_allocating
+
+
+def njit_entry(*signatures: Any) -> Any:
+    """Compile a kernel that Python calls."""
+    return njit_allocating(*signatures)
+
+
+def njit_inner(*signatures: Any) -> Any:
+    """Compile a kernel that only kernels call."""
+    return njit_allocating(*signatures, inner=True)
