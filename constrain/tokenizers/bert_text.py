@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
 
 from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.text_steps import CharTable, is_white_space
-from constrain.tokenizers.unicode_categories import CATEGORIES, category_table
+from constrain.tokenizers.unicode_older import older_controls, older_marks
 
-BERT_STAGES = (RegexStage(r"\s", "Removed"), RegexStage(r"[!-/:-@\[-`{-~\p{P}]"))
+BERT_STAGES = (RegexStage(r"\s", "Removed"), RegexStage(r"[!-/:-@\[-`{-~\p{OlderPunctuation}]"))
 """White space is removed, and each sign is a piece of its own."""
 
-_CONTROLS = ("Cc", "Cf", "Co", "Cs")
 _CHINESE = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F)),
     # The last but two should begin at U+2B820; this is what the reference has.
@@ -35,14 +33,14 @@ class BertText(CharTable):
     def replacement(self, char: str) -> str:
         clean, chinese, strip_accents, lowercase = self._options
         if clean:
-            if char in "\0\ufffd" or (_category(char) in _CONTROLS and char not in "\t\n\r"):
+            if char in "\0\ufffd" or (char in older_controls() and char not in "\t\n\r"):
                 return ""
             if is_white_space(char):
                 return " "
         if chinese and any(first <= ord(char) <= last for first, last in _CHINESE):
             char = f" {char} "
         if strip_accents:
-            char = "".join(part for part in unicodedata.normalize("NFD", char) if _category(part) != "Mn")
+            char = "".join(part for part in unicodedata.normalize("NFD", char) if part not in older_marks())
         return "".join(part.lower() for part in char) if lowercase else char
 
     def _arguments(self) -> tuple[object, ...]:
@@ -53,7 +51,7 @@ class StripAccents(CharTable):
     """Removes nonspacing marks."""
 
     def replacement(self, char: str) -> str:
-        return "" if _category(char) == "Mn" else char
+        return "" if char in older_marks() else char
 
 
 class Lowercase(CharTable):
@@ -61,12 +59,3 @@ class Lowercase(CharTable):
 
     def replacement(self, char: str) -> str:
         return char.lower()
-
-
-def _category(char: str) -> str:
-    return CATEGORIES[_categories()[ord(char)]]
-
-
-@lru_cache(maxsize=1)
-def _categories() -> bytes:
-    return category_table().tobytes()

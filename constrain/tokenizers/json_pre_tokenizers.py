@@ -14,7 +14,7 @@ from constrain.tokenizers.text_steps import MarkWords, Prepend, Replace, TextSte
 
 _KNOWN = "ByteLevel, Split, Digits, Punctuation, Whitespace, WhitespaceSplit, BertPreTokenizer, CharDelimiterSplit"
 _WHITE_SPACE = RegexStage(r"\s", "Removed")
-_SIGNS = r"[!-/:-@\[-`{-~\p{P}]"
+_SIGNS = r"[!-/:-@\[-`{-~\p{OlderPunctuation}]"
 
 
 @dataclass

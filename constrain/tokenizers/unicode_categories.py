@@ -106,9 +106,13 @@ def members_of_ranges(ranges: tuple[tuple[int, int], ...]) -> npt.NDArray[np.boo
 
 
 def members_of_category(name: str) -> npt.NDArray[np.bool_] | None:
-    """bool[0x110000]: the code points of ``L``, ``Lu``, ``Han``, ``Word`` (as in UTS 18); None for an unknown name."""
+    """bool[0x110000]: the code points of ``L``, ``Lu``, ``Han``, ``Word`` (UTS 18), ``OlderPunctuation``; else None."""
     if name in ("Han", "Script=Han", "sc=Han"):
         return members_of_ranges(HAN)
+    if name == "OlderPunctuation":
+        from constrain.tokenizers.unicode_older import older_punctuation
+
+        return older_punctuation()
     if name == "Word":
         return word_members(alone=False) | members_of_ranges(_JOIN_CONTROL)
     numbers = _numbers(name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 import constrain
 from constrain.errors import TokenizerError
+from constrain.tokenizers.bert_text import BERT_STAGES, BertText
+from constrain.tokenizers.split_stages import split_in_stages
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "how-it-works.md").read_text()
@@ -244,3 +248,19 @@ def test_hostile_files():
     ):
         with pytest.raises(TokenizerError, match=words):
             parse_tokenizer_json(data)
+
+
+def test_every_character_in_bert():
+    # Characters that came with a later Unicode than that of Python are left out: their lower case is not known.
+    reference, ours = normalizers.BertNormalizer(), BertText()
+    codes = [code for code in range(1, 0x20000) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
+    wrong = [code for code in codes if reference.normalize_str(f"a{chr(code)}b") != ours.apply(f"a{chr(code)}b", True)]
+    assert len(wrong) <= 1, "one mark that Python reorders differently"
+    splitter = pre_tokenizers.BertPreTokenizer()
+    for begin in range(0, len(codes), 1000):
+        text = "aa".join(map(chr, codes[begin : begin + 1000]))
+        data = np.frombuffer(bytearray(text.encode()), dtype=np.uint8)
+        pieces = split_in_stages(data, BERT_STAGES)
+        raw = bytes(pieces.data)
+        cut = [raw[first:last].decode() for first, last in pairwise([0, *pieces.ends.tolist()])]
+        assert cut == [part for part, _ in splitter.pre_tokenize_str(text)]
