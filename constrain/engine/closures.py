@@ -17,7 +17,7 @@ With an upper bound, ``C{low,high}``, tokens of more than ``high`` bytes have to
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64
+from numba import int32, int64, uint64
 
 from constrain.engine.jit import njit_inner
 from constrain.engine.lexer import (
@@ -71,6 +71,7 @@ from constrain.engine.tables import (
     LEX,
     LEX_POOL,
     LEX_TRANS,
+    LIST_END,
     LONGEST,
     N_WORDS,
     NEW_SPLIT,
@@ -91,7 +92,6 @@ from constrain.engine.tables import (
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
-    TWIN_STACK,
     WIDE_STACK,
     count_bits,
     far_call,
@@ -106,6 +106,7 @@ from constrain.engine.tables import (
 )
 from constrain.engine.trie import DEPTH_SHIFT
 
+_SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 _UNBOUNDED = 0xFFFFFFFF
 # Fewer repetitions than this rule out so many tokens that a walk is cheaper.
 _LEAST_HIGH = 10
@@ -212,80 +213,125 @@ def _last_bytes(ctx, lexer_state, word):
 
 @njit_inner(RESULT1)
 def _walk_closure(ctx, closure):
-    """Find the closure that a lexer state stands for, and its border; returns 0, FAIL or LIMIT.
+    """Find the tokens in the closure that a lexer state stands for, and its border; returns how many, FAIL or LIMIT.
 
-    The border goes where a split has its crossings, as pairs: trie node, and for a node on the border its
-    place in the trie, for one above it minus the size of its subtree here.
+    The tokens are left in FOUND, the nodes of the trie on the border at the end of CROSSINGS, each in the second
+    place of a pair; how far they go is left in LIST_END.
     """
-    words = ctx[N_WORDS]
-    # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE, words) or not room(ctx, CROSSINGS, 2 * _USUAL_BORDER):
-        return int64(FAIL)
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
     tokens = i32(ctx, TRIE_TOKEN)
     stack = i32(ctx, STACK)
-    places = i32(ctx, TWIN_STACK)
-    kept = i32(ctx, WIDE_STACK)
     class_of = u8(ctx, CLASS_OF)
-    classes = ctx[CLASSES]
+    classes = uint64(ctx[CLASSES])
     trans = i32(ctx, LEX_TRANS)
     found = i32(ctx, FOUND)
+    pairs = i32(ctx, CROSSINGS)
+    end = used(ctx, CROSSINGS) // 2
+    space = len(pairs) // 2
+    stack[0] = closure
+    # As in splits.walk: unsigned, and without a branch on whether a token ends.
+    n, p, stop = uint64(0), uint64(0), uint64(len(nodes))
+    while p < stop:
+        node = uint64(nodes[p])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
+        if there <= 0:
+            if there < 0:
+                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                if there < 0:
+                    return there
+            if there == 0:
+                if end == space:
+                    room(ctx, CROSSINGS, 4 * (end - used(ctx, CROSSINGS) // 2))
+                    return int64(FAIL)
+                pairs[2 * end + 1] = p
+                end += 1
+                p += uint64(sizes[p])
+                continue
+        token = tokens[p]
+        found[n] = token
+        n += uint64(token >= 0)
+        stack[depth + uint64(1)] = there
+        p += uint64(1)
+    ctx[LIST_END] = end
+    return with_same_bytes(ctx, int64(n))
+
+
+@njit_inner(RESULT1)
+def _keep_border(ctx, end):
+    """Replace the nodes on the border, CROSSINGS up to the pair ``end``, by the trie of the paths to them.
+
+    It is a list of pairs in depth-first order: the entry of the node in the trie, and for a node on the border its
+    place there, for one above it minus the size of its subtree here.  Returns 0 or FAIL.
+    """
+    nodes = i32(ctx, TRIE_NODE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    data = u8(ctx, TOKEN_BYTES)
+    starts = i64(ctx, TOKEN_START)
+    path = i32(ctx, STACK)
+    open_pairs = i32(ctx, WIDE_STACK)
     first = used(ctx, CROSSINGS) // 2
+    # The list is written behind the nodes, and moved to the front when it is complete.
     pairs = i32(ctx, CROSSINGS)
     space = len(pairs) // 2
-    end = first
-    n = int64(0)
-    before = int64(-1)
-    stack[0] = closure
-    p = int64(0)
-    while p <= len(nodes):
-        node = int64(nodes[p]) if p < len(nodes) else int64(0)
-        depth = node >> DEPTH_SHIFT
-        # What was deeper on the path is done with.
-        while before >= depth:
-            if kept[before] >= 0:
-                pairs[2 * kept[before] + 1] = kept[before] - end
-            before -= 1
-        if p == len(nodes):
+    out = end
+    height = int64(0)
+    for i in range(first, end + 1):
+        depth, common, start = int64(0), int64(0), int64(0)
+        if i < end:
+            # The first node from here on that ends a token is below this one, or this one.
+            q = int64(pairs[2 * i + 1])
+            depth = int64(nodes[q]) >> DEPTH_SHIFT
+            while tokens[q] < 0:
+                q += 1
+            start = int64(starts[tokens[q]])
+            while common < min(depth, height) and path[common] == data[start + common]:
+                common += 1
+        for above in range(common, height):
+            pairs[2 * open_pairs[above] + 1] = open_pairs[above] - out
+        height = common
+        if i == end:
             break
-        here = int64(stack[depth])
-        byte_class = int64(class_of[node & 255])
-        there = int64(trans[here * classes + byte_class])
-        if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
-            if there < 0:
-                return there
-        if there == 0:
-            if end + depth + 1 > space:
-                room(ctx, CROSSINGS, 2 * (end + depth + 1 - first))
-                return int64(FAIL)
-            for above in range(depth):
-                if kept[above] < 0:
-                    kept[above] = end
-                    pairs[2 * end] = nodes[places[above]]
-                    end += 1
-            pairs[2 * end] = node
-            pairs[2 * end + 1] = p
-            end += 1
-            before = depth - 1
-            p += int64(sizes[p])
-            continue
-        if tokens[p] >= 0:
-            found[n] = tokens[p]
-            n += 1
-        stack[depth + 1] = there
-        places[depth] = p
-        kept[depth] = -1
-        before = depth
-        p += 1
-    n = with_same_bytes(ctx, n)
+        if out + depth + 1 - common > space:
+            room(ctx, CROSSINGS, 2 * (space + depth + 1 - first))
+            return int64(FAIL)
+        while height < depth:
+            path[height] = data[start + height]
+            open_pairs[height] = out
+            pairs[2 * out] = int64(data[start + height]) | height << DEPTH_SHIFT
+            out += 1
+            height += 1
+        pairs[2 * out] = nodes[pairs[2 * i + 1]]
+        pairs[2 * out + 1] = pairs[2 * i + 1]
+        out += 1
+    for i in range(2 * (out - end)):
+        pairs[2 * first + i] = pairs[2 * end + i]
+    set_used(ctx, CROSSINGS, 2 * (first + out - end))
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _find_closure(ctx, closure):
+    """Keep the closure that a lexer state stands for where a split would be; returns 0, FAIL or LIMIT."""
+    words = ctx[N_WORDS]
+    # Asked for before the walk: to find out afterwards would mean walking twice.
+    if not room(ctx, DENSE, words) or not room(ctx, CROSSINGS, 2 * _USUAL_BORDER):
+        return int64(FAIL)
+    first = used(ctx, CROSSINGS) // 2
+    n = _walk_closure(ctx, closure)
+    if n < 0:
+        return n
     dense = int64(NO_DENSE)
     if n > words:
         clear_scratch(ctx)
         allow_found(ctx, n)
+        status = _keep_border(ctx, ctx[LIST_END])
+        if status < 0:
+            return status
         dense = keep_dense(ctx)
-        set_used(ctx, CROSSINGS, 2 * end)
         ctx[NEW_SPLIT] = closure
     keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
     return int64(0)
@@ -306,7 +352,7 @@ def _closure_of(ctx, star):
         return closure
     status = import_split(ctx, closure)
     if status == 0:
-        status = _walk_closure(ctx, closure)
+        status = _find_closure(ctx, closure)
     return closure if status >= 0 else status
 
 

@@ -6,7 +6,7 @@ host name's Punycode decodes to), its grammar counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from constrain.grammar.json_schema.format_regex import regex_format
 from constrain.grammar.regular import Regular, concat, intersect, union
@@ -32,28 +32,55 @@ _FRACTION = "(?:\\.[0-9]+)?"
 
 
 def _time(spell: Spell) -> Regular:
-    """``full-time``; a leap second is the last one of a day in UTC, whatever the offset."""
-    normal = spell(f"{_HOUR}:{_MINUTE}:{_MINUTE}{_FRACTION}(?:[zZ]|[+-]{_HOUR}:{_MINUTE})")
-    between = spell(f":60{_FRACTION}")
-    leaps = [spell(f"23:59:60{_FRACTION}[zZ]")]
-    two, colon = spell("[0-9]{2}"), spell(":")
-    for sign, direction in (("\\+", 1), ("-", -1)):
-        mark = spell(sign)
-        for carry in (0, 1):
-            # Minutes 59 + m and hours 23 + h for an offset +h:m, minus for a negative one; carried once past 0 or 59.
-            minutes = []
-            for offset in range(60):
-                total = 59 + direction * offset
-                if (not 0 <= total < 60) == bool(carry):
-                    minutes.append(
-                        concat(two, colon, spell(f"{total % 60:02}"), between, mark, two, spell(f":{offset:02}"))
-                    )
-            hours = []
-            for offset in range(24):
-                total = (23 + direction * (offset + carry)) % 24
-                hours.append(concat(spell(f"{total:02}:"), two, between, mark, spell(f"{offset:02}:"), two))
-            leaps.append(intersect(union(*minutes), union(*hours)))
-    return union(normal, *leaps)
+    """``full-time``; a leap second is the last one of a day in UTC, whatever the offset.
+
+    So a local time with second 60 decides the offset: ahead of UTC, 23:59 plus the offset is the local time (an
+    hour and a minute later, or the same hour); behind, 23:59 minus the offset.  Each digit of the offset follows
+    from one or two of the time, and each such rule is a union of few alternatives; all offsets in a row would be
+    1,440 of them.
+    """
+    gap = f":60{_FRACTION}"
+    ahead, behind = f"{gap}\\+", f"{gap}-"
+
+    def rule(pairs: Iterable[tuple[str, str]], between: str) -> Regular:
+        return union(*(spell(f"{before}{between}{after}") for before, after in pairs))
+
+    digits = range(10)
+    next_minute = (
+        rule(((f"..:.{u}", f"..:.{(u + 1) % 10}") for u in digits), ahead),
+        rule(
+            (
+                *((f"..:{t}[0-8]", f"..:{t}.") for t in range(6)),
+                *((f"..:{t}9", f"..:{t + 1}.") for t in range(5)),
+            ),
+            ahead,
+        ),
+    )
+    same_hour = (
+        rule(((f".{u}:..", f".{u}:..") for u in digits), ahead),
+        rule(((f"{t}.:..", f"{t}.:..") for t in range(3)), ahead),
+    )
+    next_hour = rule(((f"{hour:02}:59", f"{(hour + 1) % 24:02}:00") for hour in range(24)), ahead)
+    mirrored = (
+        rule(((f"..:.{u}", f"..:.{9 - u}") for u in digits), behind),
+        rule(((f"..:{t}.", f"..:{5 - t}.") for t in range(6)), behind),
+        rule(((f".{u}:..", f".{(3 - u) % 10}:..") for u in digits), behind),
+        rule(
+            (
+                *((f"{t}[0-3]:..", f"{2 - t}.:..") for t in range(3)),
+                *((f"{t}[4-9]:..", f"{1 - t}.:..") for t in range(2)),
+            ),
+            behind,
+        ),
+    )
+    form = f"{_HOUR}:{_MINUTE}"
+    leaps = (
+        spell(f"23:59{gap}[zZ]"),
+        intersect(spell(f"{form}{ahead}{form}"), *same_hour, *next_minute),
+        next_hour,
+        intersect(spell(f"{form}{behind}{form}"), *mirrored),
+    )
+    return union(spell(f"{form}:{_MINUTE}{_FRACTION}(?:[zZ]|[+-]{form})"), *leaps)
 
 
 def _date_time(spell: Spell) -> Regular:
