@@ -6,11 +6,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 
+from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
+from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary import Vocabulary
 from constrain.grammar.grammar import Grammar
 
 DEFAULT_CACHE_LIMIT_BYTES = 512 << 20
+
+# With fewer tokens a first mask is quick anyway.
+_LARGE = 8192
 
 
 class GrammarCompiler:
@@ -41,6 +46,17 @@ class GrammarCompiler:
         self.mask_limit_bytes = mask_limit_bytes
         self._lock = threading.Lock()
         self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
+        if vocabulary.size >= _LARGE and vocabulary.known_splits == 0:
+            self._find_usual_splits()
+
+    def _find_usual_splits(self) -> None:
+        """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""
+        mask = allocate_token_bitmask(1, self.vocabulary.size)
+        for _ in range(2):  # a grammar publishes one thing at a time: the closure, then the string itself
+            compiled = CompiledGrammar(Grammar.from_json_schema({"type": "string"}).ir, self.vocabulary)
+            matcher = Matcher(compiled)
+            matcher.accept_bytes(b'"')
+            matcher.fill_next_token_bitmask(mask)
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         """The compiled grammar, from the cache if it is there.

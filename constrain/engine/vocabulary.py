@@ -159,6 +159,11 @@ class Vocabulary:
             special_ids=special,
         )
 
+    @property
+    def known_splits(self) -> int:
+        """How many splits (splits.py) grammars have left for each other."""
+        return int(self._shared_counts[0])
+
     def shared_tables(self) -> list[tuple[int, int, int]]:
         """(slot, address, length) of the tables that kernels read; valid while the vocabulary lives."""
         return self._addresses
