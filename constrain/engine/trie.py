@@ -15,6 +15,7 @@ from numba import int32, int64, uint8
 from numba.core import types
 
 from constrain.engine.jit import njit_entry
+from constrain.errors import ConstrainError
 
 
 def _byte_groups() -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -40,6 +41,9 @@ BYTE_GROUP = _byte_groups()
 DEPTH_SHIFT = 10
 WIDE, CHILD_OF_WIDE = 1 << 8, 1 << 9
 """Flags of a trie node between its byte and its depth."""
+
+LONGEST_TOKEN = 1 << 20
+"""In bytes: a depth has to fit into a node beside its byte and flags."""
 
 WIDE_CHILDREN = 16
 """From this many children on a node is wide: its children are found by a bit set instead of one after the other."""
@@ -246,11 +250,14 @@ class TokenTrie:
         order = np.array(sorted(members, key=tokens.__getitem__), np.int32)
         lengths = starts[1:] - starts[:-1]
         used = lengths[order] if len(order) else np.zeros(1, np.int64)
+        self.depth = int(used.max())
+        if self.depth > LONGEST_TOKEN:
+            longest = members[int(lengths[members].argmax())]
+            raise ConstrainError(f"token {longest} has {self.depth:,} bytes; at most {LONGEST_TOKEN:,} are supported")
         capacity = int(used.sum()) + 1
         children = np.zeros(capacity, np.int64)
         node, size, height, token = (np.empty(capacity, np.int32) for _ in range(4))
         same = np.full(len(tokens), -1, np.int32)
-        self.depth = int(used.max())
         path = np.empty(self.depth + 1, np.int32)
         count, duplicates = _build(data, starts, order, node, size, height, token, BYTE_GROUP, children, same, path)
         self.node: Int32Array = node[:count].copy()

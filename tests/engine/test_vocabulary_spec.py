@@ -52,6 +52,11 @@ def test_bad_arguments(arguments: dict[str, Any]) -> None:
         constrain.Vocabulary(**arguments)
 
 
+def test_a_token_longer_than_a_depth_can_say() -> None:
+    with pytest.raises(constrain.ConstrainError, match="token 1 has 1,048,577 bytes; at most 1,048,576"):
+        constrain.Vocabulary([b"a", b"b" * (2**20 + 1), b""], eos_ids=[2])
+
+
 def test_tokens_with_the_same_bytes() -> None:
     vocabulary = constrain.Vocabulary([b"a", b"b", b"a", b"ab", b"ab", b""], eos_ids=[5])
     assert masks_along(vocabulary, "ab", 2, 1) == [{0, 2, 3, 4}, {1}, {5}]
