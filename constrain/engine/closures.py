@@ -64,8 +64,12 @@ from constrain.engine.tables import (
     CROSSINGS,
     DENSE,
     F_CLOSURE,
+    F_ENDS,
+    F_FILL,
+    F_FIND_CLOSURE,
     F_LEXER_STATE,
     F_LEXER_STEP,
+    F_LOOP,
     FAIL,
     FOUND,
     LEX,
@@ -141,8 +145,8 @@ def _repetition(ctx, node):
     return node if nodes[4 * node] & 255 == REPEAT else int64(-1)
 
 
-@njit_inner(RESULT1)
-def _loop_of(ctx, lexer_state):
+@njit_inner(RESULT2)
+def _loop_of(ctx, lexer_state, _unused):
     """The repetition that most tokens stay in: ``star << 32 | most repetitions``, -1 if there is none, or FAIL.
 
     ``star`` is the node of ``C*``.
@@ -337,8 +341,8 @@ def _find_closure(ctx, closure):
     return int64(0)
 
 
-@njit_inner(RESULT1)
-def _closure_of(ctx, star):
+@njit_inner(RESULT2)
+def _closure_of(ctx, star, _unused):
     """The lexer state that stands for the closure of ``star``, which has been found; FAIL or LIMIT."""
     if not room(ctx, TMP, 2):
         return int64(FAIL)
@@ -356,8 +360,8 @@ def _closure_of(ctx, star):
     return closure if status >= 0 else status
 
 
-@njit_inner(RESULT1)
-def _fill_transitions(ctx, lexer_state):
+@njit_inner(RESULT2)
+def _fill_transitions(ctx, lexer_state, _unused):
     """Copy the transitions of "any key but these" from those of "any key" where the bytes tell nothing; 0 or FAIL.
 
     The excluded strings do not begin with most bytes, and after those the two states are one.
@@ -485,7 +489,7 @@ def _ends_inside(ctx, lexer_state, closure):
 @njit_inner(RESULT2)
 def closure_split(ctx, lexer_state, _unused):
     """Split a state by the closure of a repetition in it; returns 1, 0 if there is no fit one, FAIL or LIMIT."""
-    loop = _loop_of(ctx, lexer_state)
+    loop = far_call(ctx, F_LOOP, lexer_state, 0)
     if loop < 0:
         return int64(0) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
@@ -499,14 +503,14 @@ def closure_split(ctx, lexer_state, _unused):
             bits &= bits - 1
     if ends > _MOST_ENDS:
         return int64(0)
-    closure = _closure_of(ctx, loop >> 32)
+    closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
     if closure < 0:
         return closure
     record = i32(ctx, SPLITS)
     dense = int64(record[5 * closure + SPLIT_DENSE])
     if dense == NO_DENSE:
         return int64(0)
-    status = _fill_transitions(ctx, lexer_state)
+    status = far_call(ctx, F_FILL, lexer_state, 0)
     if status < 0:
         return status
     words = ctx[N_WORDS]
@@ -545,7 +549,7 @@ def closure_split(ctx, lexer_state, _unused):
                 return n
         i += 1
     n = with_same_bytes(ctx, n)
-    status = _ends_inside(ctx, lexer_state, closure)
+    status = far_call(ctx, F_ENDS, lexer_state, closure)
     if status < 0:
         return status
 
@@ -582,4 +586,8 @@ def closure_split(ctx, lexer_state, _unused):
     return int64(1)
 
 
+far_entry(F_LOOP, _loop_of)
+far_entry(F_FIND_CLOSURE, _closure_of)
+far_entry(F_FILL, _fill_transitions)
+far_entry(F_ENDS, _ends_inside)
 far_entry(F_CLOSURE, closure_split)

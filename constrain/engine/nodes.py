@@ -23,8 +23,10 @@ from constrain.engine.tables import (
     CLASSES,
     CTX,
     F_DERIVATIVE,
+    F_DESCRIBE,
     F_LIVE,
     F_SET_OPERATION,
+    F_SUBSUME,
     FAIL,
     LIMIT,
     LIVE_STACK,
@@ -187,6 +189,21 @@ def _set_last(ctx, node):
         last[4 * node + word] = bits
 
 
+@njit_inner(RESULT2)
+def _describe(ctx, node, _unused):
+    """Compute what is kept about a new node besides its fields; there is room for it."""
+    _set_print(ctx, node)
+    set_used(ctx, NODE_PRINTS, 2 * node + 2)
+    _set_first(ctx, node)
+    set_used(ctx, NODE_FIRST, 4 * node + 4)
+    _set_last(ctx, node)
+    set_used(ctx, NODE_LAST, 4 * node + 4)
+    return int64(0)
+
+
+far_entry(F_DESCRIBE, _describe)
+
+
 @njit_inner(int64(CTX, int64, int64, int64, int64, int64))
 def _insert(ctx, head, a, b, c, code):
     """Append a node that is known to be new; returns its id or FAIL."""
@@ -211,12 +228,7 @@ def _insert(ctx, head, a, b, c, code):
     nodes[4 * node + 1] = a
     nodes[4 * node + 2] = b
     nodes[4 * node + 3] = c
-    _set_print(ctx, node)
-    set_used(ctx, NODE_PRINTS, 2 * node + 2)
-    _set_first(ctx, node)
-    set_used(ctx, NODE_FIRST, 4 * node + 4)
-    _set_last(ctx, node)
-    set_used(ctx, NODE_LAST, 4 * node + 4)
+    far_call(ctx, F_DESCRIBE, int64(node), 0)
     u8(ctx, NODE_LIVE)[node] = _UNKNOWN
     i32(ctx, NODE_HASH)[node] = code
     set_used(ctx, NODES, 4 * node + 4)
@@ -299,6 +311,9 @@ def _subsume(ctx, base, count):
     return n
 
 
+far_entry(F_SUBSUME, _subsume)
+
+
 @njit_inner(int64(CTX, int64, int64))
 def make_set_operation(ctx, kind, base):
     """Union or intersection of the nodes on the work stack from ``base`` up, which are taken off it."""
@@ -355,7 +370,7 @@ def make_set_operation(ctx, kind, base):
         return int64(LIMIT)
     ctx[BUDGET] -= count
     if kind == UNION and n > 1:
-        n = _subsume(ctx, base, n)
+        n = far_call(ctx, F_SUBSUME, int64(base), int64(n))
         if n < 0:
             return n
     set_used(ctx, TMP, base)

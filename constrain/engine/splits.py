@@ -557,7 +557,7 @@ def split(ctx, lexer_state, _unused):
     """
     if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NOT_SPLIT:
         return int64(0)
-    twin = unbounded_twin(ctx, lexer_state, int64(0))
+    twin = far_call(ctx, F_TWIN, lexer_state, 0)
     if twin < 0:
         return twin
     if twin != lexer_state:

@@ -34,7 +34,7 @@ FAIL = -2
 LIMIT = -3
 """A kernel's return value when something was given up because it is larger than its limit."""
 
-HEADER = 32
+HEADER = 40
 _FAR = 16
 # Scalars that kernels share, by position in the header.
 NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT, NEW_SPLIT, LONGEST, BUDGET = (
@@ -211,7 +211,13 @@ _arrays: Any = arrayobj  # has no types
     F_TWIN,
     F_MASK,
     F_CLOSURE,
-) = range(14)
+    F_LOOP,
+    F_FIND_CLOSURE,
+    F_FILL,
+    F_ENDS,
+    F_DESCRIBE,
+    F_SUBSUME,
+) = range(20)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
