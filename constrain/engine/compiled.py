@@ -55,7 +55,6 @@ from constrain.engine.tables import (
     STATE_HASH,
     SYMBOLS,
     TOKEN_LISTS,
-    TWIN_STACK,
     WIDE_STACK,
     Tables,
 )
@@ -190,7 +189,6 @@ class CompiledGrammar:
         self._ctx[LONGEST] = vocabulary.trie.depth
         tables.allocate(SCRATCH, self._words)
         tables.allocate(STACK, vocabulary.trie.depth + 2)
-        tables.allocate(TWIN_STACK, vocabulary.trie.depth + 2)
         tables.allocate(WIDE_STACK, vocabulary.trie.depth + 2)
         self._allocate_masks()
 

@@ -123,70 +123,42 @@ def _set_print(ctx, node):
         prints[2 * node + half] = code
 
 
-@njit_inner(types.void(CTX, int64))
-def _set_first(ctx, node):
-    """Compute the set of bytes that may begin a node's strings: 256 bits, possibly more than do."""
+@njit_inner(types.void(CTX, int64, int64))
+def _set_edge(ctx, node, slot):
+    """Compute the set of bytes that may begin (NODE_FIRST) or end (NODE_LAST) a node's strings.
+
+    It is 256 bits, possibly more than do.
+    """
     nodes = i32(ctx, NODES)
-    first = i64(ctx, NODE_FIRST)
+    edge = i64(ctx, slot)
     kind = nodes[4 * node] & 255
     a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    outer, inner = (a, b) if slot == NODE_FIRST else (b, a)
     for word in range(4):
         bits = int64(0)
         if kind == LITERAL:
-            byte = int64(u8(ctx, BYTES)[a])
+            byte = int64(u8(ctx, BYTES)[a if slot == NODE_FIRST else a + b - 1])
             if byte >> 6 == word:
                 bits = int64(1) << (byte & 63)
         elif kind == SET:
             bits = i64(ctx, SETS)[4 * a + word]
         elif kind == CONCAT:
-            bits = first[4 * a + word]
-            if nodes[4 * a] & NULLABLE_FLAG:
-                bits |= first[4 * b + word]
+            bits = edge[4 * outer + word]
+            if nodes[4 * outer] & NULLABLE_FLAG:
+                bits |= edge[4 * inner + word]
         elif kind == UNION:
             for i in range(b):
-                bits |= first[4 * int64(i32(ctx, POOL)[a + i]) + word]
+                bits |= edge[4 * int64(i32(ctx, POOL)[a + i]) + word]
         elif kind == INTERSECT:
             bits = int64(-1)
             for i in range(b):
-                bits &= first[4 * int64(i32(ctx, POOL)[a + i]) + word]
+                bits &= edge[4 * int64(i32(ctx, POOL)[a + i]) + word]
         elif kind == REPEAT:
-            bits = first[4 * a + word]
+            bits = edge[4 * a + word]
         elif kind > EPSILON:
             bits = int64(-1)
-        first[4 * node + word] = bits
-
-
-@njit_inner(types.void(CTX, int64))
-def _set_last(ctx, node):
-    """Compute the set of bytes that may end a node's strings: 256 bits, possibly more than do."""
-    nodes = i32(ctx, NODES)
-    last = i64(ctx, NODE_LAST)
-    kind = nodes[4 * node] & 255
-    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
-    for word in range(4):
-        bits = int64(0)
-        if kind == LITERAL:
-            byte = int64(u8(ctx, BYTES)[a + b - 1])
-            if byte >> 6 == word:
-                bits = int64(1) << (byte & 63)
-        elif kind == SET:
-            bits = i64(ctx, SETS)[4 * a + word]
-        elif kind == CONCAT:
-            bits = last[4 * b + word]
-            if nodes[4 * b] & NULLABLE_FLAG:
-                bits |= last[4 * a + word]
-        elif kind == UNION:
-            for i in range(b):
-                bits |= last[4 * int64(i32(ctx, POOL)[a + i]) + word]
-        elif kind == INTERSECT:
-            bits = int64(-1)
-            for i in range(b):
-                bits &= last[4 * int64(i32(ctx, POOL)[a + i]) + word]
-        elif kind == REPEAT:
-            bits = last[4 * a + word]
-        elif kind > EPSILON:
-            bits = int64(-1)
-        last[4 * node + word] = bits
+        edge[4 * node + word] = bits
+    set_used(ctx, slot, 4 * node + 4)
 
 
 @njit_inner(RESULT2)
@@ -194,10 +166,8 @@ def _describe(ctx, node, _unused):
     """Compute what is kept about a new node besides its fields; there is room for it."""
     _set_print(ctx, node)
     set_used(ctx, NODE_PRINTS, 2 * node + 2)
-    _set_first(ctx, node)
-    set_used(ctx, NODE_FIRST, 4 * node + 4)
-    _set_last(ctx, node)
-    set_used(ctx, NODE_LAST, 4 * node + 4)
+    _set_edge(ctx, node, int64(NODE_FIRST))
+    _set_edge(ctx, node, int64(NODE_LAST))
     return int64(0)
 
 

@@ -84,7 +84,6 @@ class Vocabulary:
         self._tables = {
             tables.TRIE_NODE: self.trie.node,
             tables.TRIE_SIZE: self.trie.size,
-            tables.TRIE_HEIGHT: self.trie.height,
             tables.TRIE_CHILDREN: self.trie.children,
             tables.BYTE_GROUP: BYTE_GROUP,
             tables.TRIE_TOKEN: self.trie.token,
