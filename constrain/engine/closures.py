@@ -33,6 +33,7 @@ from constrain.engine.lexer import (
 from constrain.engine.nodes import (
     CONCAT,
     INTERSECT,
+    LITERAL,
     LOOP_FLAG,
     NOT,
     REPEAT,
@@ -119,7 +120,7 @@ _LEAST_BYTES = 16
 # More trie nodes than this at which a lexeme might end inside are not worth trying.
 _MOST_ENDS = 2048
 _USUAL_BORDER = 8192
-_MOST_ALTERNATIVES = 64
+_MOST_ALTERNATIVES = 4096
 
 
 @njit_inner(RESULT1)
@@ -176,6 +177,9 @@ def _loop_of(ctx, lexer_state, _unused):
                 return int64(FAIL)
             for j in range(alternatives):
                 part = int64(i32(ctx, POOL)[first + j])
+                nodes = i32(ctx, NODES)
+                if nodes[4 * part] & 255 == LITERAL:
+                    continue
                 live = is_live(ctx, part)
                 if live < 0:
                     return live
