@@ -11,7 +11,8 @@ What is left are the tokens that leave the closure.  They begin with one of the 
 go on with.  The closure keeps them, with the nodes above them, as a small trie of its own, over which the state is
 run.  Lexemes that end inside the closure end with certain bytes, and are looked for among the nodes with those.
 
-With an upper bound, ``C{low,high}``, tokens of more than ``high`` bytes have to be tried too, one by one.
+With an upper bound, ``C{low,high}``, tokens with more than ``high`` repetitions are taken away again
+(repetitions.py).  Where their number does not tell all, those of more than ``high`` bytes are tried one by one.
 """
 
 # mypy: allow-untyped-defs
@@ -26,9 +27,11 @@ from constrain.engine.lexer import (
     LEX_OFFSET,
     NO_DENSE,
     NOT_SPLIT,
+    SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
     SPLIT_DENSE,
+    SPLIT_LIST,
 )
 from constrain.engine.nodes import (
     CONCAT,
@@ -39,13 +42,22 @@ from constrain.engine.nodes import (
     REPEAT,
     RESULT1,
     RESULT2,
+    RESULT3,
     UNION,
     is_live,
     make_concat,
     make_repeat,
 )
+from constrain.engine.repetitions import (
+    allow_up_to,
+    bound_tells,
+    counted_place,
+    forbid_beyond,
+    more_repetitions,
+)
 from constrain.engine.splits import (
     CLOSURE,
+    FIRST_SHARED,
     add_dense,
     allow_found,
     clear_scratch,
@@ -54,6 +66,8 @@ from constrain.engine.splits import (
     keep_split,
     list_found,
     print_of,
+    take_dense,
+    uncounted,
     walk,
     with_same_bytes,
 )
@@ -68,9 +82,11 @@ from constrain.engine.tables import (
     F_ENDS,
     F_FILL,
     F_FIND_CLOSURE,
+    F_FORBID,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_LOOP,
+    F_SPLIT,
     FAIL,
     FOUND,
     LEX,
@@ -84,8 +100,10 @@ from constrain.engine.tables import (
     NODE_LAST,
     NODES,
     POOL,
+    SAME_BYTES,
     SCRATCH,
     SHARED_CROSSINGS,
+    SHARED_DENSE,
     SPLITS,
     STACK,
     TMP,
@@ -112,8 +130,11 @@ from constrain.engine.tables import (
 from constrain.engine.trie import DEPTH_SHIFT
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
-_UNBOUNDED = 0xFFFFFFFF
-# Fewer repetitions than this rule out so many tokens that a walk is cheaper.
+# In place of the most repetitions: any number; any number, but some prefixes are forbidden.
+_UNBOUNDED, _PARTLY = 0xFFFFFFFF, 0xFFFFFFFE
+# After so many nodes of the trie at which something may be forbidden, a walk is cheaper.
+_MOST_FORBIDDEN = 8192
+# Fewer repetitions than this rule out so many tokens that a walk is cheaper than trying them.
 _LEAST_HIGH = 10
 # Closures of few bytes (white space, digits) are as quickly walked.
 _LEAST_BYTES = 16
@@ -125,25 +146,84 @@ _MOST_ALTERNATIVES = 4096
 
 @njit_inner(RESULT1)
 def _repetition(ctx, node):
-    """A REPEAT itself, or -1.
+    """The repetition that a node is: ``node << 1``, or -1.
 
-    Of an intersection of an unbounded one with the complement of something finite, the repetition: any prefix
-    of it goes on in infinitely many ways, of which finitely many are forbidden.
+    Of the intersection of an unbounded one with complements, the repetition.  If what is forbidden is finite, any
+    prefix of the repetition goes on in infinitely many ways, of which finitely many are forbidden.  Else some
+    prefixes may be forbidden, and 1 is added.
     """
     nodes = i32(ctx, NODES)
-    if nodes[4 * node] & 255 == INTERSECT and nodes[4 * node + 2] == 2:
-        pool = i32(ctx, POOL)
-        for i in range(2):
-            this = int64(pool[nodes[4 * node + 1] + i])
-            other = int64(pool[nodes[4 * node + 1] + 1 - i])
-            if (
-                nodes[4 * this] & 255 == REPEAT
-                and nodes[4 * this + 3] < 0
-                and nodes[4 * other] & 255 == NOT
-                and not nodes[4 * int64(nodes[4 * other + 1])] & LOOP_FLAG
-            ):
-                return this
-    return node if nodes[4 * node] & 255 == REPEAT else int64(-1)
+    if nodes[4 * node] & 255 == REPEAT:
+        return node << 1
+    if nodes[4 * node] & 255 != INTERSECT:
+        return int64(-1)
+    pool = i32(ctx, POOL)
+    found, partly = int64(-1), int64(0)
+    for i in range(nodes[4 * node + 1], nodes[4 * node + 1] + nodes[4 * node + 2]):
+        part = int64(pool[i])
+        kind = nodes[4 * part] & 255
+        if kind == REPEAT and nodes[4 * part + 3] < 0 and found < 0:
+            found = part
+        elif kind != NOT:
+            return int64(-1)
+        elif nodes[4 * int64(nodes[4 * part + 1])] & LOOP_FLAG:
+            partly = int64(1)
+    return found << 1 | partly if found >= 0 else int64(-1)
+
+
+@njit_inner(RESULT2)
+def _starts_with(ctx, node, start):
+    """Whether a node is ``start`` or a sequence of that and more (1 or 0)."""
+    nodes = i32(ctx, NODES)
+    while node != start and nodes[4 * node] & 255 == CONCAT:
+        if nodes[4 * start] & 255 != CONCAT:
+            return int64(nodes[4 * node + 1] == start)
+        if nodes[4 * node + 1] != nodes[4 * start + 1]:
+            return int64(0)
+        node, start = int64(nodes[4 * node + 2]), int64(nodes[4 * start + 2])
+    return int64(node == start)
+
+
+@njit_inner(RESULT2)
+def _is_complemented(ctx, lexer_state, node):
+    """Whether what an intersection forbids is allowed by another member of the state, all but finitely much (1 or 0).
+
+    So it is with the keys of an object that match a pattern, and the additional ones, which do not.
+    """
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    first, count = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    forbidden = int64(-1)
+    for i in range(first, first + count):
+        if nodes[4 * int64(pool[i])] & 255 == NOT:
+            inner = int64(nodes[4 * int64(pool[i]) + 1])
+            if nodes[4 * inner] & LOOP_FLAG:
+                if forbidden >= 0:
+                    return int64(0)
+                forbidden = inner
+    members = i32(ctx, LEX_POOL)
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
+        member = int64(members[i + 1])
+        if _starts_with(ctx, member, forbidden):
+            return int64(1)
+        if nodes[4 * member] & 255 == CONCAT:
+            member = int64(nodes[4 * member + 1])
+        if nodes[4 * member] & 255 != INTERSECT or member == node:
+            continue
+        # The other member asks for what is forbidden here, and for nothing that is not asked for here.
+        asks, same = False, True
+        for j in range(nodes[4 * member + 1], nodes[4 * member + 1] + nodes[4 * member + 2]):
+            if pool[j] == forbidden:
+                asks = True
+                continue
+            found = False
+            for k in range(first, first + count):
+                found = found or pool[k] == pool[j]
+            same = same and found
+        if asks and same:
+            return int64(1)
+    return int64(0)
 
 
 @njit_inner(RESULT2)
@@ -189,12 +269,16 @@ def _loop_of(ctx, lexer_state, _unused):
             continue
         repetition = _repetition(ctx, node)
         if repetition >= 0:
+            partly = repetition & 1
+            repetition >>= 1
+            if partly and _is_complemented(ctx, lexer_state, node):
+                partly = int64(0)
             high = int64(i32(ctx, NODES)[4 * repetition + 3])
-            high = int64(_UNBOUNDED) if high < 0 else high
+            high = _UNBOUNDED - partly if high < 0 else high
             if high > most:
                 item, most = int64(i32(ctx, NODES)[4 * repetition + 1]), high
     set_used(ctx, TMP, bottom)
-    if most < _LEAST_HIGH:
+    if most < 1:
         return int64(-1)
     begins = i64(ctx, NODE_FIRST)
     width = int64(0)
@@ -387,10 +471,11 @@ def _fill_transitions(ctx, lexer_state, _unused):
         if nodes[4 * node] & 255 == CONCAT:
             head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
         repetition = _repetition(ctx, head) if nodes[4 * head] & 255 == INTERSECT else int64(-1)
-        if repetition < 0:
+        if repetition < 0 or repetition & 1 or nodes[4 * head + 2] != 2:
             w0, w1 = w0 | begins[4 * node], w1 | begins[4 * node + 1]
             w2, w3 = w2 | begins[4 * node + 2], w3 | begins[4 * node + 3]
             continue
+        repetition >>= 1
         # Whether the intersection may end here decides about the bytes of what follows it.
         excluded = int64(-1)
         for j in range(2):
@@ -490,45 +575,111 @@ def _ends_inside(ctx, lexer_state, closure):
     return int64(0)
 
 
-@njit_inner(RESULT2)
-def closure_split(ctx, lexer_state, _unused):
-    """Split a state by the closure of a repetition in it; returns 1, 0 if there is no fit one, FAIL or LIMIT."""
-    loop = far_call(ctx, F_LOOP, lexer_state, 0)
-    if loop < 0:
-        return int64(0) if loop == -1 else loop
-    high = loop & 0xFFFFFFFF
-    starts = i32(ctx, BYTE_STARTS)
-    ends = int64(0)
-    for word in range(4):
-        bits = _last_bytes(ctx, lexer_state, word)
-        while bits:
-            byte = 64 * word + lowest_bit(bits)
-            ends += starts[byte + 1] - starts[byte]
-            bits &= bits - 1
-    if ends > _MOST_ENDS:
-        return int64(0)
-    closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
-    if closure < 0:
-        return closure
-    record = i32(ctx, SPLITS)
-    dense = int64(record[5 * closure + SPLIT_DENSE])
-    if dense == NO_DENSE:
-        return int64(0)
-    status = far_call(ctx, F_FILL, lexer_state, 0)
+@njit_inner(RESULT3)
+def _crossings_within(ctx, lexer_state, runner, high):
+    """Append the crossings of ``runner``, the state without its bound, that the state has; returns 0, FAIL or LIMIT.
+
+    Up to ``high`` bytes the two cannot be told apart.
+    """
+    tokens = i32(ctx, TRIE_TOKEN)
+    begin = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSINGS])
+    count = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSING_COUNT])
+    if not room(ctx, CROSSINGS, 2 * count):
+        return int64(FAIL)
+    pairs = i32(ctx, CROSSINGS)
+    end = used(ctx, CROSSINGS) // 2
+    for i in range(begin, begin + count):
+        p, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
+        length = (int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1
+        if length > high:
+            q = p
+            while tokens[q] < 0:
+                q += 1
+            there = _after_token(ctx, int64(tokens[q]) << 32 | length, lexer_state)
+            if there < 0:
+                return there
+            accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+            if accept == 0:
+                continue
+        pairs[2 * end] = p
+        pairs[2 * end + 1] = accept
+        end += 1
+    set_used(ctx, CROSSINGS, 2 * end)
+    return int64(0)
+
+
+@njit_inner(RESULT3)
+def _bounded_split(ctx, lexer_state, closure, place_and_high):
+    """Split a state whose bound rules out just the tokens of the closure with too many repetitions.
+
+    Outside the closure, its split is that of the state without the bound, which serves for the next character too.
+    Returns 1, FAIL or LIMIT.
+    """
+    place, high = place_and_high >> 32, place_and_high & 0xFFFFFFFF
+    runner = uncounted(ctx, lexer_state)
+    if runner < 0:
+        return runner
+    status = far_call(ctx, F_SPLIT, runner, 0)
     if status < 0:
         return status
     words = ctx[N_WORDS]
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+    if not room(ctx, DENSE, words):
         return int64(FAIL)
+    first_crossing = used(ctx, CROSSINGS) // 2
+    status = _crossings_within(ctx, lexer_state, runner, high)
+    if status < 0:
+        return status
 
+    record = i32(ctx, SPLITS)
+    scratch = i32(ctx, SCRATCH)
+    clear_scratch(ctx)
+    if record[5 * runner + SPLIT_DENSE] != NO_DENSE:
+        add_dense(ctx, int64(record[5 * runner + SPLIT_DENSE]))
+    lists = i32(ctx, TOKEN_LISTS)
+    begin = int64(record[5 * runner + SPLIT_LIST])
+    for i in range(begin, begin + int64(record[5 * runner + SPLIT_COUNT])):
+        scratch[lists[i] >> 5] |= int32(1) << (lists[i] & int32(31))
+    if 2 * more_repetitions(ctx, place, high) > more_repetitions(ctx, place, int64(0)):
+        take_dense(ctx, int64(record[5 * closure + SPLIT_DENSE]))
+        allow_up_to(ctx, place, high)
+    else:
+        forbid_beyond(ctx, place, high)
+    # Of the tokens in the closure all is known now.
+    inside = i32(ctx, SHARED_DENSE)
+    first_word = (FIRST_SHARED - int64(record[5 * closure + SPLIT_DENSE])) * words
+    by_length = i32(ctx, TOKENS_BY_LENGTH)
+    token_start = i64(ctx, TOKEN_START)
+    for i in range(len(by_length)):
+        token = int64(by_length[i])
+        length = token_start[token + 1] - token_start[token]
+        if length <= high:
+            break
+        if ((scratch[token >> 5] & ~inside[first_word + (token >> 5)]) >> (token & 31)) & 1:
+            there = _after_token(ctx, token << 32 | length, lexer_state)
+            if there < 0:
+                return there
+            if there == 0:
+                scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
+    keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
+    if high < _LEAST_HIGH and ctx[NEW_SPLIT] < 0 and print_of(ctx, lexer_state, int64(0)) != 0:
+        ctx[NEW_SPLIT] = lexer_state
+    return int64(1)
+
+
+@njit_inner(RESULT3)
+def _run_border(ctx, state, dense, closure):
+    """Run a state over the border of a closure; returns how many tokens outside were found, FAIL or LIMIT.
+
+    The tokens are in FOUND, the crossings at the end of CROSSINGS.
+    """
+    record = i32(ctx, SPLITS)
     stack = i32(ctx, STACK)
     class_of = u8(ctx, CLASS_OF)
     classes = ctx[CLASSES]
     trans = i32(ctx, LEX_TRANS)
     sizes = i32(ctx, TRIE_SIZE)
     pairs = i32(ctx, CROSSINGS) if dense >= 0 else i32(ctx, SHARED_CROSSINGS)
-    first_crossing = used(ctx, CROSSINGS) // 2
-    stack[0] = lexer_state
+    stack[0] = state
     n = int64(0)
     i = int64(record[5 * closure + SPLIT_CROSSINGS])
     end = i + int64(record[5 * closure + SPLIT_CROSSING_COUNT])
@@ -552,17 +703,141 @@ def closure_split(ctx, lexer_state, _unused):
             if n < 0:
                 return n
         i += 1
+    return n
+
+
+@njit_inner(RESULT2)
+def _covers(ctx, lexer_state, inside):
+    """Whether a member of a state is what is left of a closure, a lexer state, and something behind it (1 or 0)."""
+    pool = i32(ctx, LEX_POOL)
+    rest = int64(pool[int64(i32(ctx, LEX)[4 * inside + LEX_OFFSET]) + 1])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
+        if _starts_with(ctx, int64(pool[i + 1]), rest):
+            return int64(1)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _forbid(ctx, lexer_state, closure):
+    """Take from the scratch mask the tokens in the closure that the state forbids; returns 0, 1 if it takes too long.
+
+    The trie is walked only as far as the state is not yet one with all of the closure.  FAIL or LIMIT if < 0.
+    """
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    # Both states in one walk: the lexer state below, the closure above.
+    stack = i32(ctx, STACK)
+    inside = i32(ctx, WIDE_STACK)
+    class_of = u8(ctx, CLASS_OF)
+    scratch = i32(ctx, SCRATCH)
+    same = i32(ctx, SAME_BYTES)
+    whole = far_call(ctx, F_LOOP, closure, 0)
+    if whole < 0:
+        return whole
+    stack[0], inside[0] = lexer_state, closure
+    visits = 0
+    p = int64(0)
+    while p < len(nodes):
+        visits += 1
+        if visits > _MOST_FORBIDDEN:
+            return int64(1)
+        depth = int64(nodes[p]) >> DEPTH_SHIFT
+        byte_class = int64(class_of[nodes[p] & 255])
+        outer = far_call(ctx, F_LEXER_STEP, int64(inside[depth]), byte_class)
+        if outer < 0:
+            return outer
+        if outer == 0:
+            p += int64(sizes[p])
+            continue
+        there = far_call(ctx, F_LEXER_STEP, int64(stack[depth]), byte_class)
+        if there < 0:
+            return there
+        if there == 0:
+            for q in range(p, p + int64(sizes[p])):
+                token = int64(tokens[q])
+                while token >= 0:
+                    scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
+                    token = int64(same[token]) if len(same) else int64(-1)
+            p += int64(sizes[p])
+            continue
+        covered = _covers(ctx, there, outer)
+        if not covered:
+            loop = far_call(ctx, F_LOOP, there, 0)
+            if loop < -1:
+                return loop
+            covered = int64(loop == whole)
+        if covered:
+            p += int64(sizes[p])
+            continue
+        stack[depth + 1], inside[depth + 1] = there, outer
+        p += 1
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def closure_split(ctx, lexer_state, _unused):
+    """Split a state by the closure of a repetition in it; returns 1, 0 if there is no fit one, FAIL or LIMIT."""
+    loop = far_call(ctx, F_LOOP, lexer_state, 0)
+    if loop < 0:
+        return int64(0) if loop == -1 else loop
+    high = loop & 0xFFFFFFFF
+    starts = i32(ctx, BYTE_STARTS)
+    ends = int64(0)
+    for word in range(4):
+        bits = _last_bytes(ctx, lexer_state, word)
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            ends += starts[byte + 1] - starts[byte]
+            bits &= bits - 1
+    if ends > _MOST_ENDS:
+        return int64(0)
+    bounded = high < ctx[LONGEST]
+    counts = bounded and bound_tells(ctx, lexer_state, int64(i32(ctx, NODES)[4 * (loop >> 32) + 1])) != 0
+    if high < _LEAST_HIGH and not counts:
+        return int64(0)
+    closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
+    if closure < 0:
+        return closure
+    dense = int64(i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE])
+    if dense == NO_DENSE:
+        return int64(0)
+    if counts:
+        place = counted_place(ctx, closure, high)
+        if place >= 0:
+            return _bounded_split(ctx, lexer_state, closure, place << 32 | high)
+        if place == -2 and ctx[NEW_SPLIT] < 0:
+            ctx[NEW_SPLIT] = closure
+        if high < _LEAST_HIGH:
+            return int64(0)
+    status = far_call(ctx, F_FILL, lexer_state, 0)
+    if status < 0:
+        return status
+    words = ctx[N_WORDS]
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+        return int64(FAIL)
+
+    first_crossing = used(ctx, CROSSINGS) // 2
+    n = _run_border(ctx, lexer_state, dense, closure)
+    if n < 0:
+        return n
     n = with_same_bytes(ctx, n)
     status = far_call(ctx, F_ENDS, lexer_state, closure)
     if status < 0:
         return status
 
     scratch = i32(ctx, SCRATCH)
-    own = n > words // 8
-    if own or high < ctx[LONGEST]:
+    own = bounded or high == _PARTLY or n > words // 8
+    if own:
         clear_scratch(ctx)
         add_dense(ctx, dense)
-    if high < ctx[LONGEST]:
+    if high == _PARTLY:
+        status = far_call(ctx, F_FORBID, lexer_state, closure)
+        if status != 0:
+            set_used(ctx, CROSSINGS, 2 * first_crossing)
+            return min(status, int64(0))
+    if bounded:
         by_length = i32(ctx, TOKENS_BY_LENGTH)
         token_start = i64(ctx, TOKEN_START)
         for i in range(len(by_length)):
@@ -576,7 +851,6 @@ def closure_split(ctx, lexer_state, _unused):
                     return there
                 if there == 0:
                     scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
-                    own = True
     first = used(ctx, TOKEN_LISTS)
     if own:
         allow_found(ctx, n)
@@ -594,4 +868,5 @@ far_entry(F_LOOP, _loop_of)
 far_entry(F_FIND_CLOSURE, _closure_of)
 far_entry(F_FILL, _fill_transitions)
 far_entry(F_ENDS, _ends_inside)
+far_entry(F_FORBID, _forbid)
 far_entry(F_CLOSURE, closure_split)

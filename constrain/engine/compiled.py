@@ -250,7 +250,7 @@ class CompiledGrammar:
                     self._allocate_masks()
                 result = self.run_at(cursor, write_mask, out, index)
             if result:
-                self.vocabulary.publish(self._ctx, int(self._ctx[NEW_SPLIT]))
+                self.vocabulary.publish(self._run, int(self._ctx[NEW_SPLIT]))
 
     def forced_bytes(self, cursor: Place) -> bytes:
         """The bytes that every continuation of a cursor's text begins with."""

@@ -137,6 +137,20 @@ def add_dense(ctx, dense):
         scratch[i] |= pool[begin + uint64(i)]
 
 
+@njit_inner(types.void(CTX, int64))
+def take_dense(ctx, dense):
+    """Take from the scratch mask what a dense mask allows."""
+    words = ctx[N_WORDS]
+    scratch = i32(ctx, SCRATCH)
+    pool = i32(ctx, DENSE)
+    if dense < 0:
+        pool = i32(ctx, SHARED_DENSE)
+        dense = (FIRST_SHARED - dense) * words
+    begin = uint64(dense)
+    for i in range(words):
+        scratch[i] &= ~pool[begin + uint64(i)]
+
+
 @njit_inner(types.void(CTX))
 def clear_scratch(ctx):
     """Allow nothing in the scratch mask."""
@@ -242,7 +256,7 @@ def import_split(ctx, lexer_state):
 
 @njit_entry(RESULT1)
 def publish_split(ctx, lexer_state):
-    """Write a dense split behind the vocabulary's shared ones; returns 1 if it fits.
+    """Write a dense split behind the vocabulary's shared ones; returns 1 if it fits, 2 if it is there already.
 
     It becomes visible when the caller, who holds the vocabulary's lock, advances SHARED_COUNTS[0].
     """
@@ -252,6 +266,8 @@ def publish_split(ctx, lexer_state):
     begin = int64(split[5 * lexer_state + SPLIT_CROSSINGS])
     count = int64(split[5 * lexer_state + SPLIT_CROSSING_COUNT])
     dense = int64(split[5 * lexer_state + SPLIT_DENSE])
+    if dense <= FIRST_SHARED:
+        return int64(2)
     if dense == NO_DENSE or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
         return int64(0)
     # What is in the list goes into the dense mask: whoever imports it has no list then.
@@ -296,8 +312,14 @@ def publish_split(ctx, lexer_state):
     return int64(1)
 
 
+@njit_entry(RESULT1)
+def shared_entry(ctx, lexer_state):
+    """Which of the vocabulary's shared splits a state's is."""
+    return FIRST_SHARED - int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
+
+
 @njit_inner(RESULT1)
-def _uncounted(ctx, lexer_state):
+def uncounted(ctx, lexer_state):
     """The state whose members repeat without bound what this one's repeat at most n times; -1 if none does, or FAIL."""
     count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
@@ -388,7 +410,7 @@ def unbounded_twin(ctx, lexer_state, _unused):
     known = int64(i32(ctx, LEX_TWIN)[lexer_state])
     if known >= 0:
         return known
-    twin = _uncounted(ctx, lexer_state)
+    twin = uncounted(ctx, lexer_state)
     if twin < -1:
         return twin
     if twin == -1 or _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:

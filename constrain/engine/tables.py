@@ -162,6 +162,9 @@ SHARED_PRINTS = _slot("shared split fingerprints", np.int64, 0)
 SHARED_RECORDS = _slot("shared splits", np.int32, 0)
 SHARED_DENSE = _slot("shared dense masks", np.int32, 0)
 SHARED_CROSSINGS = _slot("shared crossings", np.int32, 0)
+SHARED_COUNTED = _slot("places of counted closures", np.int32, 0)
+SHARED_BY_REPETITIONS = _slot("tokens by repetitions", np.int32, 0)
+SHARED_MORE_THAN = _slot("how many tokens have more repetitions", np.int32, 0)
 
 N_SLOTS = len(_NAMES)
 _CONTEXT_SIZE = HEADER + 3 * N_SLOTS
@@ -215,7 +218,8 @@ _arrays: Any = arrayobj  # has no types
     F_ENDS,
     F_DESCRIBE,
     F_SUBSUME,
-) = range(20)
+    F_FORBID,
+) = range(21)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

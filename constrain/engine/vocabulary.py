@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrain.engine import tables, vocabulary_files
-from constrain.engine.splits import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split
+from constrain.engine.repetitions import COUNTED_CLOSURES, COUNTED_PLACES, count_repetitions
+from constrain.engine.splits import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split, shared_entry
 from constrain.engine.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
 
@@ -105,13 +106,16 @@ class Vocabulary:
         # arrays take memory when they are first written.
         words = (self.size + 31) // 32
         self._lock = threading.Lock()
-        self._shared_counts = np.zeros(2, np.int64)
+        self._shared_counts = np.zeros(3, np.int64)
         self._tables |= {
             tables.SHARED_COUNTS: self._shared_counts,
             tables.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
             tables.SHARED_RECORDS: np.zeros(2 * SHARED_SPLITS, np.int32),
             tables.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
             tables.SHARED_CROSSINGS: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
+            tables.SHARED_COUNTED: np.zeros(SHARED_SPLITS, np.int32),
+            tables.SHARED_BY_REPETITIONS: np.empty(COUNTED_CLOSURES * self.size, np.int32),
+            tables.SHARED_MORE_THAN: np.empty(COUNTED_CLOSURES * COUNTED_PLACES, np.int32),
         }
         shared = {name: self._tables[slot] for name, slot in _SHARED.items()}
         files.load_splits(shared, words)
@@ -175,11 +179,25 @@ class Vocabulary:
             found = self._local.found = (array.ctypes.data, len(array), array)
         return found[0], found[1]
 
-    def publish(self, ctx: Any, lexer_state: int) -> None:
-        """Share the split of a lexer state with all grammars of this vocabulary."""
+    def publish(self, run: Callable[..., int], lexer_state: int) -> None:
+        """Share the split of a lexer state with all grammars of this vocabulary; if that is done, sort its tokens.
+
+        ``run`` runs a kernel in the grammar of the state.
+        """
         with self._lock:
-            if publish_split(ctx, lexer_state):
-                self._shared_counts[0] += 1
+            result = run(publish_split, lexer_state)
+            counts = self._shared_counts
+            if result == 1:
+                counts[0] += 1
+            elif result == 2 and counts[2] < COUNTED_CLOSURES:
+                entry = run(shared_entry, lexer_state)
+                counted = self._tables[tables.SHARED_COUNTED]
+                if counted[entry] == 0:
+                    if run(count_repetitions, lexer_state):
+                        counts[2] += 1
+                        counted[entry] = counts[2]
+                    else:
+                        counted[entry] = -1
 
     def __reduce__(self) -> Any:
         # The tables hold addresses, so a copy has to make its own.

@@ -75,7 +75,7 @@ class VocabularyFiles:
         records = shared["records"][: 2 * count]
         crossings = int(records[-2] + records[-1])
         counts = shared["counts"].copy()
-        counts[:2] = count, crossings
+        counts[:] = count, crossings, 0
         arrays = {
             "counts": counts,
             "prints": shared["prints"][: 2 * count],
