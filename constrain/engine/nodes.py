@@ -39,6 +39,7 @@ from constrain.engine.tables import (
     NODE_LAST,
     NODE_LIVE,
     NODE_PRINTS,
+    NODE_SHORTEST,
     NODES,
     POOL,
     SETS,
@@ -73,6 +74,8 @@ _INHERITED = COMPLEX_FLAG | LOOP_FLAG
 
 _UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
 _LIVENESS_LIMIT = 200_000
+# Larger lengths are not told apart.
+_LONG = 1 << 24
 
 RESULT0 = int64(CTX)
 RESULT1 = int64(CTX, int64)
@@ -161,6 +164,33 @@ def _set_edge(ctx, node, slot):
     set_used(ctx, slot, 4 * node + 4)
 
 
+@njit_inner(types.void(CTX, int64))
+def _set_shortest(ctx, node):
+    """Compute a length that no string of a node is shorter than."""
+    nodes = i32(ctx, NODES)
+    shortest = i32(ctx, NODE_SHORTEST)
+    kind = nodes[4 * node] & 255
+    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    length = int64(0)
+    if kind == LITERAL:
+        length = b
+    elif kind == SET:
+        length = int64(1)
+    elif kind == CONCAT:
+        length = int64(shortest[a]) + int64(shortest[b])
+    elif kind == UNION:
+        length = int64(_LONG)
+        for i in range(b):
+            length = min(length, int64(shortest[i32(ctx, POOL)[a + i]]))
+    elif kind == INTERSECT:
+        for i in range(b):
+            length = max(length, int64(shortest[i32(ctx, POOL)[a + i]]))
+    elif kind == REPEAT:
+        length = int64(shortest[a]) * b
+    shortest[node] = min(length, int64(_LONG))
+    set_used(ctx, NODE_SHORTEST, node + 1)
+
+
 @njit_inner(RESULT2)
 def _describe(ctx, node, _unused):
     """Compute what is kept about a new node besides its fields; there is room for it."""
@@ -168,6 +198,7 @@ def _describe(ctx, node, _unused):
     set_used(ctx, NODE_PRINTS, 2 * node + 2)
     _set_edge(ctx, node, int64(NODE_FIRST))
     _set_edge(ctx, node, int64(NODE_LAST))
+    _set_shortest(ctx, node)
     return int64(0)
 
 
@@ -184,6 +215,8 @@ def _insert(ctx, head, a, b, c, code):
     if not room(ctx, NODES, 4) or not room(ctx, NODE_LIVE, 1) or not room(ctx, NODE_HASH, 1):
         return int64(FAIL)
     if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4) or not room(ctx, NODE_LAST, 4):
+        return int64(FAIL)
+    if not room(ctx, NODE_SHORTEST, 1):
         return int64(FAIL)
     if not bucket_room(ctx, NODE_BUCKETS, node):
         return int64(FAIL)
@@ -588,8 +621,9 @@ def _search_live(ctx, node, _unused):
     known = u8(ctx, NODE_LIVE)[node]
     if known == _ALIVE or known == _DEAD:
         return int64(known == _ALIVE)
-    # Depth first for a nullable derivative.  The visited nodes are kept on the work stack; the
-    # path, as (node, next class), on the liveness stack.
+    # Depth first for a nullable derivative, and first of all towards shorter strings: with a counter of thousands
+    # the way to its end would be long.  The visited nodes are kept on the work stack; the path, as (node, next
+    # class), on the liveness stack, where a class is counted from ``classes`` on when all are tried.
     bottom = used(ctx, TMP)
     path = used(ctx, LIVE_STACK)
     classes = ctx[CLASSES]
@@ -607,11 +641,15 @@ def _search_live(ctx, node, _unused):
         stack = i32(ctx, LIVE_STACK)
         here = int64(stack[top - 2])
         next_class = int64(stack[top - 1])
-        if next_class == classes:
+        if next_class == 2 * classes:
             set_used(ctx, LIVE_STACK, top - 2)
             continue
         stack[top - 1] = next_class + 1
-        successor = far_call(ctx, F_DERIVATIVE, here, int64(u8(ctx, CLASS_BYTE)[next_class]))
+        closer = next_class < classes
+        byte = int64(u8(ctx, CLASS_BYTE)[next_class if closer else next_class - classes])
+        if not (i64(ctx, NODE_FIRST)[4 * here + (byte >> 6)] >> (byte & 63)) & 1:
+            continue
+        successor = far_call(ctx, F_DERIVATIVE, here, byte)
         if successor < 0:
             status = successor
             break
@@ -622,6 +660,8 @@ def _search_live(ctx, node, _unused):
         if head & NULLABLE_FLAG or head & COMPLEX_FLAG == 0 or known == _ALIVE:
             status = int64(1)
         elif known == _UNKNOWN:
+            if closer and i32(ctx, NODE_SHORTEST)[successor] >= i32(ctx, NODE_SHORTEST)[here]:
+                continue
             if not room(ctx, TMP, 1) or not room(ctx, LIVE_STACK, 2):
                 status = int64(FAIL)
             elif used(ctx, TMP) - bottom > _LIVENESS_LIMIT:

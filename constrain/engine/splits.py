@@ -256,7 +256,7 @@ def import_split(ctx, lexer_state):
 
 @njit_entry(RESULT1)
 def publish_split(ctx, lexer_state):
-    """Write a dense split behind the vocabulary's shared ones; returns 1 if it fits, 2 if it is there already.
+    """Write a dense split behind the vocabulary's shared ones; returns 1 if it fits, 2 if a closure is there already.
 
     It becomes visible when the caller, who holds the vocabulary's lock, advances SHARED_COUNTS[0].
     """
@@ -266,7 +266,9 @@ def publish_split(ctx, lexer_state):
     begin = int64(split[5 * lexer_state + SPLIT_CROSSINGS])
     count = int64(split[5 * lexer_state + SPLIT_CROSSING_COUNT])
     dense = int64(split[5 * lexer_state + SPLIT_DENSE])
-    if dense <= FIRST_SHARED:
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
+    if closure and dense <= FIRST_SHARED:
         return int64(2)
     if dense == NO_DENSE or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
         return int64(0)
@@ -283,10 +285,8 @@ def publish_split(ctx, lexer_state):
     target = i32(ctx, SHARED_DENSE)
     for i in range(words):
         target[entry * words + i] = scratch[i]
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
     members_count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     shared = i32(ctx, SHARED_CROSSINGS)
-    closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
     for i in range(count):
         accept = int64(i32(ctx, CROSSINGS)[2 * (begin + i) + 1])
         if closure:

@@ -57,6 +57,7 @@ NODES = _slot("nodes", np.int32, 4 * 2048)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
 NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
 NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
+NODE_SHORTEST = _slot("node shortest lengths", np.int32, 2048)
 NODE_LIVE = _slot("node liveness", np.uint8, 2048)
 NODE_HASH = _slot("node hashes", np.int32, 2048)
 NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
@@ -173,7 +174,7 @@ _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
 _SIBLINGS = {
     slot: group
     for group in (
-        (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
+        (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_SHORTEST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
         (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),

@@ -17,7 +17,7 @@ from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
 from constrain.grammar.json_schema.strings import ANY_BODY, ANY_CHARACTER, spell, spell_any, spell_points
 from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regex import regex_code_points, regex_of_length
 from constrain.grammar.regular import EMPTY, Regular, complement, intersect, repeat, union
 
 # How many steps the search for a common string takes before it gives up.
@@ -174,10 +174,28 @@ def spelled(text: Text) -> Regular:
     if isinstance(text, Without):
         return intersect(ANY_BODY, complement(spelled(text.item)))
     if isinstance(text, Every):
-        parts = [part for part in map(spelled, text.items) if part is not ANY_BODY]
+        parts = [part for part in _spelled_together(text.items) if part is not ANY_BODY]
         return intersect(*parts) if parts else ANY_BODY
     assert isinstance(text, Some)
     return union(*map(spelled, text.items))
+
+
+def _spelled_together(items: tuple[Text, ...]) -> list[Regular]:
+    """Expressions whose intersection is that of all items; a pattern takes up the lengths, if it can."""
+    lengths = [item for item in items if isinstance(item, Length)]
+    if lengths:
+        low = max(item.low for item in lengths)
+        high = min((item.high for item in lengths if item.high is not None), default=None)
+        for item in items:
+            bounded = _pattern_of_length(item.source, low, high) if isinstance(item, Pattern) else None
+            if bounded is not None:
+                return [bounded, *(spelled(each) for each in items if each is not item and each not in lengths)]
+    return list(map(spelled, items))
+
+
+@lru_cache(maxsize=512)
+def _pattern_of_length(source: str, low: int, high: int | None) -> Regular | None:
+    return regex_of_length(source, low, high, anchored=False, dialect="ecma", encode_char=spell_points)
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ from typing import Literal
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar import utf8
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.regex.lengths import with_length
 from constrain.grammar.regex.lower import Lowering
 from constrain.grammar.regex.nodes import PLAIN
 from constrain.grammar.regex.parser import parse
@@ -24,7 +25,7 @@ from constrain.grammar.regex.whole import whole_text
 from constrain.grammar.regular import Regular
 from constrain.grammar.utf8 import CodePoints
 
-__all__ = ["from_regex", "regex_code_points", "regex_language"]
+__all__ = ["from_regex", "regex_code_points", "regex_language", "regex_of_length"]
 
 
 def regex_language(pattern: str, *, flags: str = "", anchored: bool = True) -> Regular:
@@ -80,6 +81,26 @@ def regex_code_points(
         return Lowering(pattern, tree, encode_char).run()
     except RecursionError:
         raise GrammarError("the look-arounds in this pattern are nested too deeply") from None
+
+
+def regex_of_length(
+    pattern: str,
+    low: int,
+    high: int | None,
+    *,
+    flags: str = "",
+    anchored: bool = True,
+    dialect: Literal["python", "ecma"] = "python",
+    encode_char: Callable[[CodePoints], Regular] = utf8.encode,
+) -> Regular | None:
+    """The texts of ``low`` to ``high`` code points (None: any number) that a pattern matches.
+
+    None if that cannot be written without an intersection.  The other parameters, and errors, are
+    those of :func:`regex_code_points`.
+    """
+    tree = whole_text(parse(pattern, flags, dialect), anchored)
+    bounded = with_length(tree, low, high) if tree.tier == PLAIN else None
+    return None if bounded is None else Speller(encode_char).spell(bounded)
 
 
 def from_regex(pattern: str, flags: str = "") -> GrammarIR:
