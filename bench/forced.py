@@ -108,7 +108,8 @@ class Count:
         share = 100 * (1 - self.wrong / self.forced) if self.forced else 100.0
         return (
             f"{self.name:18s} {self.texts:6d} texts {self.tokens:8d} tokens"
-            f" {100 * self.forced / max(1, self.tokens):5.1f} % forced; {self.wrong} of {self.forced} not the tokenizer's own: {share:.3f} % equal;"
+            f" {100 * self.forced / max(1, self.tokens):5.1f} % forced;"
+            f" {self.wrong} of {self.forced} not the tokenizer's own: {share:.3f} % equal;"
             f" {1e6 * self.seconds / max(1, self.tokens):.0f} us a token; {self.unfinished} texts not finished"
         )
 
