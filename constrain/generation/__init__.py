@@ -1,6 +1,19 @@
 """From a prompt to text that the grammar allows."""
 
-from constrain.generation.loop import Generation, Model, Step, generate
+from constrain.generation.interfaces import BatchModel, Encoder, Model
+from constrain.generation.loop import Generation, generate
+from constrain.generation.prompts import encode_chat, encode_prompt
+from constrain.generation.row import Step
 from constrain.generation.statistics import Statistics
 
-__all__ = ["Generation", "Model", "Statistics", "Step", "generate"]
+__all__ = [
+    "BatchModel",
+    "Encoder",
+    "Generation",
+    "Model",
+    "Statistics",
+    "Step",
+    "encode_chat",
+    "encode_prompt",
+    "generate",
+]

@@ -57,7 +57,7 @@ def run(compiler, grammar, model=None, **options):
 
 def test_ends_when_the_model_says_so(compiler):
     model = Table(a=2, b=1, eos=3)
-    generation = run(compiler, Grammar.from_regex("a[ab]*"), model, sampler=Sampler(0))
+    generation = run(compiler, Grammar.from_regex("a[ab]*"), model, sampler=Sampler(0), skip_forced=False)
     assert generation.text == "a"
     assert generation.statistics.finish_reason == "complete"
     assert model.asked == [[], [97]]
@@ -65,7 +65,7 @@ def test_ends_when_the_model_says_so(compiler):
 
 def test_ends_at_once_when_only_the_end_is_left(compiler):
     model = Table()
-    generation = run(compiler, Grammar.from_choices(["xyz"]), model, prompt="p")
+    generation = run(compiler, Grammar.from_choices(["xyz"]), model, prompt="p", skip_forced=False)
     assert generation.text == "xyz"
     assert generation.statistics.finish_reason == "complete"
     # The model is not asked what comes after the last token.
@@ -75,7 +75,7 @@ def test_ends_at_once_when_only_the_end_is_left(compiler):
 
 def test_prompt_as_ids(compiler):
     model = Table()
-    run(compiler, Grammar.from_choices(["x"]), model, prompt=(1, 2))
+    run(compiler, Grammar.from_choices(["x", "y"]), model, prompt=(1, 2))
     assert model.asked == [[1, 2]]
 
 
@@ -129,7 +129,7 @@ def test_a_seed_repeats(compiler):
 def test_logits_wider_than_the_vocabulary(compiler):
     model = Table(width=len(TOKENS) + 700)
     model.row[len(TOKENS) :] = 99
-    assert run(compiler, Grammar.from_choices(["ok"]), model).text == "ok"
+    assert run(compiler, Grammar.from_choices(["ok"]), model, skip_forced=False).text == "ok"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_logits_wider_than_the_vocabulary(compiler):
     ],
 )
 def test_unusable_logits(compiler, model, message):
-    generation = generate(model, ByteTokenizer(), compiler.compile(Grammar.from_choices(["ok"])))
+    generation = generate(model, ByteTokenizer(), compiler.compile(Grammar.from_choices(["ok", "no"])))
     with pytest.raises(ConstrainError, match=message):
         next(generation)
     assert generation.statistics.finish_reason is None

@@ -1,0 +1,219 @@
+"""Any causal language model of Hugging Face ``transformers``: a folder with its configuration and weights."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from constrain.backends.base import Backend, common_prefix
+from constrain.backends.options import BackendOptions
+from constrain.backends.transformers_batch import BatchCache
+from constrain.backends.transformers_cache import CacheMaker
+from constrain.backends.window import window_of
+from constrain.errors import ConstrainError
+from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.base import Tokenizer
+
+_HOW_TO_INSTALL = "the transformers backend needs torch and transformers: pip install 'constrain[transformers]'"
+
+
+class TransformersBackend(Backend):
+    """A model object of ``transformers`` and its tokenizer.
+
+    Keys and values of the tokens so far are kept.  When a context differs from the last one from some token on, they
+    are cut there and only the rest is computed; where the kind of cache cannot be cut (quantized ones, and models with
+    a recurrent state), everything is computed again.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        A causal language model; it runs where it is, on a CPU or a GPU.
+    tokenizer : Tokenizer
+    options : BackendOptions, optional
+        ``kv_type``: "f32" and "f16" are kept in that type, whatever the model computes in; "q8" and "q4" are
+        transformers' ``QuantizedCache``, which needs ``optimum-quanto`` or ``hqq``.  ``max_seq_len``: the model's own
+        limit by default, and at most that.
+
+    Raises
+    ------
+    ConstrainError
+        torch or what a ``kv_type`` needs is not installed, or an option is out of range.
+    """
+
+    name = "transformers"
+
+    def __init__(self, model: Any, tokenizer: Tokenizer, options: BackendOptions | None = None) -> None:
+        torch: Any = import_module("torch")
+        options = options or BackendOptions()
+        self._torch = torch
+        self._model = model.eval()
+        self.tokenizer = tokenizer
+        config = model.config.get_text_config(decoder=True)
+        output = model.get_output_embeddings()
+        self.vocab_size = int(config.vocab_size if output is None else output.weight.shape[0])
+        if self.vocab_size < tokenizer.vocab_size:
+            raise ConstrainError(
+                f"the model has logits for {self.vocab_size} tokens, but the tokenizer has {tokenizer.vocab_size}"
+            )
+        own_limit = getattr(config, "max_position_embeddings", None)
+        limit = options.max_seq_len or own_limit
+        if own_limit is not None and limit > own_limit:
+            raise ConstrainError(f"max_seq_len is {limit}, but the model was made for at most {own_limit} tokens")
+        self._window = window_of(options, limit)
+        self._limit = limit
+        self.max_seq_len = None if self._window else limit
+        self._caches = CacheMaker(model.config, options.kv_type, model.dtype)
+        accepted = inspect.signature(model.forward).parameters
+        # Without this, a long prompt has logits at every position.
+        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self.can_batch = self._caches.can_batch and "position_ids" in accepted
+        self._batch = BatchCache(self._caches)
+        self._cache: Any = None
+        self._cached: list[int] = []
+        starts = (tokenizer.special_tokens.bos, getattr(config, "bos_token_id", None), *tokenizer.eos_ids)
+        self._start = next((start for start in starts if isinstance(start, int)), None)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        options: BackendOptions | None = None,
+        *,
+        device: str | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> TransformersBackend:
+        """Open a model folder; nothing is downloaded, and no code from the folder is run.
+
+        Parameters
+        ----------
+        path : path
+            A folder with ``config.json``, weights and, unless ``tokenizer`` is given, a tokenizer.
+        options : BackendOptions, optional
+        device : str, optional
+            As torch names it; the first GPU by default, else the CPU.
+        tokenizer : Tokenizer, optional
+
+        Raises
+        ------
+        ConstrainError
+            torch or transformers is not installed, or the folder cannot be read as a causal language model; with the
+            path.
+        TokenizerError
+            The tokenizer cannot be read.
+        """
+        place = Path(fspath(path))
+        if not (place / "config.json").is_file():
+            reason = "no config.json in this folder" if place.is_dir() else "not a model folder"
+            raise ConstrainError(f"{place}: {reason}: the transformers backend needs a folder with a model's files")
+        if tokenizer is None:
+            tokenizer = load_tokenizer(place)
+        try:
+            torch: Any = import_module("torch")
+            transformers: Any = import_module("transformers")
+        except ImportError as error:
+            raise ConstrainError(_HOW_TO_INSTALL) from error
+        if device is None:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        # The weights' own type; the option's name changed with version 5.
+        dtype = "dtype" if int(transformers.__version__.split(".")[0]) >= 5 else "torch_dtype"
+        with _quiet(transformers), _errors_of(place):
+            model, found = transformers.AutoModelForCausalLM.from_pretrained(
+                place, local_files_only=True, trust_remote_code=False, output_loading_info=True, **{dtype: "auto"}
+            )
+            missing = sorted(found["missing_keys"])
+            if missing:
+                raise ConstrainError(f"the folder has no weights for {missing[0]} ({len(missing)} such)")
+            model = model.to(device)
+        return cls(model, tokenizer, options)
+
+    def logits(self, ids: Sequence[int]) -> Any:
+        context = self._context(ids)
+        kept = common_prefix(self._cached, context)
+        # The answer itself is not kept, so the last token is always computed.
+        kept = min(kept, len(context) - 1)
+        if self._cache is None or not self._caches.crop(self._cache, len(self._cached), kept):
+            self._cache, kept = self._caches.make(), 0
+        new = context[kept:]
+        self._cached = []  # until the model has answered, nothing is known about the cache
+        try:
+            output = self._forward(input_ids=self._tensor([new]), past_key_values=self._cache)
+        except BaseException:
+            self._cache = None
+            raise
+        self._cached = list(context)
+        return self._numpy(output.logits[0, -1])
+
+    def logits_batch(self, contexts: Sequence[Sequence[int] | None]) -> Any:
+        if not self.can_batch:
+            return super().logits_batch(contexts)
+        result = np.zeros((len(contexts), self.vocab_size), np.float32)
+        running = {row: list(self._context(ids)) for row, ids in enumerate(contexts) if ids is not None}
+        if running:
+            arguments = self._batch.prepare(running, self._torch, self._model.device)
+            try:
+                output = self._forward(**arguments)
+            except BaseException:
+                self._batch.forget()
+                raise
+            result[list(running)] = self._numpy(output.logits[:, -1])
+        return result
+
+    def close(self) -> None:
+        self._cache = None
+        self._cached = []
+        self._batch.forget()
+
+    def _context(self, ids: Sequence[int]) -> list[int]:
+        """What the model sees of the tokens so far."""
+        if not ids:
+            if self._start is None:
+                raise ConstrainError("the model needs a prompt: its tokenizer has no token that begins a text")
+            ids = [self._start]
+        if self._window is not None:
+            ids = self._window.visible(ids)
+        if self._limit is not None and len(ids) > self._limit:
+            raise ConstrainError(f"{len(ids)} tokens do not fit into the model's context of {self._limit}")
+        return list(ids)
+
+    def _forward(self, **arguments: Any) -> Any:
+        with self._torch.inference_mode():
+            return self._model(**arguments, **self._last_only, use_cache=True)
+
+    def _tensor(self, rows: list[list[int]]) -> Any:
+        return self._torch.tensor(rows, dtype=self._torch.long, device=self._model.device)
+
+    @staticmethod
+    def _numpy(tensor: Any) -> Any:
+        return tensor.float().cpu().numpy()
+
+
+@contextlib.contextmanager
+def _errors_of(place: Path) -> Iterator[None]:
+    """Whatever a reader of model files raises, which may be anything, as one error with the path."""
+    try:
+        yield
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ConstrainError(f"{place}: {lines[0]}") from error
+
+
+@contextlib.contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """No progress bars and warnings while a model is loaded; what is wrong is an error."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,73 @@
+"""Several sequences of different lengths in one cache of ``transformers``.
+
+In each call every row brings as many new tokens as it has, at least one; rows with fewer are filled up on the left.
+What is filled up stays in the cache as a hole that nothing looks at: the attention mask is 0 there, and positions
+count real tokens only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from constrain.backends.transformers_cache import CacheMaker
+
+
+class BatchCache:
+    """What is remembered of the rows of a batch."""
+
+    def __init__(self, caches: CacheMaker) -> None:
+        self._caches = caches
+        self.forget()
+
+    def forget(self) -> None:
+        self._cache: Any = None
+        self._cached: dict[int, list[int]] = {}
+        self._mask: Any = None
+
+    def prepare(self, contexts: Mapping[int, list[int]], torch: Any, device: Any) -> dict[str, Any]:
+        """The arguments of the model's next call, which answers for these rows in this order.
+
+        Parameters
+        ----------
+        contexts : mapping of int to list of int
+            The rows that are running, with everything so far.  Rows that were there before go on where their
+            cache ends; if one does not, all begin anew.
+        """
+        self._keep_only(contexts, torch, device)
+        new = {row: ids[len(self._cached.get(row, ())) :] for row, ids in contexts.items()}
+        width = max(map(len, new.values()))
+        ids = torch.zeros((len(new), width), dtype=torch.long)
+        real = torch.zeros((len(new), width), dtype=torch.long)
+        for place, tokens in enumerate(new.values()):
+            ids[place, width - len(tokens) :] = torch.tensor(tokens)
+            real[place, width - len(tokens) :] = 1
+        real = real.to(device)
+        if self._cache is None:
+            self._cache, self._mask = self._caches.make(), real
+        else:
+            self._mask = torch.cat([self._mask, real], dim=1)
+        self._cached = {row: list(tokens) for row, tokens in contexts.items()}
+        positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)[:, -width:]
+        return {
+            "input_ids": ids.to(device),
+            "attention_mask": self._mask,
+            "position_ids": positions,
+            "past_key_values": self._cache,
+        }
+
+    def _keep_only(self, contexts: Mapping[int, list[int]], torch: Any, device: Any) -> None:
+        """Drop the rows that are over, or everything if some row does not go on where it was."""
+        for row, ids in contexts.items():
+            known = self._cached.get(row)
+            if known is None or len(ids) <= len(known) or ids[: len(known)] != known:
+                self.forget()
+                return
+        if len(contexts) < len(self._cached):
+            places = [place for place, row in enumerate(self._cached) if row in contexts]
+            indices = torch.tensor(places, device=device)
+            self._cache.batch_select_indices(indices)
+            self._mask = self._mask[indices]
+            self._cached = {row: self._cached[row] for row in self._cached if row in contexts}
+        if list(contexts) != list(self._cached):
+            self.forget()

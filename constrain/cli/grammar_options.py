@@ -1,0 +1,126 @@
+"""The options that name a grammar, shared by the commands, and the reading of what they name."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from constrain.cli.status import Exit, Stop
+from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain import Grammar
+
+_KINDS = ("schema", "regex", "lark", "gbnf", "choices")
+_WARNINGS_SHOWN = 5
+
+_OPTIONS = (
+    click.option("--schema", metavar="FILE", help="A JSON Schema ('-': from stdin)."),
+    click.option("--regex", metavar="PATTERN", help="A regular expression for the whole text."),
+    click.option("--lark", metavar="FILE", help="A Lark grammar; it begins with the rule 'start'."),
+    click.option("--gbnf", metavar="FILE", help="A GBNF grammar; it begins with the rule 'root'."),
+    click.option("--choices", metavar="A,B,..", help="One of these; written as a line of CSV."),
+)
+
+
+def grammar_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def chosen_grammar(**given: str | None) -> tuple[str, str]:
+    """The one grammar option that was given: its name, and its value.
+
+    Raises
+    ------
+    click.UsageError
+        If none or several were given, or the value is not text.
+    """
+    chosen = [name for name in _KINDS if given[name] is not None]
+    if len(chosen) != 1:
+        wanted = ", ".join(f"--{name}" for name in _KINDS)
+        got = " and ".join(f"--{name}" for name in chosen) or "none"
+        raise click.UsageError(f"exactly one of {wanted} is needed, but there is {got}")
+    value = str(given[chosen[0]])
+    check_text(chosen[0], value)
+    return chosen[0], value
+
+
+def check_text(option: str, value: str) -> None:
+    """Refuse the value of an option that holds bytes of the command line which could not be decoded."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError(f"--{option} is not UTF-8 text") from None
+
+
+def read_grammar(kind: str, value: str) -> tuple[str, Grammar]:
+    """The grammar that an option's file or text describes, after the name of the source for messages."""
+    from constrain import Grammar
+
+    items = _choices(value) if kind == "choices" else []
+    text = value if kind in ("regex", "choices") else read_text(value)
+    source = f"--{kind}" if kind in ("regex", "choices") else "stdin" if value == "-" else value
+    with errors_in(source):
+        if kind == "regex":
+            return source, Grammar.from_regex(text)
+        if kind == "choices":
+            return source, Grammar.from_choices(items)
+        if kind == "schema":
+            return source, Grammar.from_json_schema(text)
+        if kind == "gbnf":
+            return source, Grammar.from_gbnf(text)
+        return source, Grammar.from_lark(text, base_path=None if value == "-" else Path(value).parent)
+
+
+@contextlib.contextmanager
+def errors_in(source: str) -> Iterator[None]:
+    """Have errors of the library end the command, with the name of the source in front."""
+    try:
+        yield
+    except ConstrainError as error:
+        raise Stop(Exit.INPUT, f"{source}: {error}") from error
+
+
+def show_warnings(source: str, warnings: tuple[str, ...]) -> None:
+    """What was taken note of in a grammar, to stderr; the first few of it."""
+    for warning in warnings[:_WARNINGS_SHOWN]:
+        click.echo(f"constrain: warning: {source}: {warning}", err=True)
+    if len(warnings) > _WARNINGS_SHOWN:
+        click.echo(f"constrain: warning: {source}: and {len(warnings) - _WARNINGS_SHOWN} more", err=True)
+
+
+def read_bytes(name: str) -> bytes:
+    """The content of a file, or of stdin if the name is '-'."""
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Stop(Exit.INPUT, f"cannot read {name!r}: {reason}") from error
+
+
+def read_text(name: str) -> str:
+    """The content of a file or of stdin as text, with or without a byte order mark."""
+    try:
+        return read_bytes(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Stop(Exit.INPUT, f"{name}: not UTF-8 text (byte {error.start})") from error
+
+
+def _choices(value: str) -> list[str]:
+    try:
+        rows = list(csv.reader([value], strict=True))
+    except csv.Error as error:
+        raise click.BadParameter(f"not a line of CSV: {error}", param_hint="--choices") from error
+    items = rows[0] if rows else []
+    if not items or not all(items):
+        raise click.BadParameter("a choice is empty" if any(items) else "there is no choice", param_hint="--choices")
+    return items

@@ -1,0 +1,38 @@
+"""What the loop asks of a model and of a tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+
+class Model(Protocol):
+    """Anything that says how likely each token is to come next.
+
+    A model may have two more attributes: ``max_seq_len``, the most tokens that prompt and output may have together
+    (None: no limit), and ``logits_batch`` (see :class:`BatchModel`).
+    """
+
+    def logits(self, ids: Sequence[int]) -> Any:
+        """Unnormalised log-probabilities, float[n], of the token after ``ids``.
+
+        ``n`` is at least the size of the vocabulary; what is beyond it is never drawn.  What is returned
+        may be overwritten by the next call.  ``ids`` may grow afterwards, so a model that remembers them copies them.
+        """
+        ...
+
+
+class BatchModel(Model, Protocol):
+    """A model that answers for several sequences at once."""
+
+    def logits_batch(self, contexts: Sequence[Sequence[int] | None]) -> Any:
+        """float[rows, n]: :meth:`Model.logits` of each context; None stands for a row that is over, of any logits."""
+        ...
+
+
+class Encoder(Protocol):
+    """The one method of a tokenizer that the loop needs."""
+
+    def encode(self, text: str) -> Any:
+        """The text's tokens; the result has them as ``.ids``."""
+        ...

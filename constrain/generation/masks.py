@@ -1,0 +1,83 @@
+"""Masks, in another thread while the model runs where that pays.
+
+The mask of a step depends on the tokens before it, as the model's answer does, so the two can be computed at
+the same time: the kernels of both run without Python's lock.  Handing a job to a thread and taking its result back
+costs some 50 us, though, and a mask that is known takes 2 us.  So a thread is used only where the model takes so long
+that this is nothing beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Generic, TypeVar
+
+from constrain.generation.statistics import Statistics
+
+T = TypeVar("T")
+
+SLOW_MODEL_SECONDS = 2e-3
+"""From this time for one answer on, a mask is computed while the model runs."""
+
+_RECENT = 0.25
+
+
+class Overlap(Generic[T]):
+    """Runs the filling of a mask and the asking of a model, one after the other or at once.
+
+    Parameters
+    ----------
+    enabled : bool or None
+        None: where the model has lately been slow enough for it to pay.
+    """
+
+    def __init__(self, enabled: bool | None) -> None:
+        self._enabled = enabled if (os.cpu_count() or 1) > 1 or enabled is not None else False
+        self._seconds = 0.0
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def pays(self) -> bool:
+        """Whether :meth:`both` is to be used for the next step."""
+        return self._seconds > SLOW_MODEL_SECONDS if self._enabled is None else self._enabled
+
+    def ask(self, ask: Callable[[], T], statistics: Statistics) -> T:
+        """Ask the model."""
+        start = perf_counter()
+        answer = ask()
+        seconds = perf_counter() - start
+        statistics.model_seconds += seconds
+        # The first answer includes reading the prompt, and says little about the next.
+        if statistics.tokens:
+            self._seconds = seconds if not self._seconds else self._seconds + _RECENT * (seconds - self._seconds)
+        return answer
+
+    def both(self, fill: Callable[[], None], ask: Callable[[], T], statistics: Statistics) -> T:
+        """Fill the mask in another thread and ask the model in this one; returns when both are done."""
+
+        def timed() -> float:
+            start = perf_counter()
+            fill()
+            return perf_counter() - start
+
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="constrain-mask")
+        filling = self._pool.submit(timed)
+        try:
+            answer = self.ask(ask, statistics)
+        finally:
+            # Whatever happens, nothing may write to the mask after this.
+            start = perf_counter()
+            spent = filling.result()
+            waited = perf_counter() - start
+            statistics.mask_seconds += waited
+            statistics.hidden_mask_seconds += max(0.0, spent - waited)
+        return answer
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None

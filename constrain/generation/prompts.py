@@ -1,0 +1,35 @@
+"""From a prompt or a conversation to the tokens that a model goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from constrain.generation.interfaces import Encoder
+from constrain.tokenizers.base import Tokenizer
+
+
+def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
+    """The tokens of a prompt, with what the model expects in front of a text; ids are taken as they are.
+
+    What a tokenizer adds behind a text (an end or separator) is left out, since the text goes on.
+    """
+    if not isinstance(prompt, str):
+        return [int(token) for token in prompt]
+    if not isinstance(tokenizer, Tokenizer):
+        return [int(token) for token in tokenizer.encode(prompt).ids]
+    encoding = tokenizer.encode(prompt, add_special_tokens=True)
+    end = len(encoding.ids)
+    added = encoding.special_tokens_mask
+    while end and added[end - 1] and encoding.ids[end - 1] != tokenizer.special_tokens.bos:
+        end -= 1
+    # A text of special tokens alone has them all in front of it, as for [CLS] [SEP].
+    return encoding.ids[:end] if end or not prompt else encoding.ids
+
+
+def encode_chat(tokenizer: Tokenizer, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[int]:
+    """The tokens of a conversation, up to where the model's answer begins.
+
+    ``options`` are those of :meth:`Tokenizer.apply_chat_template`, whose errors this has too.
+    """
+    return tokenizer.encode(tokenizer.apply_chat_template(messages, add_generation_prompt=True, **options)).ids

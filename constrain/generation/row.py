@@ -1,0 +1,248 @@
+"""One sequence in progress, apart from the model and the sampler: what was made, what may come, how it ends."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.matcher import Matcher
+from constrain.engine.vocabulary import Vocabulary
+from constrain.errors import ConstrainError
+from constrain.generation.forced import ForcedTokens, forced_tokens
+from constrain.generation.interfaces import Encoder
+from constrain.generation.output import Output, VocabularyDecoder
+from constrain.generation.statistics import FinishReason, Statistics
+from constrain.tokenizers.base import Tokenizer
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token, as it was made.
+
+    Attributes
+    ----------
+    token_id : int or None
+        None for a last step that only brings text which was held back as the possible beginning of a stop string.
+    text : str
+        What is certain with this token.  Empty while a character's bytes are not all there, or while the text may
+        become a stop string.
+    forced : bool
+        The grammar left no choice, and the model was not asked.
+    log_probability : float or None
+        Natural logarithm of the model's own probability of the token among those that were allowed.  None where it
+        was not asked for.
+    top : tuple of (int, float)
+        The most likely tokens and their log-probabilities, as many as were asked for.
+    """
+
+    token_id: int | None
+    text: str
+    forced: bool = False
+    log_probability: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
+
+
+class Row:
+    """One sequence.
+
+    Parameters
+    ----------
+    tokenizer : Encoder
+        Without a grammar, a :class:`constrain.tokenizers.Tokenizer`.
+    compiled_grammar : CompiledGrammar or None
+        None: free text, which ends when the model says so.
+    prompt_ids : list of int
+        It becomes the context and grows.
+    max_tokens, max_seq_len : int, int or None
+        The most tokens to make, and the most that there may be with the prompt.
+    stop, stop_tokens :
+        As for :class:`Output`.
+    skip_forced : bool
+        Make forced tokens without the model.
+
+    Attributes
+    ----------
+    context : list of int
+        Prompt and output.
+    token_ids : list of int
+        The output, without an end-of-sequence or hidden stop token.
+    statistics : Statistics
+    vocabulary_size : int
+        How many logits are needed at least.
+
+    Raises
+    ------
+    ConstrainError
+        A number is out of range, the prompt leaves no room, or free text is wanted of something that only encodes.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Encoder,
+        compiled_grammar: CompiledGrammar | None,
+        prompt_ids: list[int],
+        *,
+        max_tokens: int,
+        max_seq_len: int | None = None,
+        stop: Sequence[str] = (),
+        stop_tokens: Sequence[int] = (),
+        skip_forced: bool = True,
+    ) -> None:
+        if max_tokens < 1:
+            raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
+        if max_seq_len is not None:
+            if len(prompt_ids) >= max_seq_len:
+                raise ConstrainError(
+                    f"the prompt has {len(prompt_ids)} tokens, and the model's context, {max_seq_len}, has no room for "
+                    "more; a shorter prompt, a longer max_seq_len or an eviction policy would help"
+                )
+            max_tokens = min(max_tokens, max_seq_len - len(prompt_ids))
+        self.context = prompt_ids
+        self.token_ids: list[int] = []
+        self.statistics = Statistics(prompt_tokens=len(prompt_ids))
+        self.max_tokens = max_tokens
+        self.matcher: Matcher | None = None
+        self._data = bytearray()
+        self._queue: deque[int] = deque()
+        self._forced_rest = b""
+        self._forced: ForcedTokens | None = None
+        self._cancelled = threading.Event()
+        if compiled_grammar is not None:
+            vocabulary = compiled_grammar.vocabulary
+            self.vocabulary_size = vocabulary.size
+            self.matcher = Matcher(compiled_grammar)
+            self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__
+            self._eos_ids = frozenset(vocabulary.eos_ids)
+            self._adds_text = _bits_of_tokens_with_text(vocabulary)
+            if skip_forced:
+                self._forced = forced_tokens(vocabulary, tokenizer)
+            self._output = Output(VocabularyDecoder(vocabulary), stop, stop_tokens)
+        else:
+            if not isinstance(tokenizer, Tokenizer):
+                raise ConstrainError("free text, without a grammar, needs a whole tokenizer: one that decodes too")
+            self.vocabulary_size = tokenizer.vocab_size
+            self._bytes_of = tokenizer.token_bytes
+            self._eos_ids = frozenset(tokenizer.eos_ids)
+            self._output = Output(tokenizer, stop, stop_tokens, prompt_ids)
+
+    @property
+    def text(self) -> str:
+        """Everything that was given out so far."""
+        return self._output.text
+
+    @property
+    def is_finished(self) -> bool:
+        return self.statistics.finish_reason is not None
+
+    def cancel(self) -> None:
+        """Have it end before the next token; from any thread."""
+        self._cancelled.set()
+
+    def step_without_model(self) -> Step | None:
+        """A forced token, or what was held back at the end; None where the model has to be asked, or all is over."""
+        if self._cancelled.is_set():
+            self._queue.clear()
+            return self._finish("cancelled")
+        if self._queue:
+            return self._emit(self._queue.popleft(), forced=True)
+        if self.statistics.tokens >= self.max_tokens:
+            whole = self.matcher is not None and self.matcher.is_accepting()
+            return self._finish("complete" if whole else "length")
+        if self._forced is not None:
+            self._look_ahead()
+            if self._queue:
+                return self._emit(self._queue.popleft(), forced=True)
+        return None
+
+    def needs_text(self) -> bool:
+        """Whether something has to follow, so that the model is needed whatever the mask will be."""
+        return self.matcher is None or not self.matcher.is_accepting()
+
+    def step_if_over(self, mask: NDArray[np.int32]) -> Step | None:
+        """With the mask of the next token, int32[words]: if nothing but the end can follow, there is nothing to ask.
+
+        Raises
+        ------
+        ConstrainError
+            Nothing can follow, though something has to.
+        """
+        if self.matcher is None or (mask & self._adds_text).any():
+            return None
+        if not self.matcher.is_accepting():
+            raise ConstrainError(
+                f"no token of the vocabulary continues the text after {self._data[-40:].decode('utf-8', 'replace')!r}, "
+                "though the grammar needs more"
+            )
+        return self._finish("complete")
+
+    def take(
+        self, token: int, log_probability: float | None = None, top: tuple[tuple[int, float], ...] = ()
+    ) -> Step | None:
+        """Go on with the token that was drawn; None where that was the end and nothing was held back."""
+        if self.matcher is not None:
+            if not self.matcher.accept_token(token):
+                raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")
+            if self.matcher.is_terminated():
+                return self._finish("complete")
+        elif token in self._eos_ids:
+            return self._finish("complete")
+        return self._emit(token, log_probability=log_probability, top=top)
+
+    def _look_ahead(self) -> None:
+        """Queue the forced tokens that are next, if any."""
+        assert self.matcher is not None
+        assert self._forced is not None
+        # What was forced before the last token, and is not said yet, is forced still.
+        rest = self._forced_rest or self.matcher.forced_bytes()
+        self._forced_rest = rest
+        if not rest:
+            return
+        room = self.max_tokens - self.statistics.tokens
+        for token in self._forced.next(self._data, rest, self.matcher)[:room]:
+            if not self.matcher.accept_token(token):
+                break
+            self._queue.append(token)
+
+    def _emit(
+        self,
+        token: int,
+        *,
+        forced: bool = False,
+        log_probability: float | None = None,
+        top: tuple[tuple[int, float], ...] = (),
+    ) -> Step | None:
+        piece = self._output.add(token)
+        stopped = self._output.is_stopped
+        if stopped:
+            self._queue.clear()
+            self.statistics.finish_reason = "stop"
+            if self._output.is_hidden_stop(token):
+                return Step(None, piece) if piece else None
+        data = self._bytes_of(token) or b""
+        self._data += data
+        self._forced_rest = self._forced_rest[len(data) :]
+        self.context.append(token)
+        self.token_ids.append(token)
+        self.statistics.tokens += 1
+        self.statistics.forced_tokens += forced
+        return Step(token, piece, forced, log_probability, top)
+
+    def _finish(self, reason: FinishReason) -> Step | None:
+        self.statistics.finish_reason = reason
+        held = self._output.finish(self._data)
+        return Step(None, held) if held else None
+
+
+def _bits_of_tokens_with_text(vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """A row of a bitmask: the tokens that make the text longer."""
+    bits = np.zeros((vocabulary.size + 31) // 32 * 32, np.uint8)
+    bits[: vocabulary.size] = 1
+    bits[list(vocabulary.eos_ids)] = 0
+    bits[vocabulary.empty_ids] = 0
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
