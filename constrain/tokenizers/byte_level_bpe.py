@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -81,6 +82,8 @@ class ByteLevelBPE(Tokenizer):
         See :class:`ByteLevelOptions` and :class:`constrain.tokenizers.base.Tokenizer`.
     size : int
         The least ``vocab_size``, where a model has more ids than tokens.
+    foreign : dict of int to bytes, optional
+        Tokens that encoding never gives, by id.
 
     Raises :class:`TokenizerError` if the vocabulary makes no sense.
     """
@@ -94,13 +97,14 @@ class ByteLevelBPE(Tokenizer):
         special_tokens: SpecialTokens,
         eos_ids: Sequence[int] = (),
         size: int = 0,
+        foreign: Mapping[int, bytes] = MappingProxyType({}),
     ) -> None:
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
-        highest = max(max(tokens), max((token.id for token in added), default=0))
-        if min(min(tokens), min((token.id for token in added), default=0)) < 0 or highest >= _LARGEST_ID:
+        ids = [*tokens, *foreign, *(token.id for token in added)]
+        if min(ids) < 0 or max(ids) >= _LARGEST_ID:
             raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
-        self.vocab_size = max(highest + 1, size)
+        self.vocab_size = max(max(ids) + 1, size)
         self.options = options
         self.added_tokens = tuple(added)
         self.special_tokens = special_tokens
@@ -119,6 +123,9 @@ class ByteLevelBPE(Tokenizer):
             self._bytes[token_id] = data
         self._fill_tables(tokens, merges)
         self._prepare_short()
+        for token_id, data in foreign.items():
+            self._bytes[token_id] = data
+        self._foreign = frozenset(foreign)
         for token in added:
             self._bytes[token.id] = None if token.special else token.content.encode("utf-8")
 
@@ -198,15 +205,15 @@ class ByteLevelBPE(Tokenizer):
         try:
             data = text_to_bytes(token)
         except TokenizerError:
-            return None
+            return next((i for i in self._foreign if self.id_to_token(i) == token), None)
         return self._index().get(data)
 
     def _index(self) -> dict[bytes, int]:
         """Ids by bytes, made when first asked for: encoding does not need it."""
         index: dict[bytes, int] | None = self.__dict__.get("_ids_by_bytes")
         if index is None:
-            added = self._added_by_id
-            index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in added}
+            others = self._added_by_id.keys() | self._foreign
+            index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in others}
             self.__dict__["_ids_by_bytes"] = index
         return index
 
@@ -215,6 +222,8 @@ class ByteLevelBPE(Tokenizer):
         if token_id in self._added_by_id:
             return self._added_by_id[token_id].content
         data = self._bytes[token_id]
+        if token_id in self._foreign and data is not None:
+            return data.decode()
         return None if data is None else bytes_to_text(data)
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
