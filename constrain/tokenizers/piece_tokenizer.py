@@ -7,7 +7,7 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -245,12 +245,6 @@ class PieceTokenizer(Tokenizer):
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
         return self._texts[token_id]
-
-    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
-        data = self.decode_bytes(ids, skip_special_tokens)
-        if self.strips_leading_space:
-            data = data.removeprefix(b" ")
-        return data.decode("utf-8", "replace")
 
 
 class ShortBuffers:
