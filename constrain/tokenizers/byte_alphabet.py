@@ -44,7 +44,8 @@ def text_to_bytes(token: str) -> bytes:
 
 def tokens_as_bytes(tokens: Mapping[int, str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """The bytes of tokens by id: of those that are written in the alphabet, and of the others, which stand for
-    their own text and which no merging of bytes reaches.  A lone surrogate is a :class:`TokenizerError`."""
+    their own text and which no merging of bytes reaches.  A lone surrogate is a :class:`TokenizerError`, and so are
+    only others."""
     ends = accumulate(map(len, tokens.values()), initial=0)
     try:
         # One translation of everything is ten times as fast as one for each token.
@@ -61,4 +62,6 @@ def tokens_as_bytes(tokens: Mapping[int, str]) -> tuple[dict[int, bytes], dict[i
                 foreign[token_id] = token.encode()
             except UnicodeEncodeError:
                 raise TokenizerError(f"token {token!r} (id {token_id}) has a lone surrogate") from None
+    if not known:
+        raise TokenizerError("no token of the vocabulary is written in the byte-level alphabet")
     return known, foreign
