@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Subject:
-    """One tokenizer; ``encode`` gives ids, ``decode`` text, ``reference`` is None for ours."""
+    """One tokenizer.
+
+    ``encode`` gives ids, ``decode`` text; ``stream()`` begins a stream and gives its step, ``stop(strings)`` one that
+    ends at stop strings.
+    """
 
     kind: str
     name: str
@@ -25,6 +30,13 @@ class Subject:
     decode: Callable[[Sequence[int]], str]
     batch: Callable[[list[str]], Any]
     load: Callable[[], Any]
+    stream: Callable[[], Callable[[int], Any]] | None = None
+    stop: Callable[[list[str]], Callable[[int], Any]] | None = None
+
+
+def ids_of(subject: Subject, text: str) -> list[int]:
+    """The ids of a text as a list."""
+    return list(subject.encode(text))
 
 
 def data_folder() -> Path:
@@ -36,7 +48,7 @@ def data_folder() -> Path:
 
 
 def _ours(kind: str, path: Path) -> Subject:
-    from constrain.tokenizers import load_tokenizer
+    from constrain.tokenizers import DecodeStream, StopSequenceDecoder, load_tokenizer
 
     tokenizer = load_tokenizer(path)
     return Subject(
@@ -46,6 +58,8 @@ def _ours(kind: str, path: Path) -> Subject:
         tokenizer.decode,
         tokenizer.encode_batch,
         lambda: load_tokenizer(path),
+        lambda: DecodeStream(tokenizer).step,
+        lambda strings: StopSequenceDecoder(tokenizer, stop_strings=strings).step,
     )
 
 
@@ -82,6 +96,7 @@ def byte_level() -> list[Subject]:
             hugging.decode,
             hugging.encode_batch,
             lambda: tokenizers.Tokenizer.from_file(str(path)),
+            lambda: partial(tokenizers.decoders.DecodeStream([], False).step, hugging),
         ),
     ]
 

@@ -12,11 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrain.errors import TokenizerError
+
+if TYPE_CHECKING:
+    from constrain.tokenizers.flat_decoding import FlatOutputs
+
+_MANY_IDS = 100
+"""From here on a kernel is faster than a table."""
 
 
 @dataclass(frozen=True)
@@ -208,14 +214,31 @@ class Tokenizer(Encoder, Decoder):
         raise NotImplementedError
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
-        ids = ids if isinstance(ids, list | tuple) else list(ids)
-        table = self._output_tables()[skip_special_tokens]
-        try:
-            if not ids or min(ids) >= 0:  # a negative index would count from the end
-                return b"".join(map(table.__getitem__, ids))
-        except (IndexError, TypeError):
-            pass  # one of them raises below, and says which
+        if not isinstance(ids, list | tuple | np.ndarray):
+            ids = list(ids)
+        if len(ids) >= _MANY_IDS:
+            data = self._flat_outputs()[skip_special_tokens].join(ids)
+            if data is not None:
+                return data
+        else:
+            table = self._output_tables()[skip_special_tokens]
+            try:
+                if not len(ids) or min(ids) >= 0:  # a negative index would count from the end
+                    return b"".join(map(table.__getitem__, ids))
+            except (IndexError, TypeError):
+                pass
+        # One of them has no token, and here it is said which.
         return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
+
+    def _flat_outputs(self) -> tuple[FlatOutputs, FlatOutputs]:
+        """The same as :meth:`_output_tables`, for many ids at once."""
+        outputs: tuple[FlatOutputs, FlatOutputs] | None = self.__dict__.get("_flat")
+        if outputs is None:
+            from constrain.tokenizers.flat_decoding import FlatOutputs  # loads, or compiles, its kernels
+
+            shown, without = self._output_tables()
+            outputs = self.__dict__["_flat"] = (FlatOutputs(shown), FlatOutputs(without))
+        return outputs
 
     def _output_tables(self) -> tuple[list[bytes], list[bytes]]:
         """What each id adds to the output, with special tokens and without; ids without a token have None.

@@ -7,7 +7,7 @@ is why a space looks like "Ġ" there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import accumulate, pairwise
 
 from constrain.errors import TokenizerError
@@ -42,11 +42,26 @@ def text_to_bytes(token: str) -> bytes:
         raise TokenizerError(f"token {token!r} is not written in the byte-level alphabet") from None
 
 
-def texts_to_bytes(tokens: Sequence[str]) -> list[bytes]:
-    """:func:`text_to_bytes` of each; one translation of everything is ten times as fast as one for each token."""
-    ends = accumulate(map(len, tokens), initial=0)
+def tokens_as_bytes(tokens: Mapping[int, str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """The bytes of tokens by id: of those that are written in the alphabet, and of the others, which stand for
+    their own text and which no merging of bytes reaches.  A lone surrogate is a :class:`TokenizerError`, and so are
+    only others."""
+    ends = accumulate(map(len, tokens.values()), initial=0)
     try:
-        everything = text_to_bytes("".join(tokens))
+        # One translation of everything is ten times as fast as one for each token.
+        everything = text_to_bytes("".join(tokens.values()))
+        return {i: everything[begin:end] for i, (begin, end) in zip(tokens, pairwise(ends), strict=True)}, {}
     except TokenizerError:
-        return [text_to_bytes(token) for token in tokens]  # one of them raises, and names itself
-    return [everything[begin:end] for begin, end in pairwise(ends)]
+        pass
+    known, foreign = {}, {}
+    for token_id, token in tokens.items():
+        try:
+            known[token_id] = text_to_bytes(token)
+        except TokenizerError:
+            try:
+                foreign[token_id] = token.encode()
+            except UnicodeEncodeError:
+                raise TokenizerError(f"token {token!r} (id {token_id}) has a lone surrogate") from None
+    if not known:
+        raise TokenizerError("no token of the vocabulary is written in the byte-level alphabet")
+    return known, foreign

@@ -10,10 +10,10 @@ refuse files that ask for them).
 
 from __future__ import annotations
 
-import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -21,11 +21,12 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, any_finder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.addresses import context_of
 from constrain.tokenizers.alignment import NormalForm, alignment
-from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
+from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
+from constrain.tokenizers.short_texts import ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.unicode_classes import class_table
@@ -34,8 +35,6 @@ Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int6
 """Left ids, right ids and merged ids, in order of rank."""
 
 _LARGEST_ID = 2**24
-_SHORT_LENGTH = 256
-"""Characters; a fourth of the bytes that the buffers of short_kernels.py hold."""
 _LONGEST_RANKED_TOKEN = 1024
 
 
@@ -65,7 +64,7 @@ class ByteLevelOptions:
     after: tuple[int, ...] = ()
 
 
-class ByteLevelBPE(Tokenizer):
+class ByteLevelBPE(ShortTextTokenizer):
     """A byte-level BPE tokenizer.
 
     Parameters
@@ -81,6 +80,8 @@ class ByteLevelBPE(Tokenizer):
         See :class:`ByteLevelOptions` and :class:`constrain.tokenizers.base.Tokenizer`.
     size : int
         The least ``vocab_size``, where a model has more ids than tokens.
+    foreign : dict of int to bytes, optional
+        Tokens that encoding never gives, by id.
 
     Raises :class:`TokenizerError` if the vocabulary makes no sense.
     """
@@ -94,13 +95,14 @@ class ByteLevelBPE(Tokenizer):
         special_tokens: SpecialTokens,
         eos_ids: Sequence[int] = (),
         size: int = 0,
+        foreign: Mapping[int, bytes] = MappingProxyType({}),
     ) -> None:
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
-        highest = max(max(tokens), max((token.id for token in added), default=0))
-        if min(min(tokens), min((token.id for token in added), default=0)) < 0 or highest >= _LARGEST_ID:
+        ids = [*tokens, *foreign, *(token.id for token in added)]
+        if min(ids) < 0 or max(ids) >= _LARGEST_ID:
             raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
-        self.vocab_size = max(highest + 1, size)
+        self.vocab_size = max(max(ids) + 1, size)
         self.options = options
         self.added_tokens = tuple(added)
         self.special_tokens = special_tokens
@@ -118,25 +120,14 @@ class ByteLevelBPE(Tokenizer):
         for token_id, data in tokens.items():
             self._bytes[token_id] = data
         self._fill_tables(tokens, merges)
-        self._prepare_short()
+        plain = isinstance(options.split, SplitPattern) and options.normal_form is None and not options.add_prefix_space
+        self.around = (options.before, options.after)
+        self._prepare_short(plain)
+        for token_id, data in foreign.items():
+            self._bytes[token_id] = data
+        self._foreign = frozenset(foreign)
         for token in added:
             self._bytes[token.id] = None if token.special else token.content.encode("utf-8")
-
-    def _prepare_short(self) -> None:
-        """Decide whether short texts can be encoded in one kernel call."""
-        self._local = threading.local()
-        self._common, self._find_any = any_finder(self.added_tokens)
-        options = self.options
-        plain = isinstance(options.split, SplitPattern) and options.normal_form is None and not options.add_prefix_space
-        self._short_length = _SHORT_LENGTH if plain else -1
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What belongs to a thread, or can be made anew, stays here.
-        return {key: value for key, value in self.__dict__.items() if key not in ("_local", "_find_any")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._prepare_short()
 
     def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
         """The arrays of :mod:`constrain.tokenizers.bpe_kernels`."""
@@ -198,15 +189,15 @@ class ByteLevelBPE(Tokenizer):
         try:
             data = text_to_bytes(token)
         except TokenizerError:
-            return None
+            return next((i for i in self._foreign if self.id_to_token(i) == token), None)
         return self._index().get(data)
 
     def _index(self) -> dict[bytes, int]:
         """Ids by bytes, made when first asked for: encoding does not need it."""
         index: dict[bytes, int] | None = self.__dict__.get("_ids_by_bytes")
         if index is None:
-            added = self._added_by_id
-            index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in added}
+            others = self._added_by_id.keys() | self._foreign
+            index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in others}
             self.__dict__["_ids_by_bytes"] = index
         return index
 
@@ -215,33 +206,20 @@ class ByteLevelBPE(Tokenizer):
         if token_id in self._added_by_id:
             return self._added_by_id[token_id].content
         data = self._bytes[token_id]
+        if token_id in self._foreign and data is not None:
+            return data.decode()
         return None if data is None else bytes_to_text(data)
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        # A short text without added tokens takes one kernel call; every 0.1 us counts here.
-        if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
-            try:
-                data = text.encode()
-                view, kernel, context, out = self._local.short
-            except UnicodeEncodeError:
-                return self._encode_long(text, add_special_tokens)
-            except AttributeError:
-                view, kernel, context, out = self._keep_buffers()
-            size = len(data)
-            view[:size] = data
-            count = kernel(context, size)
-            if count >= 0:
-                ids = out[:count].tolist()
-                if add_special_tokens:
-                    ids = [*self.options.before, *ids, *self.options.after]
-                return Encoding(ids, (self, text, add_special_tokens))
-        return self._encode_long(text, add_special_tokens)
+    def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
+        from constrain.tokenizers.short_kernels import LONGEST, encode_short
 
-    def _keep_buffers(self) -> tuple[Any, ...]:
-        # Whoever has the arrays has to live as long as their addresses are used.
-        self._local.kept = kept = _ShortBuffers(self)
-        self._local.short = kept.parts
-        return kept.parts
+        split = self.options.split
+        assert isinstance(split, SplitPattern)
+        family, option = split.scanner()
+        text, ends, out = (np.zeros(LONGEST, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
+        kept = (text, class_table(), ends, *self.tables(), out)
+        context = context_of(kept, (family, option, self.options.whole_piece))
+        return kept, (memoryview(text.data), encode_short, context, memoryview(out.data))
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return self._encode_long(text, add_special_tokens)._known_source()
@@ -352,22 +330,6 @@ class _Segment:
     ids: int
     kind: Literal["outside", "added", "same", "changed"]
     text: str
-
-
-class _ShortBuffers:
-    """What one thread needs to encode short texts of one tokenizer."""
-
-    def __init__(self, tokenizer: ByteLevelBPE) -> None:
-        from constrain.tokenizers.short_kernels import LONGEST, encode_short
-
-        split = tokenizer.options.split
-        assert isinstance(split, SplitPattern)
-        family, option = split.scanner()
-        text, ends, out = (np.zeros(LONGEST, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
-        tables = tokenizer.tables()
-        self._kept = (text, class_table(), ends, *tables, out)
-        context = context_of(self._kept, (family, option, tokenizer.options.whole_piece))
-        self.parts = (memoryview(text.data), encode_short, context, memoryview(out.data))
 
 
 class _Source(EncodingSource):

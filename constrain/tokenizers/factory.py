@@ -12,6 +12,9 @@ from constrain.tokenizers import metrics
 from constrain.tokenizers.adapters.in_place_of_native import adapted_tokenizer_json
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat_template import ChatTemplates, parse_chat_template, read_chat_template
+from constrain.tokenizers.hub import folder_of_hub_id, is_hub_id
+from constrain.tokenizers.model_names import MODEL_ENCODINGS, encoding_of_name, find_rank_file
+from constrain.tokenizers.rank_encodings import ENCODINGS, RankEncoding
 
 SUPPORTED = "tokenizer.json, GGUF, SentencePiece .model, .tiktoken rank files, or a folder with one of them"
 
@@ -20,30 +23,44 @@ _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} +[0-9]+\r?(\n|$)")
 
 def load_tokenizer(
     path: str | PathLike[str],
-    *,
-    encoding: str | None = None,
-    eos_ids: Iterable[int] | None = None,
     chat_template: ChatTemplates | None = None,
+    *,
+    encoding: str | RankEncoding | None = None,
+    eos_ids: Iterable[int] | None = None,
+    folder: str | PathLike[str] | None = None,
+    download: bool = False,
+    revision: str | None = None,
 ) -> Tokenizer:
-    """Open a tokenizer file or a model folder.
+    """Open a tokenizer file or a model folder, or find one by name.
 
     Parameters
     ----------
-    path : path
+    path : path or name
         A ``tokenizer.json``, a GGUF file, a SentencePiece ``.model``, a ``.tiktoken`` rank file, or a folder with one
-        of them.
-    encoding : str, optional
-        For a rank file whose name does not tell: its encoding, such as ``"cl100k_base"``.
-    eos_ids : ids, optional
-        The tokens that end a generation, where the files do not say or say it wrongly.
+        of them.  Where there is no such file: the name of a model or encoding
+        (:data:`constrain.tokenizers.model_names.MODEL_ENCODINGS`), or the id of a repository on the Hugging Face Hub.
     chat_template : str or mapping of str to str, optional
         A Jinja template, or several by name, instead of the one that is beside the file.
+    encoding : str or RankEncoding, optional
+        For a rank file whose name does not tell: its encoding, such as ``"cl100k_base"``, or a new one.
+    eos_ids : ids, optional
+        The tokens that end a generation, where the files do not say or say it wrongly.
+    folder : path, optional
+        For a name: where its rank file is, if not in the caches of tiktoken and Hugging Face.
+    download : bool
+        For the id of a repository: fetch it, if it is not in the cache.
+    revision : str, optional
+        For the id of a repository: a branch, tag or commit.
 
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
     """
     place = Path(fspath(path))
     with metrics.loading() as loaded:
+        if not place.exists():
+            place, encoding = _find_by_name(fspath(path), encoding, folder, download, revision)
+        elif folder is not None or download or revision is not None:
+            raise TokenizerError(f"{place}: folder=, download= and revision= are for names, and this file is there")
         tokenizer = _load(place, encoding, eos_ids)
         if chat_template is not None:
             tokenizer.chat_template = parse_chat_template(chat_template)
@@ -53,7 +70,30 @@ def load_tokenizer(
     return tokenizer
 
 
-def _load(place: Path, encoding: str | None, eos_ids: Iterable[int] | None) -> Tokenizer:
+def _find_by_name(
+    name: str,
+    encoding: str | RankEncoding | None,
+    folder: str | PathLike[str] | None,
+    download: bool,
+    revision: str | None,
+) -> tuple[Path, str | RankEncoding | None]:
+    """The file or folder that a name stands for, and its encoding."""
+    found = encoding_of_name(name)
+    if found is not None:
+        if download or revision is not None:
+            raise TokenizerError(f"{name}: download= and revision= are for repositories; rank files are not downloaded")
+        file = find_rank_file(found, None if folder is None else Path(fspath(folder)))
+        return file, found if encoding is None else encoding
+    if folder is not None:
+        raise TokenizerError(
+            f"{name}: neither a model nor an encoding; known: {', '.join((*ENCODINGS, *MODEL_ENCODINGS))}"
+        )
+    if is_hub_id(name):
+        return folder_of_hub_id(name, download, revision), encoding
+    raise TokenizerError(f"{name}: no such file, and no name of a model, of an encoding or of a repository")
+
+
+def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None) -> Tokenizer:
     ends = None if eos_ids is None else tuple(sorted(set(eos_ids)))
     if place.is_dir():
         place = _file_in_folder(place)

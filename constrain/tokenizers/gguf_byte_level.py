@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.byte_alphabet import texts_to_bytes
+from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
 from constrain.tokenizers.gguf_splits import BEGIN_BY_DEFAULT, WHOLE_PIECES, stages_of
 from constrain.tokenizers.gguf_vocabulary import NORMAL, GGUFVocabulary
@@ -16,7 +16,7 @@ def byte_level_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | No
     """The tokenizer; a ``pre`` name that is not known is a :class:`TokenizerError` that lists the known ones."""
     stages = stages_of(vocabulary.pre)
     normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
-    tokens = dict(zip(normal, texts_to_bytes([vocabulary.tokens[i] for i in normal]), strict=True))
+    tokens, foreign = tokens_as_bytes({i: vocabulary.tokens[i] for i in normal})
     roles = vocabulary.special_tokens()
     before, after = vocabulary.begin_and_end(roles, vocabulary.pre in BEGIN_BY_DEFAULT, False)
     options = ByteLevelOptions(
@@ -25,9 +25,11 @@ def byte_level_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | No
         before=before,
         after=after,
     )
-    merges = merges_of_gguf(vocabulary)
+    # Files of Kimi K2 may leave out the merges: its ids are ranks.
+    merges = None if vocabulary.pre == "kimi-k2" and not vocabulary.has("merges") else merges_of_gguf(vocabulary)
     ends = vocabulary.end_ids(roles) if eos_ids is None else eos_ids
-    return ByteLevelBPE(tokens, merges, vocabulary.added_tokens(), options, roles, ends, len(vocabulary.tokens))
+    added, size = vocabulary.added_tokens(), len(vocabulary.tokens)
+    return ByteLevelBPE(tokens, merges, added, options, roles, ends, size, foreign)
 
 
 def merges_of_gguf(vocabulary: GGUFVocabulary) -> Merges:
@@ -38,6 +40,9 @@ def merges_of_gguf(vocabulary: GGUFVocabulary) -> Merges:
         # A token may begin with a space where the vocabulary is not written in the byte-level alphabet.
         cut = merge.find(" ", 1)
         first, second = merge[:cut], merge[cut + 1 :]
+        if first not in ids or second not in ids:
+            # Converters write a space within a token as the byte-level alphabet does, since a space divides the pair.
+            first, second = first.replace("\u0120", " "), second.replace("\u0120", " ")
         try:
             left[place], right[place], merged[place] = ids[first], ids[second], ids[first + second]
         except KeyError:

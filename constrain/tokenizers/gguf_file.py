@@ -10,12 +10,14 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat_template import gguf_chat_template
 from constrain.tokenizers.gguf_metadata import read_gguf_metadata
+from constrain.tokenizers.gguf_splits import CHARACTER_SPLITS
 from constrain.tokenizers.gguf_vocabulary import GGUFVocabulary
 
 _BUILDERS = {
     "gpt2": ("gguf_byte_level", "byte_level_of_gguf"),
     "llama": ("gguf_sentencepiece", "sentencepiece_of_gguf"),
     "gemma4": ("gguf_sentencepiece", "merged_sentencepiece_of_gguf"),
+    "whitespace": ("gguf_sentencepiece", "merged_words_of_gguf"),
     "t5": ("gguf_sentencepiece", "unigram_of_gguf"),
     "bert": ("gguf_wordpiece", "wordpiece_of_gguf"),
 }
@@ -38,7 +40,8 @@ def tokenizer_of_gguf(metadata: dict[str, Any], eos_ids: tuple[int, ...] | None 
         raise TokenizerError(
             f"GGUF tokenizer model {vocabulary.model!r} is not supported; supported: {', '.join(_BUILDERS)}"
         )
-    module, function = _BUILDERS[vocabulary.model]
+    over_characters = vocabulary.model == "gpt2" and vocabulary.pre in CHARACTER_SPLITS
+    module, function = _BUILDERS["gemma4" if over_characters else vocabulary.model]
     builder: Any = getattr(import_module(f"constrain.tokenizers.{module}"), function)
     tokenizer: Tokenizer = builder(vocabulary, eos_ids)
     tokenizer.chat_template = gguf_chat_template(metadata)
@@ -47,4 +50,6 @@ def tokenizer_of_gguf(metadata: dict[str, Any], eos_ids: tuple[int, ...] | None 
 
 def _is_wanted(key: str) -> bool:
     # The whole tokenizer.json of some files is megabytes that say the same again.
-    return (key.startswith("tokenizer.") and key != "tokenizer.huggingface.json") or key == "general.name"
+    if key.startswith("tokenizer."):
+        return key != "tokenizer.huggingface.json"
+    return key in ("general.name", "general.architecture")

@@ -1,4 +1,4 @@
-"""SentencePiece vocabularies from GGUF metadata: BPE by scores (``llama``), by merges (``gemma4``), Unigram (``t5``).
+"""Vocabularies of characters from GGUF metadata: BPE by scores (``llama``), by merges (``gemma4``), Unigram (``t5``).
 
 Control, unknown and user-defined tokens are found in the text first, and the stretches between them are
 normalized one by one, as in the ``tokenizer.json`` of the same models.
@@ -7,9 +7,11 @@ normalized one by one, as in the ``tokenizer.json`` of the same models.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import SpecialTokens
+from constrain.tokenizers.bert_text import Lowercase
 from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.gguf_byte_level import merges_of_gguf
 from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, GGUFVocabulary
@@ -26,9 +28,9 @@ def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] |
     from constrain.tokenizers.symbol_bpe import SymbolBPE
 
     roles = vocabulary.special_tokens({"bos": 1, "eos": 2, "unk": 0})
-    ids = {text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE}
+    byte_ids = _byte_ids(vocabulary)
     unk = -1 if roles.unk is None else roles.unk
-    model = SymbolBPE(_normal(vocabulary), scores=vocabulary.scores, unk=unk, byte_ids=byte_tokens(ids))
+    model = SymbolBPE(_normal(vocabulary), scores=vocabulary.scores, unk=unk, byte_ids=byte_ids)
     prefix = vocabulary.flag("add_space_prefix", True)
     steps = _space_steps(prefix)
     before, after = vocabulary.begin_and_end(roles, True, False)
@@ -38,19 +40,14 @@ def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] |
 
 def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """BPE over characters by merges, without splits but at newlines."""
-    from constrain.tokenizers.symbol_bpe import SymbolBPE
-    from constrain.tokenizers.symbol_kernels import NEWLINES
+    from constrain.tokenizers.symbol_kernels import NEVER, NEWLINES
 
+    gemma = vocabulary.pre != "sarvam-moe"
     roles = vocabulary.special_tokens()
-    ids = {text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE}
-    unk = -1 if roles.unk is None else roles.unk
-    model = SymbolBPE(
-        _normal(vocabulary), merges_of_gguf(vocabulary), unk=unk, byte_ids=byte_tokens(ids), whole=NEWLINES
-    )
     prefix = vocabulary.flag("add_space_prefix", False)
-    # A beginning-of-text token is there even where the file says otherwise: converters got it wrong.
-    before = (roles.bos,) if roles.bos is not None else ()
-    _, after = vocabulary.begin_and_end(roles, True, False)
+    before, after = vocabulary.begin_and_end(roles, False, False)
+    if gemma and roles.bos is not None:
+        before = (roles.bos,)  # even where the file says otherwise: converters got it wrong
     options = PieceOptions(
         steps=_space_steps(prefix),
         stages=(RegexStage(r"[^\n]+|\n+"),),
@@ -58,7 +55,36 @@ def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int,
         after=after,
         strip_leading_space=prefix,
     )
+    model = _merged(vocabulary, roles, NEWLINES if gemma else NEVER)
     return _tokenizer(vocabulary, model, options, roles, eos_ids)
+
+
+def merged_words_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
+    """BPE over the characters of words by merges; white space is lost."""
+    from constrain.tokenizers.symbol_kernels import NEVER
+
+    roles = vocabulary.special_tokens()
+    before, after = vocabulary.begin_and_end(roles, False, False)
+    lowercase = vocabulary.flag("normalizer.lowercase", False)
+    options = PieceOptions(
+        steps=(Lowercase(),) if lowercase else (),
+        stages=(RegexStage(r"\s", "Removed"),),
+        before=before,
+        after=after,
+    )
+    return _tokenizer(vocabulary, _merged(vocabulary, roles, NEVER), options, roles, eos_ids)
+
+
+def _merged(vocabulary: GGUFVocabulary, roles: SpecialTokens, whole: int) -> PieceModel:
+    from constrain.tokenizers.symbol_bpe import SymbolBPE
+
+    left, right, merged = merges_of_gguf(vocabulary)
+    byte_ids = _byte_ids(vocabulary)
+    tokens = _normal(vocabulary)
+    for token_id in {*left.tolist(), *right.tolist(), *merged.tolist()}.difference(tokens):
+        tokens[token_id] = vocabulary.tokens[token_id]  # merging reaches it whatever its type
+    unk = -1 if roles.unk is None else roles.unk
+    return SymbolBPE(tokens, (left, right, merged), unk=unk, byte_ids=byte_ids, whole=whole)
 
 
 def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
@@ -77,10 +103,12 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
         unk=roles.unk,
         unknown_score=float(lowest - np.float32(UNKNOWN_PENALTY)),
     )
-    prefix = vocabulary.flag("add_space_prefix", False)
+    # llama.cpp writes a space in front of every word where it removes extra ones.
+    remove_extra = vocabulary.flag("remove_extra_whitespaces", False)
+    prefix = vocabulary.flag("add_space_prefix", False) or remove_extra
     spaces = SpaceOptions(
         add_dummy_prefix=prefix,
-        remove_extra=vocabulary.flag("remove_extra_whitespaces", False),
+        remove_extra=remove_extra,
         escape=vocabulary.flag("escape_whitespaces", True),
         as_suffix=vocabulary.flag("treat_whitespace_as_suffix", False),
     )
@@ -92,6 +120,15 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
 
 def _space_steps(prefix: bool) -> tuple[TextStep, ...]:
     return (Charsmap(b"", SpaceOptions(prefix, remove_extra=False)),)
+
+
+def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
+    """The tokens of bytes; where a file marks none as such, those with the names of all 256 become it."""
+    if not (vocabulary.types == BYTE).any():
+        named = byte_tokens(vocabulary.ids)
+        if named is not None and (vocabulary.types[named] == NORMAL).all():
+            vocabulary.types[named] = BYTE
+    return byte_tokens({text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE})
 
 
 def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:

@@ -22,6 +22,9 @@ _ASCII_SIGN = r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]"
 _DEEPSEEK3 = RegexStage(
     _ASCII_SIGN + r"[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+_SPARK = RegexStage(
+    _ASCII_SIGN + r"[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+"
+)
 _SENTENCE_SIGNS = RegexStage(" ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+")
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _FALCON_SIGNS = RegexStage(r"[\p{P}\$\+<=>\^~\|`]+")
@@ -39,6 +42,13 @@ _CASED = RegexStage(
     "\uff41-\uff5a\U00010400-\U0001044f\U000104b0-\U000104d3\U000104d8-\U000104fb\U00010c80-\U00010cb2"
     "\U00010cc0-\U00010cf2\U000118a0-\U000118df\U0001e900-\U0001e943]+"
 )
+# From the right in groups of three.
+_GROUPED_DIGITS = RegexStage(r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))")
+# Han, kana, Thai, Lao, Khmer, Burmese and Hangul, of which the words have no spaces between them or are long.
+_ASIAN_BLOCKS = RegexStage(
+    "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3040-\u30ff\uff65-\uff9f\u2f00-\u2fdf\u0e40-\u0e7f\u0e80-\u0eff"
+    "\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+"
+)
 _EAST_ASIAN = RegexStage("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+")
 
 
@@ -49,9 +59,10 @@ def _words_with_marks(digits: str, newlines: str) -> RegexStage:
     )
 
 
-def _o200k_like(before: str, after: str, digits: str) -> RegexStage:
+def _o200k_like(before: str, after: str, digits: str, contraction: str = "") -> RegexStage:
     return RegexStage(
-        rf"[^\r\n\p{{L}}\p{{N}}]?{before}*{after}+|[^\r\n\p{{L}}\p{{N}}]?{before}+{after}*|{digits}"
+        rf"[^\r\n\p{{L}}\p{{N}}]?{before}*{after}+{contraction}"
+        rf"|[^\r\n\p{{L}}\p{{N}}]?{before}+{after}*{contraction}|{digits}"
         r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     )
 
@@ -103,7 +114,25 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
         _EAST_ASIAN,
         _ONE_DIGIT,
     ),
-    **dict.fromkeys(("deepseek-v3", "hunyuan-dense", "joyai-llm"), (_THREE_DIGITS, _KANA_AND_HAN, _DEEPSEEK3)),
+    **dict.fromkeys(("deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"), (_THREE_DIGITS, _KANA_AND_HAN, _DEEPSEEK3)),
+    "spark2_5": (_THREE_DIGITS, _KANA_AND_HAN, _SPARK, _ONE_DIGIT),
+    "afmoe": (_GROUPED_DIGITS, _ASIAN_BLOCKS, _DEEPSEEK3),
+    "youtu": (
+        RegexStage(
+            "[\uac00-\ud7a3\u3131-\u318e]+|[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c"
+            "\u3001-\u303f\ufe30-\ufe4f]+|[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
+        ),
+        _o200k_like(_UPPER, _LOWER, r"\p{N}", contraction=f"{_CONTRACTION}?"),
+    ),
+    "ufakzeka": (RegexStage(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),),
+    "chameleon": (
+        RegexStage("<sentinel:[0-9]+>"),
+        RegexStage("(?:IMGIMG)(?:[A-I]{1,4})Z"),
+        RegexStage(r"[\t\n]|    |  "),
+        _ONE_DIGIT,
+        RegexStage(r"[\p{P}!-/:-@\[-`{-~]"),
+        _GPT2,
+    ),
     **dict.fromkeys(("poro-chat", "bloom", "gpt3-finnish"), (_SENTENCE_SIGNS,)),
     "viking": (_SENTENCE_SIGNS, _ONE_DIGIT),
     "tekken": (_o200k_like(_UPPER, _LOWER, r"\p{N}"),),
@@ -156,15 +185,21 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
     "superbpe": (RegexStage(r"\p{N}+"), RegexStage(r"(?=(\d{3})+(?!\d))")),
 }
 
-WHOLE_PIECES = frozenset((*_LLAMA3_NAMES, "minicpm5", "tekken", "granite-embed-multi-97m"))
+WHOLE_PIECES = frozenset((*_LLAMA3_NAMES, "minicpm5", "tekken", "granite-embed-multi-97m", "youtu"))
 """The names whose ``tokenizer.json`` has ``ignore_merges``."""
 
-BEGIN_BY_DEFAULT = frozenset((*_LLAMA3_NAMES, "tekken"))
+BEGIN_BY_DEFAULT = frozenset((*_LLAMA3_NAMES, "tekken", "chameleon"))
 """The names that stand for a beginning-of-text token in front where the file does not say."""
+
+
+CHARACTER_SPLITS = frozenset(("gemma4", "granite-embed-multi-311m", "sarvam-moe"))
+"""The names that stand for merging characters instead of bytes, in files whose model is ``gpt2``."""
 
 
 def stages_of(pre: str) -> tuple[Stage, ...]:
     """The stages of a ``pre`` name; a :class:`TokenizerError` names one that is not known."""
     if pre not in _STAGES:
-        raise TokenizerError(f"unknown pre-tokenizer {pre!r}; known: {', '.join(sorted(_STAGES))}")
+        raise TokenizerError(
+            f"unknown pre-tokenizer {pre!r}; known: {', '.join(sorted((*_STAGES, *CHARACTER_SPLITS)))}"
+        )
     return _STAGES[pre]

@@ -18,7 +18,8 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 END_NAMES = (
     *("<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<turn|>", "<|endoftext|>"),
-    *("<|end_of_text|>", "<|eom_id|>", "<EOT>", "[EOT]", "[EOS]", "<eos>", "<end_of_utterance>"),
+    *("<|end_of_text|>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<eos>", "<end_of_utterance>"),
+    *("<|flush|>", "<|calls|>", "[e~["),
     "<\uff5cend\u2581of\u2581sentence\uff5c>",
 )
 """Control tokens with one of these names end a generation."""
@@ -68,10 +69,12 @@ class GGUFVocabulary:
     @cached_property
     def scores(self) -> npt.NDArray[np.float32]:
         """float32[n]; an error if the file has none."""
-        scores: npt.NDArray[np.float32] | None = self._numbers("scores", np.float32)
+        raw = self._get("scores")
+        whole = isinstance(raw, np.ndarray) and raw.dtype == np.int32
+        scores: npt.NDArray[Any] | None = self._numbers("scores", np.int32 if whole else np.float32)
         if scores is None:
             raise TokenizerError("GGUF: tokenizer.ggml.scores is missing")
-        return scores
+        return scores.astype(np.float32)
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -84,6 +87,10 @@ class GGUFVocabulary:
         if not isinstance(raw, list) or not all(isinstance(merge, bytes) for merge in raw):
             raise TokenizerError("GGUF: tokenizer.ggml.merges is missing or is no array of strings")
         return self._decoded(raw, "merges")
+
+    def has(self, name: str) -> bool:
+        """Whether the file says anything about ``tokenizer.ggml.name``."""
+        return self._get(name) is not None
 
     def charsmap(self) -> bytes:
         """The compiled normalization rules, which may be empty."""
@@ -126,19 +133,19 @@ class GGUFVocabulary:
         if roles.eos is not None:
             ends.add(roles.eos)
         named = {name: self.ids.get(name) for name in END_NAMES}
-        if named["<|return|>"] is not None:
+        if named["<|return|>"] is not None or named["<|flush|>"] is not None:
             named["<|end|>"] = None  # it ends a message there, not the generation
         ends.update(i for i in named.values() if i is not None and self.types[i] == CONTROL)
         return tuple(sorted(ends))
 
     def added_tokens(self) -> list[AddedToken]:
         """Control and unknown tokens (special) and user-defined ones (text)."""
-        strips = self._right_strippers()
+        left, right = self._strippers()
         added = []
         for token_id in np.flatnonzero(np.isin(self.types, (UNKNOWN, CONTROL, USER_DEFINED))).tolist():
             text = self.tokens[token_id]
             special = bool(self.types[token_id] != USER_DEFINED)
-            added.append(AddedToken(token_id, text, special=special, rstrip=text in strips))
+            added.append(AddedToken(token_id, text, special=special, lstrip=text in left, rstrip=text in right))
         return added
 
     def begin_and_end(self, roles: SpecialTokens, begin: bool, end: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -147,13 +154,25 @@ class GGUFVocabulary:
         after = (roles.eos,) if self.flag("add_eos_token", end) and roles.eos is not None else ()
         return before, after
 
-    def _right_strippers(self) -> frozenset[str]:
-        """The format has no flags of single tokens; Phi-3's swallow the white space after them."""
-        name = self._metadata.get("general.name")
-        if not isinstance(name, bytes) or not re.search(rb"phi-?3", name.lower()):
-            return frozenset()
-        special = {self.tokens[i] for i in np.flatnonzero(np.isin(self.types, (CONTROL, USER_DEFINED))).tolist()}
-        return frozenset(special - {"<unk>", "<s>", "<|endoftext|>"})
+    def _strippers(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The tokens that swallow white space before and behind them.
+
+        The format has no flags of single tokens, so llama.cpp goes by names, and so does this.
+        """
+        name, architecture = self._label("name").lower(), self._label("architecture")
+        if self.pre.startswith(("jina-v2-de", "jina-v2-es", "jina-v2-code")) or architecture in (
+            "nomic-bert-moe",
+            "jina-bert-v3",
+        ):
+            return frozenset(("<mask>",)), frozenset()
+        if re.search(r"phi-?3", name):
+            special = {self.tokens[i] for i in np.flatnonzero(np.isin(self.types, (CONTROL, USER_DEFINED))).tolist()}
+            return frozenset(), frozenset(special - {"<unk>", "<s>", "<|endoftext|>"})
+        return frozenset(("[MASK]",)) if "modern-bert" in name else frozenset(), frozenset()
+
+    def _label(self, name: str) -> str:
+        value = self._metadata.get(f"general.{name}")
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
     def _get(self, name: str) -> Any:
         return self._metadata.get(f"tokenizer.ggml.{name}")

@@ -6,8 +6,7 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, any_finder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.addresses import context_of
-from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens, Tokenizer
+from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
 from constrain.tokenizers.charsmap import Charsmap
 from constrain.tokenizers.piece_model import PieceModel
+from constrain.tokenizers.short_texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.text_steps import TextStep, align_steps, apply_steps
-
-_SHORT_LENGTH = 256
-"""Characters."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class PieceOptions:
     strip_leading_space: bool = False
 
 
-class PieceTokenizer(Tokenizer):
+class PieceTokenizer(ShortTextTokenizer):
     """A tokenizer made of a model, a vocabulary and options."""
 
     def __init__(
@@ -120,52 +117,27 @@ class PieceTokenizer(Tokenizer):
             lambda text: apply_steps(options.steps, text, False),
         )
 
-        self._prepare_short()
-
-    def _prepare_short(self) -> None:
-        """Decide whether short texts can be encoded in one kernel call."""
-        self._local = threading.local()
-        options = self.options
+        self.around = (options.before, options.after)
         step = options.steps[0] if len(options.steps) == 1 else None
         whole = not options.stages and not options.piece_steps and not any(t.normalized for t in self.added_tokens)
         self._only_charsmap = step if whole and isinstance(step, Charsmap) else None
         has_kernel = type(self.model).short is not PieceModel.short
-        self._short_length = _SHORT_LENGTH if has_kernel and self._only_charsmap is not None else -1
-        self._common, self._find_any = any_finder(self.added_tokens)
+        self._prepare_short(has_kernel and self._only_charsmap is not None)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What belongs to a thread, or can be made anew, stays here.
-        return {key: value for key, value in self.__dict__.items() if key not in ("_local", "_find_any")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._prepare_short()
-
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        # A short text without added tokens takes one kernel call; every 0.1 us counts here.
-        if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
-            try:
-                data = text.encode()
-                view, kernel, context, out = self._local.short
-            except UnicodeEncodeError:
-                return self._encode_long(text, add_special_tokens)
-            except AttributeError:
-                view, kernel, context, out = self._keep_buffers()
-            size = len(data)
-            view[:size] = data
-            count = kernel(context, size)
-            if count >= 0:
-                ids = out[:count].tolist()
-                if add_special_tokens:
-                    ids = [*self.options.before, *ids, *self.options.after]
-                return Encoding(ids, (self, text, add_special_tokens))
-        return self._encode_long(text, add_special_tokens)
-
-    def _keep_buffers(self) -> tuple[Any, ...]:
-        # Whoever has the arrays has to live as long as their addresses are used.
-        self._local.kept = kept = ShortBuffers(self.model, self.options.steps[0])
-        self._local.short = kept.parts
-        return kept.parts
+    def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
+        step, longest = self._only_charsmap, 4 * SHORT_LENGTH
+        assert step is not None
+        room = 8 * longest
+        found = self.model.short(room)
+        assert found is not None
+        encode, arrays, numbers = found
+        text, normal = np.zeros(longest, dtype=np.uint8), np.zeros(room, dtype=np.uint8)
+        origins, out = np.zeros((1, 2), dtype=np.int32), np.zeros((room, 3), dtype=np.int32)
+        ends, ids = np.zeros(1, dtype=np.int32), np.zeros(room, dtype=np.int32)
+        first: tuple[npt.NDArray[Any], ...] = (text, normal, origins, *step.tables())
+        contexts = [context_of(first, (step.flags,)), context_of((ends, out, ids, *arrays), numbers)]
+        kept = (*first, ends, out, ids, *arrays)
+        return kept, (memoryview(text.data), encode, np.concatenate(contexts), memoryview(ids.data))
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return _Source(self, text, add_special_tokens)
@@ -178,6 +150,10 @@ class PieceTokenizer(Tokenizer):
                 continue
             whole = text if end - begin == len(text) else text[begin:end]
             _check_surrogates(whole, begin)
+            short = self._short_ids(whole)
+            if short is not None:
+                ids += short
+                continue
             if self._only_charsmap is not None:
                 # Without anything in between the bytes need not become text and bytes again.
                 data = self._only_charsmap.normalized(whole)
@@ -245,31 +221,6 @@ class PieceTokenizer(Tokenizer):
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
         return self._texts[token_id]
-
-    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
-        data = self.decode_bytes(ids, skip_special_tokens)
-        if self.strips_leading_space:
-            data = data.removeprefix(b" ")
-        return data.decode("utf-8", "replace")
-
-
-class ShortBuffers:
-    """What one thread needs to encode short texts of one tokenizer in one kernel call."""
-
-    def __init__(self, model: PieceModel, step: TextStep) -> None:
-        assert isinstance(step, Charsmap)
-        longest = 4 * _SHORT_LENGTH
-        room = 8 * longest
-        found = model.short(room)
-        assert found is not None
-        encode, arrays, numbers = found
-        text, normal = np.zeros(longest, dtype=np.uint8), np.zeros(room, dtype=np.uint8)
-        origins, out = np.zeros((1, 2), dtype=np.int32), np.zeros((room, 3), dtype=np.int32)
-        ends, ids = np.zeros(1, dtype=np.int32), np.zeros(room, dtype=np.int32)
-        first: tuple[npt.NDArray[Any], ...] = (text, normal, origins, *step.tables())
-        self._kept = (*first, ends, out, ids, *arrays)
-        contexts = [context_of(first, (step.flags,)), context_of((ends, out, ids, *arrays), numbers)]
-        self.parts = (memoryview(text.data), encode, np.concatenate(contexts), memoryview(ids.data))
 
 
 class _Source(EncodingSource):

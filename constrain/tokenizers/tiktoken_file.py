@@ -1,78 +1,29 @@
 """Reads ``.tiktoken`` rank files: one token in base 64 and its rank on each line.
 
 Such a file has neither a split pattern nor special tokens; they belong to an *encoding*, which is
-known by name.  The name is taken from the file name, else from the number of ranks.
+known by name.  The name is taken from the file name, else from the number of ranks.  A ``tokenizer_config.json``
+beside the file may have other special tokens.
 """
 
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import SpecialTokens
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
+from constrain.tokenizers.rank_encodings import ENCODINGS, RankEncoding
+from constrain.tokenizers.special_tokens import find_eos_ids, read_json, read_roles
 from constrain.tokenizers.split_patterns import by_name
 
 
-@dataclass(frozen=True)
-class RankEncoding:
-    """What is known about an encoding besides its ranks; the first special token in ``eos`` ends a text."""
-
-    split: str
-    ranks: int
-    special: dict[str, int]
-    eos: tuple[str, ...]
-    bos: str | None = None
-
-
-def _llama3_special() -> dict[str, int]:
-    names = ["<|begin_of_text|>", "<|end_of_text|>"]
-    names += [f"<|reserved_special_token_{i}|>" for i in range(4)]
-    names += ["<|start_header_id|>", "<|end_header_id|>", "<|reserved_special_token_4|>", "<|eot_id|>"]
-    names += [f"<|reserved_special_token_{i}|>" for i in range(5, 251)]
-    return {name: 128000 + i for i, name in enumerate(names)}
-
-
-def _qwen_special() -> dict[str, int]:
-    names = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *(f"<|extra_{i}|>" for i in range(205))]
-    return {name: 151643 + i for i, name in enumerate(names)}
-
-
-ENCODINGS: dict[str, RankEncoding] = {
-    "r50k_base": RankEncoding("gpt2", 50256, {"<|endoftext|>": 50256}, ("<|endoftext|>",)),
-    "p50k_base": RankEncoding("gpt2", 50280, {"<|endoftext|>": 50256}, ("<|endoftext|>",)),
-    "p50k_edit": RankEncoding(
-        "gpt2",
-        50280,
-        {"<|endoftext|>": 50256, "<|fim_prefix|>": 50281, "<|fim_middle|>": 50282, "<|fim_suffix|>": 50283},
-        ("<|endoftext|>",),
-    ),
-    "qwen": RankEncoding("qwen2", 151643, _qwen_special(), ("<|endoftext|>", "<|im_end|>")),
-    "cl100k_base": RankEncoding(
-        "cl100k",
-        100256,
-        {
-            "<|endoftext|>": 100257,
-            "<|fim_prefix|>": 100258,
-            "<|fim_middle|>": 100259,
-            "<|fim_suffix|>": 100260,
-            "<|endofprompt|>": 100276,
-        },
-        ("<|endoftext|>",),
-    ),
-    "o200k_base": RankEncoding(
-        "o200k", 199998, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}, ("<|endoftext|>",)
-    ),
-    "llama3": RankEncoding("llama3", 128000, _llama3_special(), ("<|end_of_text|>", "<|eot_id|>"), "<|begin_of_text|>"),
-}
-"""The encodings that a rank file can be opened with, by name."""
-
-
-def load_tiktoken_file(path: Path, encoding: str | None = None, eos_ids: tuple[int, ...] | None = None) -> ByteLevelBPE:
-    """Read a rank file; ``encoding`` is one of :data:`ENCODINGS` where the file cannot tell."""
+def load_tiktoken_file(
+    path: Path, encoding: str | RankEncoding | None = None, eos_ids: tuple[int, ...] | None = None
+) -> ByteLevelBPE:
+    """Read a rank file; ``encoding``: one of :data:`ENCODINGS`, or a new one, where the file cannot tell."""
     try:
         ranks = parse_ranks(path.read_bytes())
     except TokenizerError as error:
@@ -81,12 +32,33 @@ def load_tiktoken_file(path: Path, encoding: str | None = None, eos_ids: tuple[i
         raise TokenizerError(f"{path}: {error.strerror}") from None
     if encoding is None:
         encoding = _guess(path, len(ranks))
-    if encoding not in ENCODINGS:
-        raise TokenizerError(f"unknown encoding {encoding!r}; known ones: {', '.join(ENCODINGS)}")
+    if isinstance(encoding, str):
+        if encoding not in ENCODINGS:
+            raise TokenizerError(f"unknown encoding {encoding!r}; known ones: {', '.join(ENCODINGS)}")
+        encoding = ENCODINGS[encoding]
     try:
-        return tokenizer_from_ranks(ranks, ENCODINGS[encoding], eos_ids)
+        encoding, eos = _with_config(encoding, path.parent)
+        return tokenizer_from_ranks(ranks, encoding, eos if eos_ids is None else eos_ids)
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None
+
+
+def _with_config(encoding: RankEncoding, folder: Path) -> tuple[RankEncoding, tuple[int, ...] | None]:
+    """The encoding with the special tokens of ``tokenizer_config.json``, if there are any, and the ids of ends."""
+    config = folder / "tokenizer_config.json"
+    entries = read_json(config).get("added_tokens_decoder") if config.is_file() else None
+    if not entries:
+        return encoding, None
+    special: dict[str, int] = {}
+    for key, entry in entries.items() if isinstance(entries, dict) else [("", None)]:
+        content = entry.get("content") if isinstance(entry, dict) else None
+        if not key.isascii() or not key.isdigit() or len(key) > 9 or not isinstance(content, str):
+            raise TokenizerError(f"{config}: added_tokens_decoder[{key!r}] is no token with an id")
+        special[content] = int(key)
+    roles = read_roles(folder, special.values(), special.get)
+    ends = find_eos_ids(folder, roles, special.get)
+    bos = encoding.bos if encoding.bos in special else None
+    return replace(encoding, special=special, eos=(), bos=bos), ends
 
 
 def tokenizer_from_ranks(
@@ -99,11 +71,12 @@ def tokenizer_from_ranks(
     eos = tuple(known.special[name] for name in known.eos) if eos_ids is None else eos_ids
     bos = None if known.bos is None else known.special[known.bos]
     others = set(known.special.values()) - {bos, *eos[:1]}
+    split = by_name(known.split) if isinstance(known.split, str) else known.split
     return ByteLevelBPE(
         ranks,
         None,
         [AddedToken(token_id, name, special=True) for name, token_id in known.special.items()],
-        ByteLevelOptions(split=by_name(known.split), whole_piece=True, before=() if bos is None else (bos,)),
+        ByteLevelOptions(split=split, whole_piece=True, before=() if bos is None else (bos,)),
         SpecialTokens(bos=bos, eos=eos[0] if eos else None, additional=tuple(sorted(others))),
         eos,
     )
@@ -131,13 +104,19 @@ def parse_ranks(data: bytes) -> dict[int, bytes]:
 
 
 def _guess(path: Path, count: int) -> str:
-    for name in ENCODINGS:
+    # The longest name first: one may be part of another.
+    for name in sorted(ENCODINGS, key=len, reverse=True):
         if name in path.stem:
+            if count != ENCODINGS[name].ranks:
+                raise TokenizerError(
+                    f"{path}: {count} ranks, and {name} has {ENCODINGS[name].ranks}: the file is damaged, or not what"
+                    " its name says; if it is as it should be, give encoding="
+                )
             return name
     for name, known in ENCODINGS.items():
         if known.ranks == count:
             return name
     raise TokenizerError(
         f"{path}: neither the file name nor its {count} ranks tell which encoding this is;"
-        f" give encoding= one of {', '.join(ENCODINGS)}"
+        f" give encoding= one of {', '.join(ENCODINGS)}, or a RankEncoding"
     )

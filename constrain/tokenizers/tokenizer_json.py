@@ -18,7 +18,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.alignment import NormalForm
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
-from constrain.tokenizers.byte_alphabet import texts_to_bytes
+from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
 from constrain.tokenizers.json_parts import parts_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
@@ -60,7 +60,7 @@ def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple
     for key in ("byte_fallback", "fuse_unk"):
         if model.get(key):
             raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
-    tokens = _tokens(model.get("vocab"), {token.content for token in added})
+    tokens, foreign = _tokens(model.get("vocab"), {token.content for token in added})
     _check_added_ids(added, model["vocab"])
     merges = _merges(model.get("merges"), model["vocab"])
     if not _is_byte_level(content.get("decoder")):
@@ -83,7 +83,7 @@ def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple
         after=after,
     )
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos)
+    return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
 
 
 def _piece_tokenizer(
@@ -148,7 +148,8 @@ def _check_added_ids(added: list[AddedToken], vocab: dict[str, int]) -> None:
             raise TokenizerError(f"added token {token.content!r} (id {token.id}) contradicts the vocabulary")
 
 
-def _tokens(vocab: Any, added: set[str]) -> dict[int, bytes]:
+def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """The bytes of the tokens that merging reaches, and of the others."""
     if not isinstance(vocab, dict) or not vocab:
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     ids = list(vocab.values())
@@ -157,12 +158,10 @@ def _tokens(vocab: Any, added: set[str]) -> dict[int, bytes]:
     if len(set(ids)) != len(ids):
         raise TokenizerError("two tokens of the vocabulary have the same id")
     # An added token may be listed in the vocabulary too, and is plain text there.
-    written = [token for token in vocab if token not in added]
-    data = texts_to_bytes(written)
-    tokens = dict(zip((vocab[token] for token in written), data, strict=True))
+    tokens, foreign = tokens_as_bytes({token_id: token for token, token_id in vocab.items() if token not in added})
     for token in added & vocab.keys():
         tokens[vocab[token]] = token.encode("utf-8")
-    return tokens
+    return tokens, foreign
 
 
 def _merges(entries: Any, vocab: dict[str, int]) -> Merges:

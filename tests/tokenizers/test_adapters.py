@@ -82,7 +82,8 @@ def test_hugging_face_byte_level_equals_native(small_json):
 
 
 def test_tiktoken_equals_native(small_vocabulary):
-    from constrain.tokenizers.tiktoken_file import RankEncoding, tokenizer_from_ranks
+    from constrain.tokenizers.rank_encodings import RankEncoding
+    from constrain.tokenizers.tiktoken_file import tokenizer_from_ranks
 
     ranks = {token: rank for rank, token in enumerate(small_vocabulary[0])}
     special = {"<|endoftext|>": len(ranks) + 3, "<|x|>": len(ranks) + 7}

@@ -19,8 +19,9 @@ from tokenizer_texts import CORPUS, PIECES, TEXTS, naive_merge, pieces_of
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.rank_encodings import ENCODINGS, RankEncoding
 from constrain.tokenizers.split_patterns import find_regex
-from constrain.tokenizers.tiktoken_file import ENCODINGS, RankEncoding, tokenizer_from_ranks
+from constrain.tokenizers.tiktoken_file import tokenizer_from_ranks
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"

@@ -6,17 +6,22 @@ import json
 import struct
 import time
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pytest
+import tokenizers
 from gguf_files import gguf_file
+from hypothesis import given, settings
+from tokenizer_texts import TEXTS
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.gguf_metadata import read_gguf_metadata
 from constrain.tokenizers.gguf_splits import _STAGES, stages_of
-from constrain.tokenizers.split_stages import RegexStage
+from constrain.tokenizers.split_patterns import _NAMES
+from constrain.tokenizers.split_stages import RegexStage, split_in_stages
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 NAMES = ("bert-bge", "deepseek-coder", "gpt-2", "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2")
@@ -94,6 +99,48 @@ def test_every_pre_name_has_patterns_that_compile():
         for stage in stages_of(name):
             if isinstance(stage, RegexStage):
                 stage.check()
+
+
+def test_every_pre_name_cuts_as_tokenizers_does():
+    """The patterns in the engine of the library that has them in its files."""
+    regexes = {name: regex for regex, name in _NAMES.items()}
+    chains = {stages_of(name): name for name in _STAGES}
+    references = {}
+    for stages, name in chains.items():
+        texts = [stage.regex if isinstance(stage, RegexStage) else regexes[stage.name] for stage in stages]
+        references[name] = tokenizers.pre_tokenizers.Sequence(
+            [tokenizers.pre_tokenizers.Split(tokenizers.Regex(text), "isolated") for text in texts]
+        )
+    assert len(references) > 25
+
+    @settings(max_examples=60)
+    @given(TEXTS)
+    def check(text):
+        data = np.frombuffer(bytearray(text.encode()), dtype=np.uint8)
+        for stages, name in chains.items():
+            cut = split_in_stages(data, stages)
+            ours = [text.encode()[begin:end].decode() for begin, end in pairwise([0, *cut.ends.tolist()])]
+            assert ours == [part for part, _ in references[name].pre_tokenize_str(text)], name
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    [
+        ("afmoe", ["1", "234", "567", "\u0e01\u0e02", " a"]),
+        ("superbpe", ["1", "234", "567", "\u0e01\u0e02 a"]),
+        ("youtu", ["1", "2", "3", "4", "5", "6", "7", "\u0e01\u0e02", " a"]),
+        ("spark2_5", ["1", "2", "3", "4", "5", "6", "7", "\u0e01\u0e02", " a"]),
+        ("hy_v4", ["123", "456", "7", "\u0e01\u0e02", " a"]),
+        ("ufakzeka", ["1", "2", "3", "4", "5", "6", "7", "\u0e01\u0e02", " a"]),
+        ("chameleon", ["1", "2", "3", "4", "5", "6", "7", "\u0e01\u0e02", " a"]),
+    ],
+)
+def test_pieces_of_some_pre_names(name, pieces):
+    text = "1234567\u0e01\u0e02 a"
+    cut = split_in_stages(np.frombuffer(bytearray(text.encode()), dtype=np.uint8), stages_of(name))
+    assert [text.encode()[a:b].decode() for a, b in pairwise([0, *cut.ends.tolist()])] == pieces
 
 
 def broken(metadata, key, value):
@@ -208,3 +255,109 @@ def test_bpe_over_characters_by_merges(tmp_path):
     assert tokenizer.decode(tokenizer.encode(" the\u00e9\n").ids) == " the\u00e9\n"
     assert tokenizer.token_bytes(3 + 0xC3) == b"\xc3"
     assert tokenizer.eos_ids == (2,)
+
+
+def test_tokens_that_are_not_written_in_the_byte_alphabet(tmp_path, small_vocabulary):
+    """They have their own text, and no text becomes them."""
+    metadata = byte_level_metadata(small_vocabulary, pre="llama-bpe")
+    metadata["tokenizer.ggml.tokens"][7:9] = ["two words", "\u65e5"]
+    metadata["tokenizer.ggml.merges"] = []
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_file(metadata))
+    tokenizer = load_tokenizer(path)
+    assert tokenizer.token_bytes(7) == b"two words"
+    assert tokenizer.token_bytes(8) == "\u65e5".encode()
+    assert tokenizer.id_to_token(8) == "\u65e5"
+    assert tokenizer.token_to_id("\u65e5") == 8
+    assert tokenizer.token_to_id("two words") == 7
+    assert tokenizer.decode([7, 8]) == "two words\u65e5"
+    assert len(tokenizer.encode("\u65e5").ids) == 3
+
+
+def character_metadata(words, **more):
+    letters = ["<unk>", "<bos>", "<eos>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    return {
+        "tokenizer.ggml.tokens": [*letters, *words],
+        "tokenizer.ggml.token_type": np.array([2, 3, 3] + [6] * 256 + [1] * len(words), dtype=np.int32),
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        **more,
+    }
+
+
+def loaded(tmp_path, metadata):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_file(metadata))
+    return load_tokenizer(path)
+
+
+def test_merges_of_characters_under_the_name_of_bytes(tmp_path):
+    words = ["\n", "\n\n", "\u2581", "a", "b", "ab", "\u2581ab", "a\u2581"]
+    merges = ["a b", "\u2581 ab"]
+    for pre, newlines, begin in (("granite-embed-multi-311m", ["\n\n"], ["<bos>"]), ("sarvam-moe", ["\n", "\n"], [])):
+        metadata = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": pre, "tokenizer.ggml.merges": merges}
+        tokenizer = loaded(tmp_path, character_metadata(words, **metadata))
+        assert tokenizer.encode("ab ab\n\n").tokens == ["ab", "\u2581ab", *newlines]
+        assert tokenizer.encode("a", add_special_tokens=True).tokens == [*begin, "a"]
+        assert tokenizer.decode(tokenizer.encode(" ab \u00e9").ids) == " ab \u00e9"
+
+
+def test_merges_reach_tokens_of_every_type(tmp_path):
+    metadata = character_metadata(["a", "b", "ab", "a c"])
+    metadata |= {"tokenizer.ggml.model": "gemma4", "tokenizer.ggml.merges": ["a b", "a \u0120c"]}
+    metadata["tokenizer.ggml.tokens"][-1:] = [" c", "a c"]
+    metadata["tokenizer.ggml.token_type"] = np.append(metadata["tokenizer.ggml.token_type"], np.int32(1))
+    metadata["tokenizer.ggml.token_type"][-5:] = [1, 1, 5, 1, 1]
+    tokenizer = loaded(tmp_path, metadata)
+    assert tokenizer.encode("ab").tokens == ["ab"], "an unused one"
+    metadata["tokenizer.ggml.merges"] = ["a b", "a \u0120d"]
+    with pytest.raises(TokenizerError, match="merge 1"):
+        loaded(tmp_path, metadata)
+
+
+def test_byte_tokens_without_a_type(tmp_path):
+    metadata = character_metadata(["\u2581", "a"], **{"tokenizer.ggml.model": "llama"})
+    metadata["tokenizer.ggml.scores"] = np.zeros(261, dtype=np.int32)
+    metadata["tokenizer.ggml.token_type"][3:259] = 1
+    tokenizer = loaded(tmp_path, metadata)
+    assert tokenizer.encode("a\u00e9").tokens == ["\u2581", "a", "<0xC3>", "<0xA9>"]
+    assert tokenizer.token_bytes(3 + 0xC3) == b"\xc3"
+
+
+def test_words_that_lose_their_white_space(tmp_path):
+    metadata = {"tokenizer.ggml.model": "whitespace", "tokenizer.ggml.pre": "whitespace"}
+    metadata |= {"tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.normalizer.lowercase": True}
+    tokenizer = loaded(tmp_path, character_metadata(["a", "b", "ab"], **metadata))
+    assert tokenizer.encode("AB  a\tb").tokens == ["ab", "a", "b"]
+
+
+def test_the_mask_token_swallows_white_space(tmp_path, small_vocabulary):
+    metadata = byte_level_metadata(small_vocabulary, pre="jina-v2-code")
+    metadata["tokenizer.ggml.tokens"][-1] = "<mask>"
+    tokenizer = loaded(tmp_path, metadata)
+    assert tokenizer.encode("a  <mask> a").tokens == ["a", "<mask>", *tokenizer.encode(" a").tokens]
+
+
+def unigram_metadata(prefix, extra):
+    words = ["\u2581a", "\u2581", "a", "\u2581b", "b"]
+    metadata = character_metadata(words, **{"tokenizer.ggml.model": "t5", "tokenizer.ggml.unknown_token_id": 0})
+    scores = np.full(264, -5, dtype=np.float32)
+    scores[-5:] = [-1, -2, -3, -1, -3]
+    return metadata | {
+        "tokenizer.ggml.scores": scores,
+        "tokenizer.ggml.add_space_prefix": prefix,
+        "tokenizer.ggml.remove_extra_whitespaces": extra,
+    }
+
+
+@pytest.mark.parametrize(
+    ("prefix", "extra", "tokens"),
+    [
+        (True, True, ["\u2581a", "\u2581b"]),
+        (False, True, ["\u2581a", "\u2581b"]),
+        (True, False, ["\u2581", "\u2581a", "\u2581", "\u2581b"]),
+        (False, False, ["\u2581a", "\u2581", "\u2581b"]),
+    ],
+)
+def test_spaces_of_unigram_files(tmp_path, prefix, extra, tokens):
+    assert loaded(tmp_path, unigram_metadata(prefix, extra)).encode(" a  b").tokens == tokens

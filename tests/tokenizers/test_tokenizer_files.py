@@ -12,7 +12,9 @@ import pytest
 import constrain
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.rank_encodings import RankEncoding
 from constrain.tokenizers.split_patterns import by_name
+from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
@@ -40,7 +42,9 @@ def test_formats_are_recognised(tmp_path, small_json, small_vocabulary):
 
 def test_folder_with_a_rank_file(tmp_path, small_vocabulary):
     write(tmp_path / "r50k_base.tiktoken", rank_file(small_vocabulary[0]))
-    assert load_tokenizer(tmp_path).eos_ids == (50256,)
+    assert load_tokenizer(tmp_path, encoding="r50k_base").eos_ids == (50256,)
+    with pytest.raises(TokenizerError, match=r"400 ranks, and r50k_base has 50256.*damaged"):
+        load_tokenizer(tmp_path)
     write(tmp_path / "cl100k_base.tiktoken", rank_file(small_vocabulary[0]))
     with pytest.raises(TokenizerError, match=r"cl100k_base\.tiktoken, r50k_base\.tiktoken"):
         load_tokenizer(tmp_path)
@@ -62,9 +66,7 @@ def test_folder_with_a_rank_file(tmp_path, small_vocabulary):
         (b'{"model": "\xff"}', "not JSON"),
         (b"YQ== 0\nYQ=", "line 2 is not a token"),
         (b"YQ== 0\nYg== 0\n", "rank 0 is there twice"),
-        (b"YQ== 0\nYQ== 1\n", "twice"),
-        (b"YQ== 99999999999\n", "ids must lie between"),
-        (b"YQ== " + b"9" * 5000 + b"\n", "line 1 is not|ids must lie"),
+        (b"YQ== 0\nYg== 1\n", "2 ranks, and r50k_base has 50256"),
     ],
 )
 def test_refused_with_a_path_and_a_reason(tmp_path, data, words):
@@ -96,16 +98,57 @@ def test_unknown_encoding(tmp_path):
         load_tokenizer(json_file, encoding="llama3")
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"YQ== 0\nYQ== 1\n", "twice"),
+        (b"YQ== 99999999999\n", "ids must lie between"),
+        (b"YQ== " + b"9" * 5000 + b"\n", "line 1 is not|ids must lie"),
+    ],
+)
+def test_ranks_that_make_no_sense(tmp_path, data, words):
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    with pytest.raises(TokenizerError, match=words) as caught:
+        load_tokenizer(path, encoding="r50k_base")
+    assert str(path) in str(caught.value)
+
+
+def test_an_encoding_of_ones_own(tmp_path, small_vocabulary):
+    path = write(tmp_path / "mine.tiktoken", rank_file(small_vocabulary[0]))
+    with pytest.raises(TokenizerError, match=r"400 ranks tell which encoding this is.*RankEncoding"):
+        load_tokenizer(path)
+    mine = RankEncoding((RegexStage(r"\s"),), 400, {"<end>": 400}, ("<end>",))
+    tokenizer = load_tokenizer(path, encoding=mine)
+    assert tokenizer.eos_ids == (400,)
+    ids = tokenizer.encode("a b<end>").ids
+    assert [tokenizer.token_bytes(i) for i in ids] == [b"a", b" ", b"b", None]
+
+
+def test_special_tokens_beside_a_rank_file(tmp_path, small_vocabulary):
+    path = write(tmp_path / "tiktoken.model", rank_file(small_vocabulary[0]))
+    entries = {"400": {"content": "<s>", "special": True}, "402": {"content": "</s>", "special": True}}
+    write(tmp_path / "tokenizer_config.json", {"added_tokens_decoder": entries, "eos_token": "</s>"})
+    tokenizer = load_tokenizer(path, encoding="r50k_base")
+    assert tokenizer.special_ids == {400, 402}
+    assert tokenizer.eos_ids == (402,)
+    assert tokenizer.special_tokens.eos == 402
+    for bad in ({"x": {"content": "a"}}, {"7": {}}, [1], {"1" * 30: {"content": "a"}}):
+        write(tmp_path / "tokenizer_config.json", {"added_tokens_decoder": bad})
+        with pytest.raises(TokenizerError, match="added_tokens_decoder"):
+            load_tokenizer(path, encoding="r50k_base")
+
+
 def test_special_tokens_over_ranks(tmp_path):
     path = write(tmp_path / "r50k_base.tiktoken", rank_file([b"%d" % number for number in range(50257)]))
     with pytest.raises(TokenizerError, match="belongs to another encoding"):
-        load_tokenizer(path)
+        load_tokenizer(path, encoding="r50k_base")
 
 
 def test_a_token_too_long_for_ranks(tmp_path):
     path = write(tmp_path / "r50k_base.tiktoken", rank_file([b"a" * 1025]))
     with pytest.raises(TokenizerError, match="1025 bytes"):
-        load_tokenizer(path)
+        load_tokenizer(path, encoding="r50k_base")
 
 
 CHANGES = [

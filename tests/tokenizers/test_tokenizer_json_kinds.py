@@ -180,6 +180,18 @@ def test_equal_to_tokenizers(name):
     assert ours.encode(long).ids == reference.encode(long, add_special_tokens=False).ids
 
 
+def test_a_token_outside_the_byte_alphabet_is_never_reached():
+    content = byte_level(split(r"\p{N}"))
+    place = max(content["model"]["vocab"].values()) + 1
+    content["model"]["vocab"] |= {"two words": place, "\u65e5": place + 1}
+    content["model"]["ignore_merges"] = True
+    text = json.dumps(content)
+    reference, ours = tokenizers.Tokenizer.from_str(text), parse_tokenizer_json(text.encode())
+    for sample in ("two words", "\u65e5"):
+        assert ours.encode(sample).ids == reference.encode(sample).ids
+    assert ours.decode([place, place + 1]) == reference.decode([place, place + 1]) == "two words\u65e5"
+
+
 def test_offsets_cover_the_words():
     ours = parse_tokenizer_json(json.dumps(bert_like()).encode())
     text = "The  Étude, end"
