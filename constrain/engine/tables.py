@@ -34,6 +34,9 @@ FAIL = -2
 LIMIT = -3
 """A kernel's return value when something was given up because it is larger than its limit."""
 
+UNMADE = -4
+"""A kernel's return value when it came upon a branch without rules; ``ctx[0]`` says which (see program.py)."""
+
 HEADER = 40
 _FAR = 16
 # Scalars that kernels share, by position in the header.
@@ -94,6 +97,8 @@ RULES = _slot("rules", np.int32, 256)
 RULE_STARTS = _slot("rule starts", np.int32, 256)
 NULLABLE = _slot("nullable nonterminals", np.uint8, 256)
 IGNORE = _slot("ignored lexemes", np.int32, 4)
+BRANCHES = _slot("branches", np.int32, 3 * 16)
+BRANCH_DOTS = _slot("rules of branches", np.int32, 64)
 
 # Earley rows (rows.py).
 CORES = _slot("cores", np.int32, 8 * 64)
@@ -173,6 +178,7 @@ _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
 _SIBLINGS = {
     slot: group
     for group in (
+        (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
         (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
