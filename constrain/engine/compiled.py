@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -59,6 +58,7 @@ from constrain.engine.tables import (
     SYMBOLS,
     TOKEN_LISTS,
     UNMADE,
+    UNMADE_BRANCHES,
     WIDE_STACK,
     Tables,
 )
@@ -209,7 +209,11 @@ class CompiledGrammar:
             records = self._tables.array(BRANCHES)
             records[3 * branch : 3 * branch + 2] = records[3 * rights : 3 * rights + 2]
             return
-        symbols = np.fromiter(chain.from_iterable(chain(right, (END,)) for right in rights), np.int32)
+        flat: list[int] = []
+        for right in rights:
+            flat += right
+            flat.append(END)
+        symbols = np.array(flat, np.int32)
         self._run(program.add_branch, branch, symbols)
 
     def _load_vocabulary(self, vocabulary: Vocabulary) -> None:
@@ -257,7 +261,8 @@ class CompiledGrammar:
                 self._ctx[BUDGET] = _WORK_PER_CALL
                 fresh = True
             elif result == UNMADE:
-                self._unfold(int(self._ctx[NEED_SLOT]))
+                for branch in dict.fromkeys(self._tables.get(UNMADE_BRANCHES).tolist()):
+                    self._unfold(branch)
             elif result == LIMIT:
                 raise LimitError(
                     "a pattern takes too long to follow: it counts within counts, or intersects or excludes patterns "

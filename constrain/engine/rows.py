@@ -50,7 +50,6 @@ from constrain.engine.tables import (
     KERNEL_SLOTS,
     LEXEMES,
     N_IGNORE,
-    NEED_SLOT,
     NULLABLE,
     NULLABLE_REST,
     PREDICTED,
@@ -67,6 +66,7 @@ from constrain.engine.tables import (
     SYMBOLS,
     TMP,
     UNMADE,
+    UNMADE_BRANCHES,
     WORK,
     bucket_room,
     far_call,
@@ -191,6 +191,7 @@ def _make_core(ctx, base, count):
     ctx[EPOCH] += 1
     set_used(ctx, KERNEL, 0)
     set_used(ctx, WORK, 0)
+    set_used(ctx, UNMADE_BRANCHES, 0)
     for i in range(count):
         if _emit(ctx, int64(tmp[base + i]), i) < 0:
             return int64(FAIL)
@@ -203,8 +204,10 @@ def _make_core(ctx, base, count):
             first = int64(i32(ctx, BRANCHES)[3 * ~rule + BRANCH_FIRST])
             n_dots = int64(i32(ctx, BRANCHES)[3 * ~rule + BRANCH_COUNT])
             if n_dots < 0:
-                ctx[NEED_SLOT] = ~rule
-                return int64(UNMADE)
+                if not room(ctx, UNMADE_BRANCHES, 1):
+                    return int64(FAIL)
+                i32(ctx, UNMADE_BRANCHES)[used(ctx, UNMADE_BRANCHES)] = ~rule
+                set_used(ctx, UNMADE_BRANCHES, used(ctx, UNMADE_BRANCHES) + 1)
             for i in range(first, first + n_dots):
                 if _emit(ctx, int64(i32(ctx, BRANCH_DOTS)[i]), source) < 0:
                     return int64(FAIL)
@@ -213,6 +216,8 @@ def _make_core(ctx, base, count):
             if _emit(ctx, int64(i32(ctx, RULE_STARTS)[i]), SELF) < 0:
                 return int64(FAIL)
 
+    if used(ctx, UNMADE_BRANCHES) > 0:
+        return int64(UNMADE)
     total = used(ctx, KERNEL)
     keys = i64(ctx, KERNEL)
     sort_keys(keys, total)

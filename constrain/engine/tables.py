@@ -35,7 +35,7 @@ LIMIT = -3
 """A kernel's return value when something was given up because it is larger than its limit."""
 
 UNMADE = -4
-"""A kernel's return value when it came upon a branch without rules; ``ctx[0]`` says which (see program.py)."""
+"""A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
 
 HEADER = 40
 _FAR = 16
@@ -122,6 +122,7 @@ KERNEL = _slot("kernel items", np.int64, 1024)
 KERNEL_SLOTS = _slot("kernel item slots", np.int32, 2048)
 KERNEL_PLACES = _slot("kernel item places", np.int32, 1024)
 WORK = _slot("completion work list", np.int32, 256)
+UNMADE_BRANCHES = _slot("branches without rules", np.int32, 64)
 
 # Recognizer states (states.py).
 STATES = _slot("states", np.int32, 3 * 512)

@@ -74,4 +74,5 @@ class JsonUnfolding:
         next_branch = len(self._before)
         self._before.extend([branch] * len(further))
         self._edge.extend([edge for _, edge in further])
-        return [*ends, *((*right, BRANCH + number) for number, (right, _) in enumerate(further, next_branch))]
+        ends += [(*right, BRANCH + number) for number, (right, _) in enumerate(further, next_branch)]
+        return ends
