@@ -7,12 +7,13 @@ lexemes byte by byte with Brzozowski derivatives and keeps every way of splittin
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from naive_regular import derivative, is_viable_prefix, nullable
 
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.ir import BRANCH, GrammarIR
 from constrain.grammar.regular import Regular
 
 Item = tuple[int, int, "Row", "Regular | None"]
@@ -40,6 +41,8 @@ class NaiveRecognizer:
     """
 
     def __init__(self, ir: GrammarIR) -> None:
+        if ir.unfolded:
+            ir = written_out(ir)
         self.lexemes = ir.lexemes
         self.start, self.productions = self._trimmed(*self._with_ignore(ir))
         self._by_left: dict[int, list[int]] = {}
@@ -186,6 +189,38 @@ class VocabularyLike(Protocol):
     def eos_ids(self) -> Iterable[int]: ...
     @property
     def special_ids(self) -> Iterable[int]: ...
+
+
+def written_out(ir: GrammarIR, limit: int = 5000) -> GrammarIR:
+    """The same grammar without unfolding: every branch is a nonterminal with all of its rules."""
+    assert ir.make_unfolding is not None
+    alive = {~index for index, lexeme in enumerate(ir.lexemes) if is_viable_prefix(lexeme, b"")}
+    while more := {left for left, right in ir.productions if alive.issuperset(right)} - alive:
+        alive |= more
+    unfolding = ir.make_unfolding(lambda symbol: symbol in alive)
+    productions = [production for production in ir.productions if production[0] not in ir.unfolded]
+    names = [*ir.nonterminal_names]
+    symbols = list(ir.unfolded)
+    for branch, symbol in enumerate(symbols):
+        if branch < len(ir.unfolded) and symbol not in alive:
+            continue
+        rights = unfolding.unfold(branch)
+        if isinstance(rights, int):
+            productions.append((symbol, (symbols[rights],)))
+            continue
+        assert rights
+        for right in rights:
+            if right[-1] >= BRANCH:
+                assert right[-1] == BRANCH + len(symbols)
+                symbols.append(len(names))
+                names.append("")
+                right = (*right[:-1], symbols[-1])
+            assert alive.issuperset(right[:-1])
+            productions.append((symbol, right))
+        assert len(symbols) < limit
+    return dataclasses.replace(
+        ir, nonterminal_names=tuple(names), productions=tuple(productions), unfolded=(), make_unfolding=None
+    )
 
 
 def allowed_tokens(

@@ -16,8 +16,10 @@ from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place
 from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
+from constrain.engine.rows import END
 from constrain.engine.states import push_token
 from constrain.engine.tables import (
+    BRANCHES,
     BUDGET,
     BY_ROW_OR_STATE,
     BYTES,
@@ -55,12 +57,14 @@ from constrain.engine.tables import (
     STATE_HASH,
     SYMBOLS,
     TOKEN_LISTS,
+    UNMADE,
+    UNMADE_BRANCHES,
     WIDE_STACK,
     Tables,
 )
 from constrain.engine.vocabulary import Vocabulary
 from constrain.errors import LimitError
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.ir import GrammarIR, Unfolding
 
 DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
@@ -134,6 +138,7 @@ class CompiledGrammar:
         self.context_address = self._ctx.ctypes.data
         self._ctx[BUDGET] = _WORK_PER_CALL
         self._load_vocabulary(vocabulary)
+        self._unfolding: Unfolding | None = None
         self._load_grammar(ir)
         self.start_state = self._run(states.make_start_state)
 
@@ -158,6 +163,8 @@ class CompiledGrammar:
         self._run(program.describe_lexemes, registers, n_lexemes)
 
         left, offsets, symbols = program.rule_arrays(ir)
+        unfolded = np.array(ir.unfolded, np.int32)
+        tables.allocate(BRANCHES, 3 * len(unfolded))
         n_rules = len(ir.nonterminal_names)
         n_dots = len(symbols) + len(left) + 2
         for slot, size in (
@@ -171,7 +178,7 @@ class CompiledGrammar:
         ):
             tables.allocate(slot, size)
         productive = np.zeros(n_rules, np.uint8)
-        if not program.flatten_rules(ctx, left, offsets, symbols, productive, ir.start):
+        if not program.flatten_rules(ctx, left, offsets, symbols, productive, ir.start, unfolded):
             records = tables.get(LEXEMES).reshape(-1, 3)
             usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
             reason, place = program.explain_empty(ir, productive, usable)
@@ -180,6 +187,34 @@ class CompiledGrammar:
         ignored = sorted({index for index in ir.ignore if consumes[index]})
         tables.put(IGNORE, np.array(ignored, np.int32))
         ctx[N_IGNORE] = len(ignored)
+        if ir.make_unfolding is not None:
+            self._begin_unfolding(productive)
+
+    def _begin_unfolding(self, productive: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        assert self.ir.make_unfolding is not None
+        if self._tables.array(NULLABLE)[list(self.ir.unfolded)].any():
+            raise ValueError("what is unfolded must not derive the empty string")
+        records = self._tables.get(LEXEMES).reshape(-1, 3)
+        usable = (records[:, 1:] != 0).any(axis=1).tolist()
+        derives = productive.tolist()
+        self._unfolding = self.ir.make_unfolding(
+            lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol])
+        )
+
+    def _unfold(self, branch: int) -> None:
+        """Make the rules of a branch that a kernel came upon."""
+        assert self._unfolding is not None
+        rights = self._unfolding.unfold(branch)
+        if isinstance(rights, int):
+            records = self._tables.array(BRANCHES)
+            records[3 * branch : 3 * branch + 2] = records[3 * rights : 3 * rights + 2]
+            return
+        flat: list[int] = []
+        for right in rights:
+            flat += right
+            flat.append(END)
+        symbols = np.array(flat, np.int32)
+        self._run(program.add_branch, branch, symbols)
 
     def _load_vocabulary(self, vocabulary: Vocabulary) -> None:
         tables = self._tables
@@ -225,6 +260,9 @@ class CompiledGrammar:
                 # What earlier calls used of the budget is not this call's fault.
                 self._ctx[BUDGET] = _WORK_PER_CALL
                 fresh = True
+            elif result == UNMADE:
+                for branch in dict.fromkeys(self._tables.get(UNMADE_BRANCHES).tolist()):
+                    self._unfold(branch)
             elif result == LIMIT:
                 raise LimitError(
                     "a pattern takes too long to follow: it counts within counts, or intersects or excludes patterns "
@@ -245,7 +283,11 @@ class CompiledGrammar:
                 return
             if result < 0:
                 slot = int(self._ctx[NEED_SLOT])
-                if slot in _MASK_SLOTS and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes:
+                if (
+                    result == FAIL
+                    and slot in _MASK_SLOTS
+                    and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes
+                ):
                     masks.forget_masks(self._ctx)
                     self._allocate_masks()
                 result = self.run_at(cursor, write_mask, out, index)

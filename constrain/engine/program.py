@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import int32, int64, types, uint8
 
-from constrain.engine.jit import njit_allocating, njit_entry
+from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.nodes import (
     COMPLEX_FLAG,
     EPSILON,
@@ -30,8 +30,10 @@ from constrain.engine.nodes import (
     is_live,
     is_nullable,
 )
-from constrain.engine.rows import END
+from constrain.engine.rows import BRANCH, BRANCH_COUNT, BRANCH_FIRST, BRANCH_LEFT, END
 from constrain.engine.tables import (
+    BRANCH_DOTS,
+    BRANCHES,
     BYTES,
     CLASS_BYTE,
     CLASS_OF,
@@ -40,6 +42,7 @@ from constrain.engine.tables import (
     CTX,
     DOT_LEFT,
     F_DERIVATIVE,
+    FAIL,
     LEXEMES,
     LIVE_STACK,
     NODES,
@@ -55,15 +58,19 @@ from constrain.engine.tables import (
     far_call,
     i32,
     i64,
+    room,
     set_used,
     u8,
     used,
 )
+from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
+
+assert BRANCH == ir_module.BRANCH
 
 # How far a message about an empty grammar is followed into the rules.
 _EXPLAIN_DEPTH, _EXPLAIN_WIDTH = 100, 4
@@ -261,11 +268,29 @@ def _least_fixpoint(left, offsets, symbols, lexeme_has, has):  # type: ignore[no
                 n += 1
 
 
-@njit_allocating(int64(CTX, I32, I32, I32, uint8[::1], int64))
-def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: ignore[no-untyped-def]
+@njit_inner(types.void(CTX, int64))
+def _mark_nullable_rests(ctx, first):  # type: ignore[no-untyped-def]
+    """Fill NULLABLE_REST from dot ``first`` on; no branch derives the empty string."""
+    symbols = i32(ctx, SYMBOLS)
+    rest = u8(ctx, NULLABLE_REST)
+    for dot in range(used(ctx, SYMBOLS) - 1, first - 1, -1):
+        symbol = int64(symbols[dot])
+        if symbol == END:
+            rest[dot] = 1
+        elif symbol >= BRANCH:
+            rest[dot] = 0
+        elif symbol >= 0:
+            rest[dot] = rest[dot + 1] and u8(ctx, NULLABLE)[symbol]
+        else:
+            rest[dot] = rest[dot + 1] and i32(ctx, LEXEMES)[3 * ~symbol + 1]
+
+
+@njit_allocating(int64(CTX, I32, I32, I32, uint8[::1], int64, I32))
+def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # type: ignore[no-untyped-def]
     """Write the productive productions to the rule tables, which are large enough; returns 1 if start is productive.
 
-    Dot 0 begins the added production of the start rule, whose nonterminal is ``len(productive)``.
+    Dot 0 begins the added production of the start rule, whose nonterminal is ``len(productive)``.  The rules of
+    ``unfolded[i]`` say whether it derives anything; instead of them it gets the one that is branch ``i``, to be made.
     """
     lexemes = i32(ctx, LEXEMES)
     n_lexemes = used(ctx, LEXEMES) // 3
@@ -297,7 +322,17 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: igno
     for rule in range(n_rules + 1):
         marks[rule] = 0
     keep = np.zeros(len(left), np.uint8)
+    branch_of = np.full(n_rules, -1, np.int32)
+    branches = i32(ctx, BRANCHES)
+    for i in range(len(unfolded)):
+        branch_of[unfolded[i]] = i
+        branches[3 * i + BRANCH_FIRST] = 0
+        branches[3 * i + BRANCH_COUNT] = -1
+        branches[3 * i + BRANCH_LEFT] = unfolded[i]
+    set_used(ctx, BRANCHES, 3 * len(unfolded))
     for p in range(len(left)):
+        if branch_of[left[p]] >= 0:
+            continue
         usable = True
         for i in range(offsets[p], offsets[p + 1]):
             symbol = symbols[i]
@@ -308,6 +343,8 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: igno
         if usable:
             keep[p] = 1
             rules[left[p] + 1] += 1
+    for i in range(len(unfolded)):
+        rules[unfolded[i] + 1] += productive[unfolded[i]]
     for rule in range(n_rules + 1):
         rules[rule + 1] += rules[rule]
     fill = rules[: n_rules + 1].copy()
@@ -323,16 +360,74 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start):  # type: igno
             out[n] = END
             dot_left[n] = left[p]
             n += 1
-    rest = u8(ctx, NULLABLE_REST)
-    for dot in range(n - 1, -1, -1):
-        symbol = out[dot]
-        if symbol == END:
-            rest[dot] = 1
-        elif symbol >= 0:
-            rest[dot] = rest[dot + 1] and nullable[symbol]
-        else:
-            rest[dot] = rest[dot + 1] and lexemes[3 * ~symbol + 1]
+    for i in range(len(unfolded)):
+        if productive[unfolded[i]]:
+            starts[rules[unfolded[i]]] = n
+            out[n] = BRANCH + i
+            out[n + 1] = END
+            dot_left[n] = dot_left[n + 1] = unfolded[i]
+            n += 2
+    for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
+        set_used(ctx, slot, n)
+    _mark_nullable_rests(ctx, int64(0))
     return int64(1)
+
+
+@njit_entry(int64(CTX, int64, I32))
+def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
+    """Give a branch its rules.
+
+    Parameters
+    ----------
+    ctx : int64[...]
+    branch : int
+        One that has no rules yet.
+    symbols : int32[n]
+        The right-hand sides as in SYMBOLS, each with END behind it.  Branches in them are numbered
+        from the first free number up, in order.
+
+    Returns
+    -------
+    0, or FAIL
+    """
+    n = len(symbols)
+    count, further = 0, 0
+    for i in range(n):
+        if symbols[i] == END:
+            count += 1
+        elif symbols[i] >= BRANCH:
+            further += 1
+    if not room(ctx, SYMBOLS, n) or not room(ctx, DOT_LEFT, n) or not room(ctx, NULLABLE_REST, n):
+        return int64(FAIL)
+    if not room(ctx, BRANCH_DOTS, count) or not room(ctx, BRANCHES, 3 * further):
+        return int64(FAIL)
+    records = i32(ctx, BRANCHES)
+    left = records[3 * branch + BRANCH_LEFT]
+    end = used(ctx, BRANCHES)
+    for i in range(further):
+        records[end + 3 * i + BRANCH_FIRST] = 0
+        records[end + 3 * i + BRANCH_COUNT] = -1
+        records[end + 3 * i + BRANCH_LEFT] = left
+    set_used(ctx, BRANCHES, end + 3 * further)
+    first_dot = used(ctx, SYMBOLS)
+    first = used(ctx, BRANCH_DOTS)
+    dots = i32(ctx, BRANCH_DOTS)
+    begins = True
+    k = first
+    for i in range(n):
+        i32(ctx, SYMBOLS)[first_dot + i] = symbols[i]
+        i32(ctx, DOT_LEFT)[first_dot + i] = left
+        if begins:
+            dots[k] = first_dot + i
+            k += 1
+        begins = symbols[i] == END
+    for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
+        set_used(ctx, slot, first_dot + n)
+    set_used(ctx, BRANCH_DOTS, first + count)
+    _mark_nullable_rests(ctx, first_dot)
+    records[3 * branch + BRANCH_FIRST] = first
+    records[3 * branch + BRANCH_COUNT] = count
+    return int64(0)
 
 
 def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:

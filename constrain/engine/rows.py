@@ -24,6 +24,8 @@ from constrain.engine.nodes import RESULT0, RESULT2
 from constrain.engine.tables import (
     ACCEPT_POOL,
     ACCEPTS,
+    BRANCH_DOTS,
+    BRANCHES,
     CORE_BUCKETS,
     CORE_DOTS,
     CORE_GROUPS,
@@ -63,6 +65,8 @@ from constrain.engine.tables import (
     STATE_WORK,
     SYMBOLS,
     TMP,
+    UNMADE,
+    UNMADE_BRANCHES,
     WORK,
     bucket_room,
     far_call,
@@ -81,7 +85,13 @@ from constrain.engine.tables import (
 )
 
 END = 1 << 30
-"""In SYMBOLS: the end of a production.  Other values: a nonterminal (>= 0) or ``~lexeme`` (< 0)."""
+"""In SYMBOLS: the end of a production.  Other values: a nonterminal (>= 0), ``~lexeme`` (< 0), or BRANCH + a branch."""
+
+BRANCH = 1 << 28
+"""The same number as in the IR (program.py sees to that)."""
+
+# Fields of a branch's record: its dots in BRANCH_DOTS, and how many (-1: not made yet); the rule that it is part of.
+BRANCH_FIRST, BRANCH_COUNT, BRANCH_LEFT = range(3)
 
 # Fields of a lexeme's record: its expression; whether it matches the empty string; whether it
 # matches anything else.
@@ -112,7 +122,16 @@ def _emit(ctx, dot, source):
     """Note item (dot, source), and those behind nullable symbols, in KERNEL as (symbol, item) keys; predict."""
     while True:
         symbol = int64(i32(ctx, SYMBOLS)[dot])
-        if symbol == END:
+        if symbol >= BRANCH:
+            if symbol == END:
+                return int64(0)
+            # What a branch goes on with takes the place of the item: it began where the item did.
+            if not room(ctx, WORK, 2):
+                return int64(FAIL)
+            top = used(ctx, WORK)
+            i32(ctx, WORK)[top] = source
+            i32(ctx, WORK)[top + 1] = ~(symbol - BRANCH)
+            set_used(ctx, WORK, top + 2)
             return int64(0)
         if symbol >= 0:
             marks = i32(ctx, PREDICTED)
@@ -172,16 +191,33 @@ def _make_core(ctx, base, count):
     ctx[EPOCH] += 1
     set_used(ctx, KERNEL, 0)
     set_used(ctx, WORK, 0)
+    set_used(ctx, UNMADE_BRANCHES, 0)
     for i in range(count):
         if _emit(ctx, int64(tmp[base + i]), i) < 0:
             return int64(FAIL)
     while used(ctx, WORK) > 0:
         rule = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])
         set_used(ctx, WORK, used(ctx, WORK) - 1)
+        if rule < 0:
+            source = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])
+            set_used(ctx, WORK, used(ctx, WORK) - 1)
+            first = int64(i32(ctx, BRANCHES)[3 * ~rule + BRANCH_FIRST])
+            n_dots = int64(i32(ctx, BRANCHES)[3 * ~rule + BRANCH_COUNT])
+            if n_dots < 0:
+                if not room(ctx, UNMADE_BRANCHES, 1):
+                    return int64(FAIL)
+                i32(ctx, UNMADE_BRANCHES)[used(ctx, UNMADE_BRANCHES)] = ~rule
+                set_used(ctx, UNMADE_BRANCHES, used(ctx, UNMADE_BRANCHES) + 1)
+            for i in range(first, first + n_dots):
+                if _emit(ctx, int64(i32(ctx, BRANCH_DOTS)[i]), source) < 0:
+                    return int64(FAIL)
+            continue
         for i in range(i32(ctx, RULES)[rule], i32(ctx, RULES)[rule + 1]):
             if _emit(ctx, int64(i32(ctx, RULE_STARTS)[i]), SELF) < 0:
                 return int64(FAIL)
 
+    if used(ctx, UNMADE_BRANCHES) > 0:
+        return int64(UNMADE)
     total = used(ctx, KERNEL)
     keys = i64(ctx, KERNEL)
     sort_keys(keys, total)

@@ -34,6 +34,9 @@ FAIL = -2
 LIMIT = -3
 """A kernel's return value when something was given up because it is larger than its limit."""
 
+UNMADE = -4
+"""A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
+
 HEADER = 40
 _FAR = 16
 # Scalars that kernels share, by position in the header.
@@ -95,6 +98,8 @@ RULES = _slot("rules", np.int32, 256)
 RULE_STARTS = _slot("rule starts", np.int32, 256)
 NULLABLE = _slot("nullable nonterminals", np.uint8, 256)
 IGNORE = _slot("ignored lexemes", np.int32, 4)
+BRANCHES = _slot("branches", np.int32, 3 * 16)
+BRANCH_DOTS = _slot("rules of branches", np.int32, 64)
 
 # Earley rows (rows.py).
 CORES = _slot("cores", np.int32, 8 * 64)
@@ -118,6 +123,7 @@ KERNEL = _slot("kernel items", np.int64, 1024)
 KERNEL_SLOTS = _slot("kernel item slots", np.int32, 2048)
 KERNEL_PLACES = _slot("kernel item places", np.int32, 1024)
 WORK = _slot("completion work list", np.int32, 256)
+UNMADE_BRANCHES = _slot("branches without rules", np.int32, 64)
 
 # Recognizer states (states.py).
 STATES = _slot("states", np.int32, 3 * 512)
@@ -174,6 +180,7 @@ _MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
 _SIBLINGS = {
     slot: group
     for group in (
+        (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
         (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_SHORTEST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),

@@ -13,12 +13,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.regular import Regular
 
 Symbol = int
 """A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
+
+BRANCH = 1 << 28
+"""In the rules that an :class:`Unfolding` makes, symbol ``BRANCH + n`` is branch ``n``."""
+
+
+class Unfolding(Protocol):
+    """Makes rules when a text comes to them: those of the nonterminals in :attr:`GrammarIR.unfolded`.
+
+    Such a nonterminal may have more rules than could be written down: any number of members in any order.  Its
+    right-hand sides are unfolded piece by piece.  A *branch* is a place in it; branch ``i`` is the beginning of
+    ``unfolded[i]``, and what is made for a branch may end in further branches.
+
+    Each compiled grammar has one of its own and calls it under a lock.  The same calls have the same results.
+    """
+
+    def unfold(self, branch: int) -> list[tuple[Symbol, ...]] | int:
+        """How a text goes on at a branch; asked once per branch.
+
+        Returns
+        -------
+        list of tuple of Symbol, or int
+            Right-hand sides, at least one.  None begins with a symbol that derives the empty string.  All symbols are
+            usable, that is, derive something, and so does each branch.  A branch stands only at the end of a right-hand
+            side; it is a new one, with the next number that has not been used.  Or else an earlier branch that goes on
+            in the same way.
+        """
+
+
+UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
+"""Begins an unfolding for a compiled grammar, given which symbols of the grammar derive something."""
+
 
 # Above this many repetitions a chain of one rule per count is replaced by one of powers of two.
 _CHAIN_LIMIT = 64
@@ -47,6 +79,11 @@ class GrammarIR:
         any number of times.
     warnings : tuple of str
         What the front-end took note of without refusing it.
+    unfolded : tuple of int
+        Nonterminals whose rules are made as needed.  Their productions here are not followed: they say no more than
+        whether the nonterminal derives something.  They must not derive the empty string.
+    make_unfolding : callable, optional
+        Makes the rules of ``unfolded``.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -59,6 +96,8 @@ class GrammarIR:
     start: int
     ignore: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    unfolded: tuple[int, ...] = ()
+    make_unfolding: UnfoldingMaker | None = None
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
 
 
@@ -195,6 +234,8 @@ class GrammarBuilder:
         start: Symbol,
         ignore: Iterable[Symbol] = (),
         make_error: Callable[[str, str], ConstrainError] = _plain_error,
+        unfolded: Iterable[Symbol] = (),
+        make_unfolding: UnfoldingMaker | None = None,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -207,6 +248,8 @@ class GrammarBuilder:
             start=start,
             ignore=tuple(~symbol for symbol in ignore),
             warnings=tuple(self.warnings),
+            unfolded=tuple(unfolded),
+            make_unfolding=make_unfolding,
             make_error=make_error,
         )
 

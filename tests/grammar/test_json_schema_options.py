@@ -138,14 +138,6 @@ def test_any_order_of_properties() -> None:
     assert not recognizer.accepts(b'{"a":1,"b":"x","a":1}')
 
 
-def test_too_many_properties_for_any_order() -> None:
-    schema = {"properties": {f"p{index}": {} for index in range(500)}}
-    began = time.thread_time()
-    with pytest.raises(LimitError, match="property_order"):
-        from_json_schema(schema, property_order="any")
-    assert time.thread_time() - began < 5
-
-
 def test_limits_bound_the_time() -> None:
     schema: Any = {"properties": {"x": {"type": "integer"}}}
     for level in range(12):

@@ -10,6 +10,7 @@ from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.layout import Layout
 from constrain.grammar.json_schema.nodes import Conflict, Node, Normal
 from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.unfolding import Template
 
 Right = tuple[Symbol, ...]
 
@@ -38,6 +39,9 @@ class Context(Protocol):
 
     def scalar(self, node: Node) -> Symbol | None:
         """The symbol of a scalar node, after white space."""
+
+    def unfolded(self, template: Template, name: str) -> Symbol:
+        """A new nonterminal whose rules a template makes as they are needed."""
 
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced, or take note of it."""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.context import MAX_PLACES, MAX_STATES, Context, Right, Symbols, nothing
+from constrain.grammar.json_schema.any_order import AnyOrder
+from constrain.grammar.json_schema.context import MAX_PLACES, Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.intersect import member
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
@@ -23,9 +24,13 @@ MAX_CLASSES = 128
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
-    if node.rules or node.some or node.low is not None or node.high is not None or context.any_order:
-        return _counting_tails(context, node)
-    return _plain_tails(context, node)
+    if node.rules or node.some or node.low is not None or node.high is not None:
+        tails = _counting_tails(context, node)
+    else:
+        tails = _plain_tails(context, node)
+    if context.any_order and not isinstance(tails, Conflict):
+        return _tails_in_any_order(context, node, tails)
+    return tails
 
 
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
@@ -109,6 +114,7 @@ class _Member(NamedTuple):
     handle: Handle
     meets: tuple[int, ...]
     """The rules of ``some`` that speak of it."""
+    required: bool
 
 
 class _State(NamedTuple):
@@ -116,15 +122,13 @@ class _State(NamedTuple):
     """How many members there are, up to where that matters."""
     pending: frozenset[int]
     """The rules of ``some`` that are not met yet."""
-    used: frozenset[int]
-    """With any order: the names that were used."""
     is_empty: bool
 
 
-def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    """A state for all that decides how the object may go on."""
+def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Conflict:
+    """The names that may come, each alone."""
     builder, layout = context.builder, context.layout
-    names: list[tuple[_Member, bool]] = []
+    names: list[_Member] = []
     for name, handle in _members(node):
         required = name in node.required
         if not is_text(name) or context.value(handle) is None:
@@ -133,7 +137,16 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
             continue
         first, following = named_keys(layout, name)
         meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
-        names.append((_Member(builder.lexeme(first, name), builder.lexeme(following, name), handle, meets), required))
+        names.append(_Member(builder.lexeme(first, name), builder.lexeme(following, name), handle, meets, required))
+    return names
+
+
+def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """A state for all that decides how the object may go on."""
+    builder, layout = context.builder, context.layout
+    names = _named_members(context, node)
+    if isinstance(names, Conflict):
+        return names
     others = list(_other_members(context, node))
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
@@ -147,24 +160,21 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
         context.note("an additional key that is repeated may take back what is demanded here", where)
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
     steps = _Steps(context, node, low, high)
-    start = _State(0, frozenset(range(len(node.some))), frozenset(), True)
-    states = [start]
-    if not context.any_order:
-        for position, (one, required) in enumerate(names):
-            states = steps.named(states, position, one, required)
+    states = [_State(0, frozenset(range(len(node.some))), True)]
+    for position, one in enumerate(names):
+        states = steps.named(states, position, one)
     tails: list[Right] = []
     close = builder.lexeme(layout.close_object, "'}'")
-    if others and high is not None and not node.some and not context.any_order:
+    if others and high is not None and not node.some:
         return _repeated_tails(
             context, others, [(state, steps.symbol(len(names), state)) for state in states], low, high
         )
-    needed = frozenset(index for index, (_, required) in enumerate(names) if required)
     position = len(names)
     seen = set(states)
     todo = deque(states)
     while todo:
         state = todo.popleft()
-        if state.members >= low and not state.pending and (not context.any_order or needed <= state.used):
+        if state.members >= low and not state.pending:
             tails.append((close,) if state.is_empty else (steps.symbol(position, state), close))
         for one in others:
             for then, right in steps.ways(position, state, one):
@@ -172,16 +182,6 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
-        if context.any_order:
-            for index, (one, _) in enumerate(names):
-                if index in state.used:
-                    continue
-                for then, right in steps.ways(position, state, one):
-                    then = then._replace(used=state.used | {index})
-                    builder.add(steps.symbol(position, then), right)
-                    if then not in seen:
-                        seen.add(then)
-                        todo.append(then)
     if not tails:
         where = node.some[0].value[0].pointer if node.some and node.some[0].value else node.pointer
         return Conflict("no object has the members that are demanded", where)
@@ -218,18 +218,17 @@ class _Steps:
         self._some = node.some
         self._low = low
         self._high = high
-        order = "property_order='any'" if context.any_order else "the number and the patterns of members"
-        self._symbols = Symbols(context.builder, node.pointer, order, MAX_STATES if context.any_order else MAX_PLACES)
+        self._symbols = Symbols(context.builder, node.pointer, "the number and the patterns of members", MAX_PLACES)
 
     def symbol(self, position: int, state: _State) -> Symbol:
         """What leads to a state, before the name at ``position``."""
         return self._symbols.symbol((position, state))
 
-    def named(self, states: list[_State], position: int, one: _Member, required: bool) -> list[_State]:
+    def named(self, states: list[_State], position: int, one: _Member) -> list[_State]:
         """From the states before a name to those after it."""
         after: dict[_State, None] = {}
         for state in states:
-            if not required:
+            if not one.required:
                 after[state] = None
                 if not state.is_empty:
                     self._context.builder.add(self.symbol(position + 1, state), (self.symbol(position, state),))
@@ -253,7 +252,7 @@ class _Steps:
                     handle = conjunction(handle, self._some[index].value)
                 value = self._context.value(handle)
                 if value is not None:
-                    yield _State(count, state.pending - set(met), state.used, False), (*before, key, value)
+                    yield _State(count, state.pending - set(met), False), (*before, key, value)
 
 
 def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
@@ -295,4 +294,39 @@ def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
         else:
             body = spelled(some(*texts))
             first, following = layout.key(body), layout.next_key(body)
-        yield _Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets)
+        yield _Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False)
+
+
+# -- in any order --------------------------------------------------------------------------------
+
+
+def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) -> list[Right] | Conflict:
+    """The same members in every order; whether there are any at all does not depend on the order."""
+    names = _named_members(context, node)
+    if isinstance(names, Conflict):
+        return names
+    others = list(_other_members(context, node))
+    if not names or (len(names) == 1 and not others):
+        return tails
+    order = AnyOrder(
+        context.builder.lexeme(context.layout.close_object, "'}'"),
+        0 if node.low is None else node.low.value,
+        None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value,
+        len(node.some),
+    )
+    for position, one in enumerate((*names, *others)):
+        for size in range(len(one.meets) + 1):
+            for met in combinations(one.meets, size):
+                handle = one.handle
+                for index in met:
+                    handle = conjunction(handle, node.some[index].value)
+                value = context.value(handle)
+                if value is not None:
+                    order.add_way(one.first_key, one.next_key, value, met)
+        order.end_member(named=position < len(names), required=one.required)
+    members = context.unfolded(order, node.pointer)
+    empty = [tail for tail in tails if tail == (order.close,)]
+    for tail in tails:
+        if tail != (order.close,):
+            context.builder.add(members, tail)
+    return [*empty, (members,)]

@@ -20,6 +20,7 @@ from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import scalar, scalar_name
+from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.regular import literal
 
 Container = ArrayNode | ObjectNode
@@ -54,6 +55,7 @@ class _RuleWriter:
         # Nonterminals that derive nothing and why; and whether a rule may lead back to itself.
         self._dead: dict[Symbol, Conflict] = {}
         self._may_recur = False
+        self._unfolded: dict[Symbol, Template] = {}
 
     def write(self) -> GrammarIR:
         builder = self.builder
@@ -95,12 +97,17 @@ class _RuleWriter:
                 tails = self._tails[node, layout] = result
             empty = layout.empty_array if isinstance(node, ArrayNode) else layout.empty_object
             for tail in tails:
-                if len(tail) == 1 and empty is not None:
+                if len(tail) == 1 and tail[0] < 0 and empty is not None:
                     builder.add(symbol, (builder.lexeme(empty, "an empty value"),))
                 else:
                     builder.add(symbol, (bracket_symbol, *tail))
         builder.warnings += self._document.warnings
-        ir = builder.finish(start, make_error=_make_error)
+        ir = builder.finish(
+            start,
+            make_error=_make_error,
+            unfolded=self._unfolded,
+            make_unfolding=UnfoldingMaker(tuple(self._unfolded.values())) if self._unfolded else None,
+        )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)
         return ir
@@ -154,6 +161,12 @@ class _RuleWriter:
         if isinstance(core, Conflict):
             return None
         return self.builder.lexeme(self.layout.value(core), scalar_name(node))
+
+    def unfolded(self, template: Template, name: str) -> Symbol:
+        """A new nonterminal whose rules a template makes as they are needed."""
+        symbol = self.builder.nonterminal(name)
+        self._unfolded[symbol] = template
+        return symbol
 
     def _container(self, node: Container) -> Symbol | None:
         """The nonterminal of an array or object; None if it would be nested too deeply for its layout."""

@@ -1,0 +1,143 @@
+"""The members of an object in every order, as an automaton over the sets of names that were used.
+
+There are 2^n such sets for n names, so none is looked at before a text has come to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import NamedTuple
+
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.unfolding import IsUsable
+
+
+class _Way(NamedTuple):
+    """A member as it may be written."""
+
+    first_key: Symbol
+    next_key: Symbol
+    value: Symbol
+    member: int
+    """Which of the members it is."""
+    met: int
+    """The demands that it meets, as a set of bits."""
+
+
+class _State(NamedTuple):
+    used: int
+    """The names that were used, as a set of bits."""
+    members: int
+    """How many members there are, up to where that matters."""
+    pending: int
+    """The demands that are not met yet, as a set of bits."""
+    is_empty: bool
+
+
+class AnyOrder:
+    """The members of one object.
+
+    Parameters
+    ----------
+    close : Symbol
+        The closing brace.
+    low, high : int, int or None
+        The number of members.
+    demands : int
+        How many demands there are that some member must meet.
+    """
+
+    def __init__(self, close: Symbol, low: int, high: int | None, demands: int) -> None:
+        self.close = close
+        self.low = low
+        self.high = high
+        self.demands = demands
+        self.ways: list[_Way] = []
+        self.named: list[bool] = []
+        self.required: list[bool] = []
+
+    def add_way(self, first_key: Symbol, next_key: Symbol, value: Symbol, met: tuple[int, ...]) -> None:
+        """A way to write the member that is being added, by which it meets some of the demands."""
+        bits = sum(1 << demand for demand in met)
+        self.ways.append(_Way(first_key, next_key, value, len(self.named), bits))
+
+    def end_member(self, *, named: bool, required: bool) -> None:
+        """All ways of a member are there.  ``named``: it can come once; otherwise any number of times."""
+        self.named.append(named)
+        self.required.append(required)
+
+    def begin(self, is_usable: IsUsable) -> _Automaton:
+        """The automaton, given which symbols derive something."""
+        return _Automaton(self, is_usable)
+
+
+class _Automaton:
+    def __init__(self, order: AnyOrder, is_usable: IsUsable) -> None:
+        self._order = order
+        self._ways = [
+            way for way in order.ways if is_usable(way.value) and is_usable(way.first_key) and is_usable(way.next_key)
+        ]
+        self._bits = [1 << way.member if order.named[way.member] else 0 for way in self._ways]
+        self._required = sum(1 << member for member, required in enumerate(order.required) if required)
+        # Where no number of members and no demand can come to be out of reach, every member is followed by an end.
+        self._may_fail = order.high is not None or order.demands > 0
+        self._fewest_further = lru_cache(maxsize=10_000)(self._count_fewest)
+        self.start: Hashable = _State(0, 0, (1 << order.demands) - 1, True)
+
+    def edges(self, state: _State) -> tuple[list[tuple[Symbol, ...]], list[tuple[tuple[Symbol, ...], int]]]:
+        """The ways to end in a state, and those to go on, each with its edge."""
+        order = self._order
+        ends: list[tuple[Symbol, ...]] = []
+        if not (state.is_empty or state.pending or self._required & ~state.used) and state.members >= order.low:
+            ends.append((order.close,))
+        further: list[tuple[tuple[Symbol, ...], int]] = []
+        used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
+        for edge, (way, bit) in enumerate(zip(self._ways, self._bits, strict=True)):
+            if bit & used or way.met & ~pending:
+                continue
+            if self._may_fail and not self._can_end(self.follow(state, edge)):
+                continue
+            further.append(((way[place], way.value), edge))
+        return ends, further
+
+    def follow(self, state: _State, edge: int) -> _State:
+        """The state behind an edge."""
+        order = self._order
+        count = state.members + 1
+        if order.high is None:
+            count = min(count, order.low)
+        return _State(state.used | self._bits[edge], count, state.pending & ~self._ways[edge].met, False)
+
+    def _can_end(self, state: _State) -> bool:
+        """Whether what is missing in a state fits in.
+
+        That there are enough names for the least number goes without saying: it is so at the start, and each
+        member that is written takes one of both.
+        """
+        fewest = self._fewest_further(state.used, state.pending)
+        return fewest is not None and (self._order.high is None or state.members + fewest <= self._order.high)
+
+    def _count_fewest(self, used: int, pending: int) -> int | None:
+        """How many members there must be yet, given the names that were used and the demands; None if none will do."""
+        required = self._required & ~used
+        if not pending:
+            return required.bit_count()
+        # Each name can meet one of several sets of demands.  The fewest members for each set of demands that is left:
+        best = {pending: required.bit_count()}
+        choices: dict[tuple[int, bool], list[int]] = {}
+        for way, bit in zip(self._ways, self._bits, strict=True):
+            if way.met and not bit & used:
+                choices.setdefault((way.member, bool(bit)), []).append(way.met)
+        for (member, named), sets in choices.items():
+            price = 0 if required >> member & 1 else 1
+            # A member that can come any number of times has its turn as often as there are demands.
+            for _ in range(1 if named else self._order.demands):
+                after = dict(best)
+                for left, count in best.items():
+                    for met in sets:
+                        rest = left & ~met
+                        if rest != left and count + price < after.get(rest, count + price + 1):
+                            after[rest] = count + price
+                best = after
+        return best.get(0)

@@ -1,0 +1,175 @@
+"""Rules that are made as a text comes to them give the same masks as when all of them are there at the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from finite_texts import mask_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import NaiveRecognizer, allowed_tokens
+
+import constrain
+from constrain.engine import compiled as compiled_module
+from constrain.grammar.ir import BRANCH, GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
+
+TOKENS = [b"a", b"b", b"c", b"ab", b"bc", b"ca", b"abc", b"cab", b"aabb", b"cc", b"</s>"]
+EOS = len(TOKENS) - 1
+VOCABULARY = constrain.Vocabulary(TOKENS, eos_ids=[EOS])
+LEXEMES: list[Regular] = [
+    literal("a"),
+    literal("bc"),
+    repeat(byte_set(b"ab"), 1, None),
+    union(literal("c"), literal("cab")),
+    concat(literal("a"), repeat(literal("b"), 0, 2)),
+]
+
+Edges = tuple[tuple[tuple[int, ...], int], ...]
+"""The ways out of a state: what is read, as positions in a list of symbols, and the state then; -1 is the end."""
+
+
+class Machine:
+    """An unfolding of finite automata, whose states get a new branch each time they are reached."""
+
+    def __init__(self, automata: list[list[Edges]], symbols: list[Symbol]) -> None:
+        self._automata = automata
+        self._symbols = symbols
+        self._states = [(index, 0) for index in range(len(automata))]
+        self._known: dict[tuple[int, int], int] = {}
+
+    def unfold(self, branch: int) -> list[tuple[Symbol, ...]] | int:
+        known = self._known.setdefault(self._states[branch], branch)
+        if known != branch:
+            return known
+        index, state = self._states[branch]
+        rights = []
+        for read, target in self._automata[index][state]:
+            right = tuple(self._symbols[position] for position in read)
+            if target >= 0:
+                right += (BRANCH + len(self._states),)
+                self._states.append((index, target))
+            rights.append(right)
+        return rights
+
+
+@st.composite
+def _grammars(draw: st.DrawFn) -> GrammarIR:
+    """One or two automata over lexemes and over each other, in a few rules."""
+    builder = GrammarBuilder()
+    lexemes = [builder.lexeme(language) for language in LEXEMES]
+    count = draw(st.integers(1, 2))
+    unfolded = [builder.nonterminal() for _ in range(count)]
+    extra = builder.nonterminal()
+    builder.add(extra, draw(st.sampled_from([(), (lexemes[0],), (lexemes[3],)])))
+    builder.add(extra, (extra, lexemes[1]))
+    symbols = [*lexemes, *unfolded, extra]
+    automata = []
+    for index in range(count):
+        size = draw(st.integers(1, 4))
+        states = []
+        for state in range(size):
+            edges = draw(
+                st.lists(
+                    st.tuples(
+                        st.tuples(
+                            # The first must not be empty, and something must come to an end.
+                            st.integers(0, len(lexemes) - 1),
+                            *[st.integers(0, len(symbols) - 1)] * draw(st.integers(0, 1)),
+                        ),
+                        st.integers(-1, size - 1),
+                    ),
+                    max_size=2,
+                )
+            )
+            states.append((*edges, ((draw(st.integers(0, len(lexemes) - 1)),), -1 if state % 2 else state - 1)))
+        automata.append(states)
+        builder.add(unfolded[index], (lexemes[0],))
+    start = builder.nonterminal()
+    for _ in range(draw(st.integers(1, 2))):
+        places = draw(st.lists(st.integers(0, len(symbols) - 1), min_size=1, max_size=2))
+        builder.add(start, [symbols[place] for place in places])
+    builder.add(start, (unfolded[0],))
+    return builder.finish(start, unfolded=unfolded, make_unfolding=lambda _: Machine(automata, symbols))
+
+
+@settings(max_examples=150)
+@given(ir=_grammars(), walks=st.lists(st.lists(st.integers(0, 1000), max_size=10), min_size=1, max_size=3))
+def test_masks_of_grammars_that_unfold(masks_compared: Any, ir: GrammarIR, walks: list[list[int]]) -> None:
+    compiled = constrain.CompiledGrammar(ir, VOCABULARY)
+    vocabulary = _Tokens()
+    for walk in walks:
+        naive = NaiveRecognizer(ir)
+        matcher = constrain.Matcher(compiled)
+        for choice in walk:
+            expected = allowed_tokens(naive, vocabulary)
+            assert mask_of(matcher, len(TOKENS)) == expected
+            masks_compared.add()
+            onward = sorted(expected - {EOS})
+            if not onward:
+                break
+            token = onward[choice % len(onward)]
+            assert matcher.accept_token(token)
+            assert naive.push_bytes(TOKENS[token])
+
+
+class _Tokens:
+    tokens, eos_ids, special_ids = TOKENS, [EOS], []
+
+
+def _counting(limit: int) -> GrammarIR:
+    """``a`` exactly ``limit`` times, one branch for each."""
+    builder = GrammarBuilder()
+    letter = builder.lexeme(literal("a"))
+    count = builder.nonterminal()
+    builder.add(count, (letter,))
+    automaton = [(((0,), state + 1 if state + 1 < limit else -1),) for state in range(limit)]
+    return builder.finish(count, unfolded=[count], make_unfolding=lambda _: Machine([automaton], [letter]))
+
+
+def test_long_unfolding() -> None:
+    compiled = constrain.CompiledGrammar(_counting(5000), VOCABULARY)
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_bytes(b"a" * 4999)
+    assert not matcher.is_accepting()
+    assert mask_of(matcher, len(TOKENS)) == {0}
+    assert matcher.accept_bytes(b"a")
+    assert mask_of(matcher, len(TOKENS)) == {EOS}
+    matcher.rollback(2)
+    assert not matcher.accept_bytes(b"a" * 5001)
+    assert matcher.forced_bytes() == b"a" * 5000
+
+
+def test_unfolding_within_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    compiled = constrain.CompiledGrammar(_counting(2000), VOCABULARY)
+    matcher = constrain.Matcher(compiled)
+    for _ in range(1500):
+        assert matcher.accept_token(0)
+    matcher.rollback(1400)
+    assert matcher.forced_bytes() == b"a" * 1900
+
+
+def test_what_is_unfolded_may_not_be_empty() -> None:
+    builder = GrammarBuilder()
+    rule = builder.nonterminal()
+    builder.add(rule, ())
+    ir = builder.finish(rule, unfolded=[rule], make_unfolding=lambda _: Machine([[()]], []))
+    with pytest.raises(ValueError, match="empty string"):
+        constrain.CompiledGrammar(ir, VOCABULARY)
+
+
+def test_what_derives_nothing_is_not_unfolded() -> None:
+    builder = GrammarBuilder()
+    letter = builder.lexeme(literal("a"))
+    rule, start = builder.nonterminal(), builder.nonterminal()
+    builder.add(rule, (letter, rule))
+    builder.add(start, (rule,))
+    builder.add(start, (letter,))
+
+    def fail(_: Any) -> Machine:
+        return Machine([], [])
+
+    compiled = constrain.CompiledGrammar(builder.finish(start, unfolded=[rule], make_unfolding=fail), VOCABULARY)
+    assert constrain.Matcher(compiled).forced_bytes() == b"a"

@@ -1,0 +1,58 @@
+"""Masks against a finite list of texts: the contract of a mask where a language can be written down."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import constrain
+
+
+class Texts:
+    """A finite language over a vocabulary."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self._sorted = sorted(set(texts))
+        self._all = set(self._sorted)
+
+    def is_viable(self, prefix: bytes) -> bool:
+        """Whether some text begins like that."""
+        place = bisect_left(self._sorted, prefix)
+        return place < len(self._sorted) and self._sorted[place].startswith(prefix)
+
+    def allowed(self, prefix: bytes, tokens: Sequence[bytes], eos: int) -> set[int]:
+        """The tokens that may follow ``prefix``."""
+        found = {token for token, data in enumerate(tokens) if token != eos and self.is_viable(prefix + data)}
+        return found | {eos} if prefix in self._all else found
+
+
+def mask_of(matcher: constrain.Matcher, size: int) -> set[int]:
+    """The tokens that a matcher allows."""
+    mask = constrain.allocate_token_bitmask(1, size)
+    matcher.fill_next_token_bitmask(mask)
+    return {token for token in range(size) if (int(mask[0][token // 32]) >> (token % 32)) & 1}
+
+
+def compare_masks(
+    compiled: constrain.CompiledGrammar, texts: Texts, tokens: Sequence[bytes], eos: int, walk: Iterable[int]
+) -> int:
+    """Walk over allowed tokens and compare each mask with the texts; returns how many were compared."""
+    matcher = constrain.Matcher(compiled)
+    prefix = b""
+    compared = 0
+    for choice in walk:
+        expected = texts.allowed(prefix, tokens, eos)
+        found = mask_of(matcher, len(tokens))
+        assert found == expected, (prefix, [tokens[token] for token in found ^ expected])
+        assert matcher.is_accepting() == (eos in expected)
+        compared += 1
+        forbidden = sorted(set(range(len(tokens))) - expected)
+        if forbidden:
+            assert not matcher.accept_token(forbidden[choice % len(forbidden)])
+        onward = sorted(expected - {eos})
+        if not onward:
+            break
+        token = onward[choice % len(onward)]
+        assert matcher.accept_token(token)
+        prefix += tokens[token]
+    return compared
