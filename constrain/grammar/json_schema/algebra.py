@@ -76,6 +76,8 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
         return right
     if len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
         raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
+    if len(left.nodes) > 1 and len(right.nodes) > 1:
+        left, right = _with_fewer_strings(left, right)
     nodes: list[Node] = []
     conflicts: list[Conflict] = []
     for first in left.nodes:
@@ -122,7 +124,15 @@ def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
 _MAX_STRINGS = 6
 
 
-def _fewer_strings(nodes: list[Node]) -> list[Node]:
+def _with_fewer_strings(left: Normal, right: Normal) -> tuple[Normal, Normal]:
+    """The same two schemas, with one node for strings where there would be many in their intersection."""
+    counts = [sum(isinstance(node, StringNode) for node in normal.nodes) for normal in (left, right)]
+    if min(counts) < 2 or counts[0] * counts[1] <= _MAX_STRINGS:
+        return left, right
+    return Normal(tuple(_fewer_strings(list(left.nodes), 1))), Normal(tuple(_fewer_strings(list(right.nodes), 1)))
+
+
+def _fewer_strings(nodes: list[Node], limit: int = _MAX_STRINGS) -> list[Node]:
     """The same with all strings that are listed in one node, and with one node for all others if there are many."""
     listed = [node for node in nodes if isinstance(node, StringNode) and node.values is not None]
     if len(listed) > 1:
@@ -137,7 +147,7 @@ def _fewer_strings(nodes: list[Node]) -> list[Node]:
                 whole = None
         nodes = rest
     others = [node for node in nodes if isinstance(node, StringNode) and node.values is None]
-    if len(others) > _MAX_STRINGS:
+    if len(others) > limit:
         text = some(*map(text_of, others))
         terms = () if text == ALL_TEXTS else (Term(text, others[0].pointer),)
         union = StringNode(others[0].pointer, terms=terms)

@@ -26,7 +26,7 @@ from constrain.grammar.json_schema.nodes import (
 from constrain.grammar.json_schema.numbers import NumberForm, is_integral
 from constrain.grammar.json_schema.places import Handle, conjunction
 from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import contains, members
+from constrain.grammar.json_schema.texts import contains, members, without
 
 Probe = Callable[[Handle], Conflict | None]
 """Says why nothing is valid for a handle; None if something is, or if that is not easily told."""
@@ -155,8 +155,13 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
     terms = left.terms
     if right.terms:
         # The same set counts once, wherever it is said.
-        known = {term.text for term in terms}
-        terms += tuple(term for term in right.terms if term.text not in known)
+        known = {term.text: term for term in terms}
+        terms += tuple([term for term in right.terms if term.text not in known])
+        if known:
+            for term in right.terms:
+                other = known.get(without(term.text))
+                if other is not None:
+                    return Conflict(f"{other} contradicts {term}", term.pointer)
     return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), terms, values)
 
 
