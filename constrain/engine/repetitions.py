@@ -89,7 +89,8 @@ def count_repetitions(ctx, closure):
         if there != closure and i32(ctx, LEX)[4 * there + LEX_ACCEPT] != 0:
             return int64(0)
         number = int64(begun[depth]) + int64(here == closure)
-        states[depth + 1], begun[depth + 1] = there, number
+        states[depth + 1] = there
+        begun[depth + 1] = number
         token = int64(tokens[p])
         while token >= 0:
             numbers[token] = min(number, COUNTED_PLACES - 1)

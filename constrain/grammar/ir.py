@@ -106,6 +106,9 @@ class GrammarBuilder:
 
     def __init__(self) -> None:
         self._lexemes: dict[Regular, int] = {}
+        # By identity first, which needs no hash: front-ends ask for the same few objects again and again.  They are
+        # held here so that no other object can take the place of one.
+        self._by_id: dict[int, tuple[Symbol, Regular]] = {}
         self._lexeme_names: list[str] = []
         self._names: list[str] = []
         self._productions: list[tuple[int, tuple[Symbol, ...]]] = []
@@ -121,6 +124,9 @@ class GrammarBuilder:
 
     def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language; the same symbol for an equal language."""
+        known = self._by_id.get(id(language))
+        if known is not None:
+            return known[0]
         try:
             index = self._lexemes.get(language)
         except RecursionError:
@@ -129,6 +135,7 @@ class GrammarBuilder:
             index = len(self._lexemes)
             self._lexemes[language] = index
             self._lexeme_names.append(name)
+        self._by_id[id(language)] = (~index, language)
         return ~index
 
     def add(self, left: Symbol, right: Iterable[Symbol] = ()) -> None:

@@ -17,7 +17,7 @@ TEXTS = ["".join(letters) for length in range(7) for letters in itertools.produc
 
 @pytest.mark.parametrize(
     "pattern",
-    ["^[ab]+$", "^a[ab]*$", "^(a|bb)*$", "^a([ab]*b)?$", "^(ab)+$", "^a{2,5}b$", "^a?b?$", "^$|^a+$", "^(aab){1,3}$"],
+    ["^[ab]+$", "^a[ab]*$", "^a([ab]*b)?$", "^(ab)+$", "^a{2,5}b$", "^a?b?$", "^$|^a+$", "^(aab){1,3}$"],
 )
 def test_bounded_patterns_match_what_is_as_long(pattern: str) -> None:
     bounded = 0
@@ -41,7 +41,7 @@ def test_bounds_need_no_intersection(pattern: str) -> None:
     assert not any(isinstance(part, Intersect) for part in _parts(language))
 
 
-@pytest.mark.parametrize("pattern", ["a", "^a*b*$", "^(?!ab)[ab]*$"])
+@pytest.mark.parametrize("pattern", ["a", "^a*b*$", "^(a|bb)*$", "^(?!ab)[ab]*$"])
 def test_what_varies_in_two_places_is_left_to_an_intersection(pattern: str) -> None:
     assert regex_of_length(pattern, 1, 4, anchored=False, dialect="ecma") is None
 

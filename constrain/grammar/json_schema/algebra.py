@@ -76,6 +76,8 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
         return right
     if len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
         raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
+    if len(left.nodes) > 1 and len(right.nodes) > 1:
+        left, right = _with_fewer_strings(left, right)
     nodes: list[Node] = []
     conflicts: list[Conflict] = []
     for first in left.nodes:
@@ -122,7 +124,15 @@ def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
 _MAX_STRINGS = 6
 
 
-def _fewer_strings(nodes: list[Node]) -> list[Node]:
+def _with_fewer_strings(left: Normal, right: Normal) -> tuple[Normal, Normal]:
+    """The same two schemas, with one node for strings where there would be many in their intersection."""
+    counts = [sum(isinstance(node, StringNode) for node in normal.nodes) for normal in (left, right)]
+    if min(counts) < 2 or counts[0] * counts[1] <= _MAX_STRINGS:
+        return left, right
+    return Normal(tuple(_fewer_strings(list(left.nodes), 1))), Normal(tuple(_fewer_strings(list(right.nodes), 1)))
+
+
+def _fewer_strings(nodes: list[Node], limit: int = _MAX_STRINGS) -> list[Node]:
     """The same with all strings that are listed in one node, and with one node for all others if there are many."""
     listed = [node for node in nodes if isinstance(node, StringNode) and node.values is not None]
     if len(listed) > 1:
@@ -137,7 +147,7 @@ def _fewer_strings(nodes: list[Node]) -> list[Node]:
                 whole = None
         nodes = rest
     others = [node for node in nodes if isinstance(node, StringNode) and node.values is None]
-    if len(others) > _MAX_STRINGS:
+    if len(others) > limit:
         text = some(*map(text_of, others))
         terms = () if text == ALL_TEXTS else (Term(text, others[0].pointer),)
         union = StringNode(others[0].pointer, terms=terms)
@@ -151,6 +161,29 @@ def by_kind(normal: Normal) -> Nodes:
     for node in normal.nodes:
         kinds.setdefault(node.kind, []).append(node)
     return kinds
+
+
+def listed_values(normal: Normal, choice: Callable[[ObjectNode], Normal | None]) -> frozenset[object] | None:
+    """The values of a schema that lists them, as keys; None if it does not.
+
+    Schemas without a common key have no value in common.  ``choice`` gives the scalars that one property may be, the
+    same property for every object: the keys of objects are those.
+    """
+    keys: list[object] = []
+    for node in normal.nodes:
+        if isinstance(node, NullNode):
+            keys.append(None)
+        elif isinstance(node, ObjectNode):
+            chosen = choice(node)
+            inner = None if chosen is None else listed_values(chosen, choice)
+            if inner is None:
+                return None
+            keys += [("object", key) for key in inner]
+        elif isinstance(node, (StringNode, NumberNode, BooleanNode)) and node.values is not None:
+            keys += [(node.kind, value) for value in node.values]
+        else:
+            return None
+    return frozenset(keys)
 
 
 def subtract(left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, budget: Budget) -> Normal:
@@ -222,13 +255,7 @@ def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
     objects = [node for node in kept if isinstance(node, ObjectNode)]
     if not 1 < len(objects) <= _MAX_COMPARED:
         return tuple(kept)
-    drop: set[Node] = set()
-    demands = [_Demands(node) for node in objects]
-    for one in demands:
-        for other in demands:
-            if one is not other and other.node not in drop and one.include(other):
-                drop.add(one.node)
-                break
+    drop = _demanding_more(objects)
     return tuple(node for node in kept if node not in drop) if drop else tuple(kept)
 
 
@@ -236,35 +263,43 @@ def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
 _MAX_COMPARED = 400
 
 
-class _Demands:
-    """What an object must be, as sets that are quickly compared."""
+def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
+    """Those that demand all that another one does, as far as that is plain to see, and so are part of it."""
+    # All demands of one object are bits of one integer, so that two objects are compared by one operation.
+    bits: dict[object, int] = {}
+    names = list(dict.fromkeys(name for node in objects for name in node.properties))
+    masks: list[tuple[int, ObjectNode]] = []
+    for node in objects:
+        demands: list[object] = [("required", name) for name in node.required]
+        demands += node.additional
+        demands += node.rules
+        demands += [("some", rule) for rule in node.some]
+        demands += [(name, place) for name in names for place in member(node, name)]
+        mask = 0
+        for demand in demands:
+            mask |= bits.setdefault(demand, 1 << len(bits))
+        masks.append((mask, node))
+    masks.sort(key=lambda one: one[0].bit_count())
+    kept: list[tuple[int, ObjectNode]] = []
+    drop: set[ObjectNode] = set()
+    for mask, node in masks:
+        outside = ~mask
+        for other_mask, other in kept:
+            if not other_mask & outside and _counts_include(node, other):
+                drop.add(node)
+                break
+        else:
+            kept.append((mask, node))
+    return drop
 
-    def __init__(self, node: ObjectNode) -> None:
-        self.node = node
-        self.required = frozenset(node.required)
-        self.some = frozenset(node.some)
-        self.rules = frozenset(node.rules)
-        self.additional = frozenset(node.additional)
 
-    def include(self, other: _Demands) -> bool:
-        """Whether all that ``other`` demands is demanded here too, as far as that is plain to see."""
-        if not (other.required <= self.required and other.some <= self.some and other.rules <= self.rules):
-            return False
-        mine, theirs = self.node, other.node
-        if not other.additional <= self.additional or mine.seen != theirs.seen:
-            return False
-        if theirs.low is not None and (mine.low is None or mine.low.value < theirs.low.value):
-            return False
-        if theirs.high is not None and (mine.high is None or mine.high.value > theirs.high.value):
-            return False
-        for name, handle in theirs.properties.items():
-            if handle and not set(handle) <= set(member(mine, name)):
-                return False
-        if theirs.additional or theirs.rules:
-            for name, handle in mine.properties.items():
-                if name not in theirs.properties and not set(member(theirs, name)) <= set(handle):
-                    return False
-        return True
+def _counts_include(mine: ObjectNode, theirs: ObjectNode) -> bool:
+    """Whether the numbers of members that ``mine`` allows are allowed by ``theirs`` too, and both saw the same."""
+    if mine.seen != theirs.seen:
+        return False
+    if theirs.low is not None and (mine.low is None or mine.low.value < theirs.low.value):
+        return False
+    return theirs.high is None or (mine.high is not None and mine.high.value <= theirs.high.value)
 
 
 def _content(node: Node) -> object:

@@ -12,7 +12,6 @@ from constrain.grammar.regular import (
     ByteSet,
     Complement,
     Concat,
-    Empty,
     Intersect,
     Literal,
     Regular,
@@ -45,15 +44,33 @@ class Automaton:
 
     def __init__(self, language: Regular) -> None:
         self.language = language
-        self._steps: dict[tuple[Regular, int], Regular] = {}
-        self._bytes: list[int] | None = None
+        self._derivatives: dict[tuple[Regular, int], Regular] = {}
+        # States are derivatives of the whole language; state 0 is the language itself.
+        self._numbers: dict[Regular, int] = {language: 0}
+        self._states: list[Regular] = [language]
+        self._rows: list[dict[int, int]] = [{}]
+        self._ends: list[bool] = [has_empty_string(language)]
 
-    def step(self, language: Regular, byte: int) -> Regular:
+    def _step(self, state: int, byte: int) -> int:
+        """The state after ``byte``."""
+        then = self._rows[state].get(byte)
+        if then is None:
+            language = self._derivative(self._states[state], byte)
+            then = self._numbers.get(language)
+            if then is None:
+                then = self._numbers[language] = len(self._states)
+                self._states.append(language)
+                self._rows.append({})
+                self._ends.append(has_empty_string(language))
+            self._rows[state][byte] = then
+        return then
+
+    def _derivative(self, language: Regular, byte: int) -> Regular:
         """What may follow ``byte`` in ``language``."""
         key = (language, byte)
-        known = self._steps.get(key)
+        known = self._derivatives.get(key)
         if known is None:
-            known = self._steps[key] = self._derive(language, byte)
+            known = self._derivatives[key] = self._derive(language, byte)
         return known
 
     def _derive(self, language: Regular, byte: int) -> Regular:
@@ -64,46 +81,46 @@ class Automaton:
         if isinstance(language, Concat):
             found: list[Regular] = []
             for index, part in enumerate(language.parts):
-                found.append(concat(self.step(part, byte), *language.parts[index + 1 :]))
+                found.append(concat(self._derivative(part, byte), *language.parts[index + 1 :]))
                 if not has_empty_string(part):
                     break
             return union(*found)
         if isinstance(language, Union):
-            return union(*[self.step(part, byte) for part in language.parts])
+            return union(*[self._derivative(part, byte) for part in language.parts])
         if isinstance(language, Intersect):
-            return intersect(*[self.step(part, byte) for part in language.parts])
+            return intersect(*[self._derivative(part, byte) for part in language.parts])
         if isinstance(language, Repeat):
             low = max(language.low - 1, 0)
             high = None if language.high is None else language.high - 1
-            return concat(self.step(language.item, byte), repeat(language.item, low, high))
+            return concat(self._derivative(language.item, byte), repeat(language.item, low, high))
         if isinstance(language, Complement):
-            return complement(self.step(language.item, byte))
+            return complement(self._derivative(language.item, byte))
         return EMPTY
 
     def matches(self, data: bytes) -> bool:
         """Whether ``data`` is in the language."""
-        language = self.language
+        state, rows = 0, self._rows
         for byte in data:
-            language = self.step(language, byte)
-            if isinstance(language, Empty):
+            then = rows[state].get(byte)
+            state = self._step(state, byte) if then is None else then
+            if self._states[state] is EMPTY:
                 return False
-        return has_empty_string(language)
+        return self._ends[state]
 
     def is_empty(self, limit: int) -> bool | None:
         """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
-        if self._bytes is None:
-            self._bytes = _representatives(self.language)
-        seen = {self.language}
-        todo = [self.language]
-        for language in todo:
-            if has_empty_string(language):
+        representatives = _representatives(self.language)
+        seen = {0}
+        todo = [0]
+        for state in todo:
+            if self._ends[state]:
                 return False
-            for byte in self._bytes:
-                then = self.step(language, byte)
-                if then not in seen and not isinstance(then, Empty):
+            for byte in representatives:
+                then = self._step(state, byte)
+                if then not in seen and self._states[then] is not EMPTY:
                     seen.add(then)
                     todo.append(then)
-            limit -= len(self._bytes)
+            limit -= len(representatives)
             if limit <= 0:
                 return None
         return True
@@ -126,11 +143,9 @@ def _representatives(language: Regular) -> list[int]:
             todo += part.parts
         elif isinstance(part, (Repeat, Complement)):
             todo.append(part.item)
-    classes: dict[int, int] = {}
-    columns = list(masks)
-    for byte in range(256):
-        signature = 0
-        for index, mask in enumerate(columns):
-            signature |= (mask >> byte & 1) << index
-        classes.setdefault(signature, byte)
-    return list(classes.values())
+    classes = [(1 << 256) - 1]
+    for mask in masks:
+        inside = [both for one in classes if (both := one & mask)]
+        classes = inside + [rest for one in classes if (rest := one & ~mask)]
+    # The lowest byte of each.
+    return sorted((one & -one).bit_length() - 1 for one in classes)

@@ -7,6 +7,7 @@ document that nothing refers to cost nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -81,10 +82,33 @@ class Location(Place):
         if self.scope is None:
             known = document.locations.get(id(schema))
             if known is None:
-                known = document.locate(schema, self.pointer_to(*path), self.resource, self.depth + 1)
+                # Keywords need no escapes, and names are all that may follow.
+                pointer = f"{self.pointer}/{path[0]}" if len(path) == 1 else self.pointer_to(*path)
+                known = document.locate(schema, pointer, self.resource, self.depth + 1)
         else:
             known = document.place(schema, self.pointer_to(*path), self.resource, self.depth + 1, self.scope)
         return document.references.follow(known) if isinstance(schema, dict) and "$ref" in schema else known.handle
+
+    def children(self, schemas: dict[str, Any], keyword: str) -> dict[str, Handle]:
+        """The handles of the subschemas in an object that stands at ``keyword``, by name."""
+        if self.scope is not None:
+            return {name: self.child(schema, keyword, name) for name, schema in schemas.items()}
+        document, resource, depth = self.resource.document, self.resource, self.depth + 1
+        known_locations, locate = document.locations, document.locate
+        prefix = f"{self.pointer}/{keyword}/"
+        handles: dict[str, Handle] = {}
+        for name, schema in schemas.items():
+            if schema is True:
+                handles[name] = ()
+                continue
+            known = known_locations.get(id(schema))
+            if known is None:
+                known = locate(schema, prefix + escape(name), resource, depth)
+            if type(schema) is dict and "$ref" in schema:
+                handles[name] = document.references.follow(known)
+            else:
+                handles[name] = known.handle
+        return handles
 
     def beside(self, schema: Constant | bool, *path: str) -> Handle:
         """A schema that does not stand in the document, but says what stands at ``path``."""
@@ -92,7 +116,7 @@ class Location(Place):
 
     def pointer_to(self, *path: str) -> str:
         """The pointer of what is under ``path``."""
-        return self.pointer + "".join("/" + escape(token) for token in path)
+        return "/".join([self.pointer, *map(escape, path)])
 
     def fail(self, reason: str, *path: str) -> NoReturn:
         """Raise SchemaError for this place, or for what is under ``path``."""
@@ -229,9 +253,12 @@ def join(base: str, uri: str, pointer: str) -> str:
         raise SchemaError(f"{uri!r} is not a URI: {error}", pointer) from None
 
 
+_NEEDS_NO_ESCAPE = re.compile(r"[\w.-]*", re.ASCII).fullmatch
+
+
 def escape(token: str) -> str:
     """One step of a JSON pointer in URI fragment form (RFC 6901, section 6)."""
-    if token.isalnum() and token.isascii():
+    if _NEEDS_NO_ESCAPE(token):
         return token
     return quote(token.replace("~", "~0").replace("/", "~1"), safe="!$&'()*+,;=:@-._~?/", errors="replace")
 

@@ -26,7 +26,7 @@ from constrain.grammar.json_schema.nodes import (
 from constrain.grammar.json_schema.numbers import NumberForm, is_integral
 from constrain.grammar.json_schema.places import Handle, conjunction
 from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import contains
+from constrain.grammar.json_schema.texts import contains, members, without
 
 Probe = Callable[[Handle], Conflict | None]
 """Says why nothing is valid for a handle; None if something is, or if that is not easily told."""
@@ -155,8 +155,13 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
     terms = left.terms
     if right.terms:
         # The same set counts once, wherever it is said.
-        known = {term.text for term in terms}
-        terms += tuple(term for term in right.terms if term.text not in known)
+        known = {term.text: term for term in terms}
+        terms += tuple([term for term in right.terms if term.text not in known])
+        if known:
+            for term in right.terms:
+                other = known.get(without(term.text))
+                if other is not None:
+                    return Conflict(f"{other} contradicts {term}", term.pointer)
     return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), terms, values)
 
 
@@ -182,7 +187,7 @@ def string_node(
             if not kept:
                 return Conflict(f"no value is of the right length: {high}", pointer)
         for term in terms:
-            kept = tuple(value for value in kept if contains(term.text, value))
+            kept = members(term.text, kept)
             if not kept:
                 return Conflict(f"no value at {pointer} has {term}", pointer)
         return StringNode(pointer, values=kept)
@@ -273,8 +278,13 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
         return conflict
     required = left.required | right.required | left.required if right.required else left.required
     properties = {}
+    left_get, right_get = left.properties.get, right.properties.get
+    left_rest = None if left.rules else left.additional
+    right_rest = None if right.rules else right.additional
     for name, handle in left.properties.items():
-        other = member(right, name)
+        other = right_get(name, right_rest)
+        if other is None:
+            other = member(right, name)
         both = properties[name] = conjunction(handle, other)
         if name in required and both and both != handle and both != other:
             conflict = _required_conflict(name, both, required, probe)
@@ -282,7 +292,9 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
                 return conflict
     for name, handle in right.properties.items():
         if name not in properties:
-            other = member(left, name)
+            other = left_get(name, left_rest)
+            if other is None:
+                other = member(left, name)
             both = properties[name] = conjunction(other, handle)
             if name in required and both and (both != handle or name not in right.required):
                 conflict = _required_conflict(name, both, required, probe)

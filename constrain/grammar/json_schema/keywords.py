@@ -250,8 +250,7 @@ def _read_properties(assertions: Assertions, value: Any, location: Location, key
     if not isinstance(value, dict):
         location.fail(f"properties must be an object of schemas, not {type_name(value)}", keyword)
     check_names(value, f"{location.pointer}/{keyword}")
-    child = location.child
-    assertions.properties = {name: child(schema, keyword, name) for name, schema in value.items()}
+    assertions.properties = location.children(value, keyword)
 
 
 def _read_required(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:

@@ -8,7 +8,9 @@ no more than those of an ``anyOf``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import combinations
 
 from constrain.errors import LimitError, SchemaError
@@ -16,6 +18,7 @@ from constrain.grammar.json_schema.algebra import (
     Budget,
     complement,
     intersect,
+    listed_values,
     merge,
     subtract,
 )
@@ -35,6 +38,9 @@ MAX_CONJUNCTIONS = 20_000
 
 # Looking for contradictions in what is required is a convenience beyond this depth: the engine finds them too.
 _PROBE_DEPTH = 12
+
+# How many properties may be tried for the one that tells the branches of oneOf apart.
+_MAX_KINDS = 4
 
 
 # What makes the normal form of a schema depend on that of others.
@@ -271,13 +277,48 @@ class Normalizer:
     def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Each branch without all others."""
         alone: list[Normal] = []
+        listed = self._listed([self._untracked(branch) for branch in branches])
+        holders: dict[object, list[int]] = {}
+        for index, values in enumerate(listed):
+            for value in values or ():
+                holders.setdefault(value, []).append(index)
+        unlisted = [index for index, values in enumerate(listed) if values is None]
         for index, branch in enumerate(branches):
             rest = self.normal(branch)
-            for place, other in enumerate(branches):
+            values = listed[index]
+            others: Iterable[int] = range(len(branches))
+            if values is not None:
+                # Lists of values exclude each other unless they share one, which is told without comparing them all.
+                others = dict.fromkeys([*unlisted, *(one for value in values for one in holders[value])])
+            for place in others:
                 if place != index and rest.nodes:
-                    rest = self._minus(rest, other, location.pointer)
+                    rest = self._minus(rest, branches[place], location.pointer)
             alone.append(rest)
         return merge(alone, "oneOf", location.pointer)
+
+    def _listed(self, branches: list[Normal]) -> list[frozenset[object] | None]:
+        """For each branch its values, if it lists them; for objects, those of the property that tells kinds apart."""
+        counts: Counter[str] = Counter()
+        for normal in branches:
+            for node in normal.nodes:
+                if isinstance(node, ObjectNode):
+                    counts.update(node.required.keys() & node.properties.keys())
+        for name, count in counts.most_common(_MAX_KINDS):
+            if count > 1 and any(
+                name in node.required and self._is_choice(node.properties.get(name, ()))
+                for normal in branches
+                for node in normal.nodes[:1]
+                if isinstance(node, ObjectNode)
+            ):
+                return [listed_values(normal, partial(self._choice, name)) for normal in branches]
+        return [listed_values(normal, lambda node: None) for normal in branches]
+
+    def _choice(self, name: str, node: ObjectNode) -> Normal | None:
+        """What a property may be that is required and has but a few scalar values."""
+        handle = node.properties.get(name)
+        if not handle or name not in node.required or not self._is_choice(handle):
+            return None
+        return self._done[handle]
 
     def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
         """What a handle does not allow is left."""

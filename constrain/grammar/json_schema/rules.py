@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Norma
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.scalars import scalar, scalar_name
+from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.regular import literal
 
@@ -116,9 +116,14 @@ class _RuleWriter:
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
+        result: Symbol | None
         values = self._written.values
         if handle in values:
             return values[handle]
+        core = plain_scalar(handle)
+        if core is not None:
+            result = values[handle] = self.builder.lexeme(self.layout.value(core), handle[0].pointer)
+            return result
         normal = self._normalizer.normal(handle)
         conflict = normal.conflict
         symbols: dict[Symbol, None] = {}
@@ -130,12 +135,12 @@ class _RuleWriter:
                 else:
                     symbols[container] = None
                 continue
-            core = scalar(node, self.refuse)
-            if isinstance(core, Conflict):
-                conflict = core
+            scalar_core = scalar(node, self.refuse)
+            if isinstance(scalar_core, Conflict):
+                conflict = scalar_core
             else:
-                symbols[self.builder.lexeme(self.layout.value(core), scalar_name(node))] = None
-        result: Symbol | None = None
+                symbols[self.builder.lexeme(self.layout.value(scalar_core), scalar_name(node))] = None
+        result = None
         if len(symbols) == 1:
             result = next(iter(symbols))
         elif symbols:
@@ -202,14 +207,35 @@ def _make_error(reason: str, place: str) -> ConstrainError:
     return SchemaError(reason, place or "#")
 
 
-def _check_satisfiable(ir: GrammarIR, dead: dict[Symbol, Conflict]) -> None:
-    """Raise SchemaError if the start derives nothing, with a reason; lexemes count as not empty."""
+# Rules are written from the root down, so that read backwards few are met before their parts.
+_PASSES = 4
+
+
+def _productive(ir: GrammarIR) -> bytearray:
+    """For each nonterminal whether it derives something, or at least for the start; lexemes count as not empty."""
+    productive = bytearray(len(ir.nonterminal_names))
+    start = ir.start
+    open_rules: list[tuple[int, Right]] = list(ir.productions)
+    for _ in range(_PASSES):
+        left_over = []
+        for rule in reversed(open_rules):
+            left, right = rule
+            if productive[left]:
+                continue
+            for symbol in right:
+                if symbol >= 0 and not productive[symbol]:
+                    left_over.append(rule)
+                    break
+            else:
+                productive[left] = 1
+        if productive[start] or len(left_over) == len(open_rules):
+            return productive
+        open_rules = left_over[::-1]
     waiting: dict[Symbol, list[int]] = {}
     missing: list[int] = []
-    productive: set[Symbol] = set()
     todo: list[Symbol] = []
-    for index, (left, right) in enumerate(ir.productions):
-        needed = {symbol for symbol in right if symbol >= 0}
+    for index, (left, right) in enumerate(open_rules):
+        needed = {symbol for symbol in right if symbol >= 0 and not productive[symbol]}
         missing.append(len(needed))
         for symbol in needed:
             waiting.setdefault(symbol, []).append(index)
@@ -217,24 +243,35 @@ def _check_satisfiable(ir: GrammarIR, dead: dict[Symbol, Conflict]) -> None:
             todo.append(left)
     while todo:
         symbol = todo.pop()
-        if symbol in productive:
+        if productive[symbol]:
             continue
-        productive.add(symbol)
+        productive[symbol] = 1
         for index in waiting.get(symbol, ()):
             missing[index] -= 1
             if missing[index] == 0:
-                todo.append(ir.productions[index][0])
-    if ir.start in productive:
+                todo.append(open_rules[index][0])
+    return productive
+
+
+def _check_satisfiable(ir: GrammarIR, dead: dict[Symbol, Conflict]) -> None:
+    """Raise SchemaError if the start derives nothing, with a reason; lexemes count as not empty."""
+    productive = _productive(ir)
+    if productive[ir.start]:
         return
     # The nearest part that is contradictory in itself is the reason; without one it is recursion.
     by_left: dict[Symbol, list[Right]] = {}
     for left, right in ir.productions:
         by_left.setdefault(left, []).append(right)
-    order = [ir.start]
-    for symbol in order:
+    order = dict.fromkeys([ir.start])
+    todo = deque(order)
+    while todo:
+        symbol = todo.popleft()
         conflict = dead.get(symbol)
         if conflict is not None:
             raise SchemaError(f"nothing is valid for this schema: {conflict.reason}", conflict.pointer)
         for right in by_left.get(symbol, ()):
-            order += [part for part in right if part >= 0 and part not in productive and part not in order]
+            for part in right:
+                if part >= 0 and not productive[part] and part not in order:
+                    order[part] = None
+                    todo.append(part)
     raise SchemaError("nothing is valid for this schema: what it requires leads back to itself without end", "#")

@@ -7,9 +7,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
 
 from constrain.grammar.json_schema import layout as tokens
+from constrain.grammar.json_schema.document import Location
 from constrain.grammar.json_schema.multiples import multiples
 from constrain.grammar.json_schema.nodes import BooleanNode, Bound, Conflict, Node, NullNode, NumberNode, StringNode
 from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY_NUMBER, NumberForm, number_language
+from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.strings import ANY_CHARACTER, spell_any
 from constrain.grammar.json_schema.texts import spelled
 from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
@@ -18,6 +20,38 @@ Refuse = Callable[[str, str], None]
 
 MAX_MULTIPLES = 2000
 """How many multiples of a number are written one by one where no small automaton has them."""
+
+
+# Keywords of every draft that say nothing about the value.
+_PLAIN_WORDS = frozenset(("type", "title", "description", "default"))
+
+_PLAIN_TYPES = {
+    "string": tokens.STRING,
+    "number": ANY_NUMBER,
+    "boolean": tokens.BOOLEAN,
+    "null": tokens.NULL,
+}
+
+
+def plain_scalar(handle: Handle) -> Regular | None:
+    """The language of a schema that gives a scalar type and nothing more; None if it is not such a schema.
+
+    Most schemas of real documents are such: this spares them the way through the normal form.
+    """
+    if len(handle) != 1:
+        return None
+    place = handle[0]
+    if type(place) is not Location:
+        return None
+    schema = place.schema
+    if type(schema) is not dict or not schema.keys() <= _PLAIN_WORDS:
+        return None
+    kind = schema.get("type")
+    if type(kind) is not str:
+        return None
+    if kind == "integer":
+        return _UNBOUNDED[place.resource.dialect.integer]
+    return _PLAIN_TYPES.get(kind)
 
 
 def scalar(node: Node, refuse: Refuse) -> Regular | Conflict:

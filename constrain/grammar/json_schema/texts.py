@@ -237,6 +237,20 @@ def contains(text: Text, value: str) -> bool:
     return _automaton(text).matches(value.encode())
 
 
+def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``values`` (without lone surrogates) that are in the set."""
+    if isinstance(text, Words):
+        words = text.values
+        return tuple([value for value in values if value in words])
+    if isinstance(text, Without) and isinstance(text.item, Words):
+        words = text.item.values
+        return tuple([value for value in values if value not in words])
+    if isinstance(text, (Pattern, Format)):
+        matches = _automaton(text).matches
+        return tuple([value for value in values if matches(value.encode())])
+    return tuple([value for value in values if contains(text, value)])
+
+
 @lru_cache(maxsize=1024)
 def is_surely_empty(text: Text) -> bool:
     """Whether there is no string in the set.  False where a short search could not tell."""
