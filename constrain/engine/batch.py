@@ -113,8 +113,13 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
                 locked.append(grammar)
             else:
                 busy.add(grammar)
-        if busy:
-            waiting = [position for position, grammar in enumerate(grammars) if grammar in busy]
+        # Known are the masks of the grammar, which are not those of a matcher with a budget.
+        waiting = [
+            position
+            for position, matcher in enumerate(matchers)
+            if matcher._budget is not None or (busy and matcher.compiled in busy)
+        ]
+        if waiting:
             positions = np.delete(np.arange(len(matchers)), waiting)
             matchers = [matchers[position] for position in positions]
             grammars = [grammars[position] for position in positions]
@@ -123,7 +128,7 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
         contexts = np.array([grammar.context_address for grammar in grammars], np.int64)
         found = np.empty(len(states), np.int64)
         missing = found[: write_known_masks(contexts, states, rows, out, found)]
-        return positions[missing].tolist() + waiting if busy else missing.tolist()  # type: ignore[no-any-return]
+        return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
     finally:
         for grammar in locked:
             grammar.lock.release()

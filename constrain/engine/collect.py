@@ -27,16 +27,19 @@ from constrain.engine.tables import (
     DONE_MEMO,
     DONE_STAMP,
     ROW_BUCKETS,
+    ROW_COSTS,
     ROW_HASH,
     ROW_ITEMS,
     ROWS,
     SCAN_KEYS,
     STATE_BUCKETS,
+    STATE_COSTS,
     STATE_HASH,
     STATE_MASKS,
     STATE_TRANS,
     STATES,
     THREADS,
+    UP_COSTS,
     finish_hash,
     i32,
     i64,
@@ -107,6 +110,8 @@ def _move_rows(ctx, row_map):
     set_used(ctx, DONE_MEMO, done)
     set_used(ctx, DONE_STAMP, done)
     set_used(ctx, DONE_ITEMS, 0)
+    set_used(ctx, ROW_COSTS, 0)
+    set_used(ctx, UP_COSTS, 0)
     keys = i64(ctx, SCAN_KEYS)
     for i in range(len(keys)):
         keys[i] = 0
@@ -159,6 +164,7 @@ def _move_states(ctx, state_map, row_map):
     set_used(ctx, STATE_HASH, count)
     set_used(ctx, STATE_MASKS, 3 * count)
     set_used(ctx, STATE_TRANS, count * classes)
+    set_used(ctx, STATE_COSTS, 0)
     _fill_buckets(ctx, STATE_HASH, STATE_BUCKETS)
 
 

@@ -87,7 +87,7 @@ class Cursor:
             if len(data) <= _BYTES_AT_ONCE:
                 state = compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
             else:
-                traveller = _Traveller(compiled, self._state)
+                traveller = Traveller(compiled, self._state)
                 traveller.read(data)
                 state = traveller._state
             if state == 0:
@@ -115,7 +115,7 @@ class Cursor:
         self._steps -= count
 
 
-class _Traveller:
+class Traveller:
     """A place on the way to somewhere, which is kept while more of the grammar is found out."""
 
     def __init__(self, compiled: CompiledGrammar, state: int) -> None:
@@ -134,7 +134,7 @@ class _Traveller:
             self._state = self._compiled.run_at(self, states.push_bytes, piece)
 
 
-def _find_again(compiled: CompiledGrammar, target: Link) -> _Traveller:
+def _find_again(compiled: CompiledGrammar, target: Link) -> Traveller:
     """The place that a link led back to before its state was lost, by taking all steps again.
 
     The last links on the way there get states, so that going back further does not mean taking all
@@ -145,7 +145,7 @@ def _find_again(compiled: CompiledGrammar, target: Link) -> _Traveller:
     while link is not None:
         way.append(link)
         link = link[_BEFORE]
-    place = _Traveller(compiled, compiled.start_state)
+    place = Traveller(compiled, compiled.start_state)
     while way:
         link = way.pop()
         before = place._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]

@@ -22,13 +22,26 @@ class Matcher(Cursor):
     Parameters
     ----------
     compiled : CompiledGrammar
+    max_tokens : int, optional
+        A budget: no token is allowed after which the text could not be completed in the tokens that are then left,
+        so that it is always complete in the end.  End tokens do not count.  (docs/how-it-works.md, budgets)
+
+    Raises
+    ------
+    ConstrainError
+        If no text of the grammar is known that takes at most ``max_tokens``; the message says how many are needed.
     """
 
-    def __init__(self, compiled: CompiledGrammar) -> None:
+    def __init__(self, compiled: CompiledGrammar, max_tokens: int | None = None) -> None:
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
         self._kinds = compiled.vocabulary.kinds.tobytes()
+        self._budget = None
+        if max_tokens is not None:
+            from constrain.engine.budget import Budget  # most matchers have none, and its kernels take time to load
+
+            self._budget = Budget(self, max_tokens)
 
     def fill_next_token_bitmask(self, mask: Any, index: int = 0) -> None:
         """Write the set of tokens that may come next into row ``index`` of ``mask``.
@@ -49,7 +62,7 @@ class Matcher(Cursor):
         -----
         After an end token has been accepted no token is allowed.
         """
-        if self._state > 0 and type(mask) is np.ndarray and type(index) is int:
+        if self._state > 0 and self._budget is None and type(mask) is np.ndarray and type(index) is int:
             shape = mask.shape
             if len(shape) == 2 and shape[1] == self._words and 0 <= index < shape[0]:
                 # The kernel's signature checks the rest: dtype, contiguity, writability.
@@ -61,6 +74,8 @@ class Matcher(Cursor):
         out = check_bitmask(mask, index, self._words)
         if self._state == ENDED:
             out[index] = 0
+        elif self._budget is not None:
+            self._budget.fill(self, out, index)
         else:
             self.compiled.write_mask(self, out, index)
 
@@ -93,7 +108,10 @@ class Matcher(Cursor):
             return False
         compiled = self.compiled
         with compiled.lock:
-            state = compiled.push_token(self, token)
+            if self._budget is None:
+                state = compiled.push_token(self, token)
+            else:
+                state = self._budget.push(self, token)
             if state == 0:
                 return False
             self._parent = link = (compiled.generation, self._state, token, self._parent)
@@ -102,9 +120,21 @@ class Matcher(Cursor):
         self._steps += 1
         return True
 
-    def accept_bytes(self, data: bytes) -> bool:
-        """Go on with these bytes, all or nothing; one step for :meth:`rollback`."""
-        return self._state != ENDED and self._push_bytes(bytes(data))
+    def accept_bytes(self, data: bytes, tokens: int | None = None) -> bool:
+        """Go on with these bytes, all or nothing; one step for :meth:`rollback`.
+
+        Parameters
+        ----------
+        data : bytes
+        tokens : int, optional
+            How many tokens of the budget (``max_tokens``) they are; by default the fewest that spell them, and if none
+            do, the bytes are refused.  Without a budget it does not matter.
+        """
+        if self._state == ENDED:
+            return False
+        if self._budget is None:
+            return self._push_bytes(bytes(data))
+        return self._budget.push_bytes(self, bytes(data), tokens)
 
     def rollback(self, count: int = 1) -> None:
         """Take back the last ``count`` steps; a step is a successful accept_token or accept_bytes.
@@ -121,6 +151,8 @@ class Matcher(Cursor):
         """
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot roll back {count} steps, there were {self._steps}")
+        if self._budget is not None:
+            self._budget.roll_back(self, count)
         self._go_back(count)
 
     def reset(self) -> None:
@@ -129,11 +161,15 @@ class Matcher(Cursor):
             self._state = self.compiled.start_state
         self._parent = None
         self._steps = 0
+        if self._budget is not None:
+            self._budget.reset()
 
     def fork(self) -> Matcher:
         """An independent matcher at the same place, with the same history; constant time."""
         twin = Matcher.__new__(Matcher)
         self._twin(twin)
+        if self._budget is not None:
+            twin._budget = self._budget.copy()
         return twin
 
     def is_accepting(self) -> bool:
@@ -152,6 +188,44 @@ class Matcher(Cursor):
         within a character, if only its first bytes are forced.
         """
         return b"" if self._state == ENDED else self.compiled.forced_bytes(self)
+
+    def tokens_to_finish(self) -> int:
+        """How many tokens the shortest completion of the text takes that is known; 0 where it may end.
+
+        It is an upper bound: there may be a shorter one.  The end token does not count.
+
+        Raises
+        ------
+        ConstrainError
+            If no completion is found in the tokens of the vocabulary.
+        """
+        return len(self.completion())
+
+    def completion(self) -> list[int]:
+        """The tokens of the shortest completion of the text that is known; none where it may end.
+
+        Each of them is allowed when it is its turn, also by a budget; then an end token is.
+
+        Raises
+        ------
+        ConstrainError
+            If no completion is found in the tokens of the vocabulary.
+        """
+        if self._state == ENDED:
+            return []
+        from constrain.engine.budget import shortest_completion
+
+        return shortest_completion(self, self._budget)
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The budget, in tokens; None without one."""
+        return None if self._budget is None else self._budget.most
+
+    @property
+    def tokens_left(self) -> int | None:
+        """How many more tokens the budget allows; None without one."""
+        return None if self._budget is None else self._budget.left
 
     @property
     def steps(self) -> int:

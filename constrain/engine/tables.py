@@ -37,7 +37,7 @@ LIMIT = -3
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
 
-HEADER = 40
+HEADER = 48
 _FAR = 16
 # Scalars that kernels share, by position in the header.
 NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT, NEW_SPLIT, LONGEST, BUDGET = (
@@ -145,6 +145,22 @@ WIDE_STACK = _slot("walk stack of wide nodes", np.int32, 0)
 FOLLOWS = _slot("states after lexemes", np.int64, 3 * 64)
 FOUND = _slot("tokens found by a walk", np.int32, 0)
 
+# Shortest completions (node_costs.py, costs.py, completions.py); empty until a matcher asks for one.
+NODE_COSTS = _slot("expression costs", np.int32, 0)
+BYTE_COSTS = _slot("byte costs", np.int32, 0)
+BYTE_SUMS = _slot("sums of literal costs", np.int64, 0)
+REST_COSTS = _slot("costs behind dots", np.int32, 0)
+ROW_COSTS = _slot("row costs", np.int32, 0)
+UP_COSTS = _slot("costs behind completions", np.int32, 0)
+STATE_COSTS = _slot("state costs", np.int32, 0)
+COST_STACK = _slot("cost stack", np.int32, 0)
+SEARCH_HEAP = _slot("search heap", np.int64, 0)
+SEARCH_PLACES = _slot("search places", np.int32, 0)
+SEARCH_RECORDS = _slot("search records", np.int32, 0)
+PATH_HEAP = _slot("token search heap", np.int64, 0)
+PATH_PLACES = _slot("token search places", np.int32, 0)
+PATH_RECORDS = _slot("token search records", np.int32, 0)
+
 # The vocabulary (vocabulary.py); shared by every grammar.  Kernels only read it, except publish_split.
 TRIE_NODE = _slot("trie bytes and depths", np.int32, 0)
 TRIE_SIZE = _slot("trie subtree sizes", np.int32, 0)
@@ -194,6 +210,7 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 BY_ROW_OR_STATE = (
     *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
     *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+    *(ROW_COSTS, UP_COSTS, STATE_COSTS),
 )
 """Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
 
@@ -227,7 +244,10 @@ _arrays: Any = arrayobj  # has no types
     F_DESCRIBE,
     F_SUBSUME,
     F_FORBID,
-) = range(21)
+    F_NODE_COST,
+    F_STATE_COST,
+    F_TOKENS,
+) = range(24)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -507,6 +527,10 @@ class Tables:
         self.nbytes = _INITIAL_BYTES
         self.ctx = _TEMPLATE.copy()
         self.ctx[HEADER::3] += _address(self._buffer)
+        self.link()
+
+    def link(self) -> None:
+        """Make the kernels callable that have registered with :func:`far_entry` by now."""
         self.ctx[_FAR:HEADER] = _far_addresses
 
     def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:

@@ -1,0 +1,299 @@
+"""Budgets: how a matcher keeps within a number of tokens.
+
+A token is allowed if the text after it can be finished in the tokens that are then left.  That is so if
+the completion that completions.py knows there is short enough.  Two cases need more:
+
+* The only completion that fits was found by a search (completion_search.py).  Then the matcher keeps it as its *plan*,
+  and the next token of the plan is allowed beside what is allowed anyway.
+* The vocabulary is small.  Then the search is asked about every token that would be refused.
+
+All kernels run under the lock of the compiled grammar.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.engine import budget_masks, completion_search, completions, costs
+from constrain.engine.bitmask import Bitmask
+from constrain.engine.cursor import ENDED, Place, Traveller
+from constrain.engine.node_costs import NEVER
+from constrain.engine.tables import BYTE_COSTS, COST_STACK, PATH_RECORDS, REST_COSTS, SYMBOLS
+from constrain.engine.vocabulary import NORMAL
+from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.matcher import Matcher
+
+# Trie nodes that a search for a shorter completion may look at: at the start of a text some 20 ms; for a token of a
+# small vocabulary, one with a trie of at most so many nodes, less than one.
+_EFFORT = 2_000_000
+_SMALL, _SMALL_EFFORT = 2_000, 20_000
+
+# The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
+_starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()
+
+# Something that holds from a number of steps on, and what held before.
+_Since = tuple[int, Any, Any]
+
+
+def prepare(compiled: CompiledGrammar) -> None:
+    """Work out what does not depend on the text, once per compiled grammar.  The caller holds the lock."""
+    tables = compiled._tables
+    dots = len(tables.array(SYMBOLS))
+    if tables.used(REST_COSTS) == dots:
+        return
+    tables.link()
+    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32))
+    tables.reserve(COST_STACK, 1024)
+    completions.cost_bytes(tables.ctx)
+    tables.put(REST_COSTS, np.zeros(dots, np.int32))
+    try:
+        compiled._run(costs.cost_grammar)
+    except BaseException:
+        tables.allocate(REST_COSTS, dots)
+        raise
+
+
+def tokens_from(compiled: CompiledGrammar, place: Place) -> int:
+    """How many tokens the known completion of a place takes; NEVER if there is none.  The caller holds the lock."""
+    return compiled.run_at(place, completions.tokens_from)
+
+
+def completion(compiled: CompiledGrammar, place: Place) -> list[int]:
+    """The tokens of the known completion of a place, which has one.  The caller holds the lock."""
+    out = np.empty(tokens_from(compiled, place), np.int32)
+    count = compiled.run_at(place, completions.completion, out)
+    assert count == len(out)
+    return out.tolist()  # type: ignore[no-any-return]
+
+
+def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
+    """The shortest completion that can be found of at most ``most`` tokens, or None.  The caller holds the lock."""
+    found = np.zeros(3, np.int32)
+    compiled.run_at(place, completion_search.search_completion, min(most, completion_search.MOST), effort, found)
+    count, _proven, record = found.tolist()
+    if count == NEVER:
+        return None
+    records = compiled._tables.get(PATH_RECORDS).reshape(-1, 4)
+    end = Traveller(compiled, int(records[record][0]))
+    tokens = []
+    while record >= 0:
+        _, _, before, token = records[record].tolist()
+        if before >= 0:
+            tokens.append(token)
+        record = before
+    return tokens[::-1] + completion(compiled, end)
+
+
+def push(compiled: CompiledGrammar, place: Place, token: int) -> tuple[int, int]:
+    """(state, tokens that finish the text) after a token; (0, 0) if it is refused.  The caller holds the lock."""
+    result = compiled.run_at(place, completions.push_and_count, token)
+    return result >> 32, result & 0xFFFFFFFF
+
+
+def fewest_tokens(compiled: CompiledGrammar, data: bytes) -> int | None:
+    """The fewest tokens that spell some bytes; None if no tokens do."""
+    result = int(completions.fewest_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8)))
+    return None if result == NEVER else result
+
+
+def start_completion(compiled: CompiledGrammar) -> list[int] | None:
+    """The shortest text that a search finds, as tokens; None if it finds none.  The caller holds the lock."""
+    if compiled not in _starts:
+        _starts[compiled] = search(compiled, Traveller(compiled, compiled.start_state), completion_search.MOST)
+    return _starts[compiled]
+
+
+def shortest_completion(matcher: Matcher, budget: Budget | None) -> list[int]:
+    """The shortest completion known of a matcher's text, of those that its budget allows."""
+    compiled = matcher.compiled
+    with compiled.lock:
+        prepare(compiled)
+        count = tokens_from(compiled, matcher)
+        found: list[int] | None = None
+        if budget is not None:
+            found = budget.plan(matcher._steps)
+        elif matcher._steps == 0:
+            found = start_completion(compiled)
+        elif count == NEVER:
+            found = search(compiled, matcher, completion_search.MOST)
+        if found is not None and len(found) <= count:
+            return list(found)
+        if count == NEVER:
+            raise ConstrainError("no way to complete the text was found in the tokens of the vocabulary")
+        return completion(compiled, matcher)
+
+
+class Budget:
+    """What a matcher knows about its budget.
+
+    Parameters
+    ----------
+    matcher : Matcher
+        At the start of the grammar.
+    most : int
+        How many tokens there may be.
+
+    Attributes
+    ----------
+    left : int
+        How many more there may be.
+
+    Raises
+    ------
+    ConstrainError
+        If that is not a number of tokens, or too few for any text that is known.
+    """
+
+    def __init__(self, matcher: Matcher, most: int) -> None:
+        try:
+            self.most = operator.index(most)
+        except TypeError:
+            raise ConstrainError(f"max_tokens must be an integer, not {most!r}") from None
+        if self.most < 0:
+            raise ConstrainError(f"max_tokens must be at least 0, not {self.most}")
+        self.left = self.most
+        # Plans by the step from which they hold: tokens, or none where none is needed.
+        self._plans: _Since | None = None
+        # Steps of bytes, which may be any number of tokens.
+        self._byte_steps: _Since | None = None
+        compiled = matcher.compiled
+        self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL
+        with compiled.lock:
+            prepare(compiled)
+            if tokens_from(compiled, matcher) > self.most:
+                found = start_completion(compiled)
+                if found is None:
+                    raise ConstrainError("no text of the grammar was found that the tokens of the vocabulary can spell")
+                if len(found) > self.most:
+                    raise ConstrainError(
+                        f"max_tokens is {self.most}, but the shortest text of the grammar that is known takes "
+                        f"{len(found)} tokens"
+                    )
+                self._plans = (0, found, None)
+        self._start = self._plans
+
+    def copy(self) -> Budget:
+        """One that goes its own way from here on."""
+        twin = Budget.__new__(Budget)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def plan(self, steps: int) -> list[int] | None:
+        """What is left of the plan after so many steps; None where none is needed."""
+        if self._plans is None or not self._plans[1]:
+            return None
+        return self._plans[1][steps - self._plans[0] :]  # type: ignore[no-any-return]
+
+    def _planned(self, steps: int) -> int:
+        """The next token of the plan, or -1."""
+        if self._plans is None:
+            return -1
+        place = steps - self._plans[0]
+        return self._plans[1][place] if place < len(self._plans[1]) else -1
+
+    def push(self, matcher: Matcher, token: int) -> int:
+        """The state after a token, which is taken off the budget; 0 if it is not allowed.  The caller has the lock."""
+        if self.left == 0:
+            return 0
+        compiled = matcher.compiled
+        state, count = push(compiled, matcher, token)
+        if state == 0:
+            return 0
+        steps = matcher._steps
+        if token != self._planned(steps):
+            plan: list[int] | None = []
+            if count > self.left - 1:
+                place = Traveller(compiled, state)
+                plan = self._search_small(compiled, place)
+                state = place._state
+                if plan is None:
+                    return 0
+            if plan or self._plans is not None:
+                self._plans = (steps + 1, plan, self._plans)
+        self.left -= 1
+        return state
+
+    def _search_small(self, compiled: CompiledGrammar, place: Place) -> list[int] | None:
+        """A completion of a place after a token, if the vocabulary is small enough to look for one each time."""
+        return search(compiled, place, self.left - 1, _SMALL_EFFORT) if self._is_small else None
+
+    def push_bytes(self, matcher: Matcher, data: bytes, tokens: int | None) -> bool:
+        """Go on with some bytes as one step, which counts as so many tokens, or as the fewest that spell them."""
+        compiled = matcher.compiled
+        with compiled.lock:
+            if tokens is None:
+                tokens = fewest_tokens(compiled, data)
+                if tokens is None:
+                    return False
+            elif type(tokens) is not int or tokens < 0:
+                raise ConstrainError(f"tokens must be a number of tokens, not {tokens!r}")
+            if tokens > self.left:
+                return False
+            place = Traveller(compiled, matcher._state)
+            place.read(data)
+            if place._state == 0:
+                return False
+            plan: list[int] | None = []
+            if tokens_from(compiled, place) > self.left - tokens:
+                plan = search(compiled, place, self.left - tokens)
+                if plan is None:
+                    return False
+            steps = matcher._steps
+            if plan or self._plans is not None:
+                self._plans = (steps + 1, plan, self._plans)
+            self._byte_steps = (steps, tokens, self._byte_steps)
+            self.left -= tokens
+            matcher._go_to(place._state, data)
+            return True
+
+    def roll_back(self, matcher: Matcher, count: int) -> None:
+        """Give back what the last ``count`` steps of the matcher, which is still after them, took."""
+        if count == 0:
+            return
+        steps = matcher._steps - count
+        self.left += count - (matcher._state == ENDED)
+        while self._byte_steps is not None and self._byte_steps[0] >= steps:
+            self.left += self._byte_steps[1] - 1
+            self._byte_steps = self._byte_steps[2]
+        while self._plans is not None and self._plans[0] > steps:
+            self._plans = self._plans[2]
+
+    def reset(self) -> None:
+        """Go back to the start."""
+        self.left = self.most
+        self._plans = self._start
+        self._byte_steps = None
+
+    def fill(self, matcher: Matcher, out: Bitmask, index: int) -> None:
+        """Write the mask of the tokens that the matcher may go on with."""
+        compiled = matcher.compiled
+        with compiled.lock:
+            compiled.run_at(matcher, budget_masks.fill_by_walk, self.left - 1, out, index)
+            if self.left == 0:
+                return
+            if self._is_small:
+                self._fill_by_search(matcher, out[index])
+            planned = self._planned(matcher._steps)
+            if planned >= 0:
+                _allow(out[index], planned)
+
+    def _fill_by_search(self, matcher: Matcher, row: Any) -> None:
+        """Allow also the tokens after which a search finds a completion that fits."""
+        compiled = matcher.compiled
+        for token in np.flatnonzero(compiled.vocabulary.kinds == NORMAL).tolist():
+            if int(row[token >> 5]) >> (token & 31) & 1:
+                continue
+            state, _ = push(compiled, matcher, token)
+            if state and self._search_small(compiled, Traveller(compiled, state)) is not None:
+                _allow(row, token)
+
+
+def _allow(row: Any, token: int) -> None:
+    row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
