@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from constrain.cli.bench import bench
+from constrain.cli.check import check
 from constrain.cli.generate import generate
 from constrain.cli.status import Exit, Stop
 from constrain.cli.warmup import warmup
@@ -56,6 +57,7 @@ def cli(context: click.Context) -> None:
 
 
 cli.add_command(bench)
+cli.add_command(check)
 cli.add_command(generate)
 cli.add_command(warmup)
 

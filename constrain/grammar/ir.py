@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.regular import Regular
+from constrain.grammar.words import Describer, by_name
 
 Symbol = int
 """A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
@@ -50,6 +51,8 @@ class GrammarIR:
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
+    describe : callable (Progress) -> Words
+        How a lexeme that may begin or go on somewhere is put in words.
     """
 
     lexemes: tuple[Regular, ...]
@@ -60,6 +63,7 @@ class GrammarIR:
     ignore: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
+    describe: Describer = field(default=by_name, compare=False)
 
 
 class GrammarBuilder:
@@ -195,6 +199,7 @@ class GrammarBuilder:
         start: Symbol,
         ignore: Iterable[Symbol] = (),
         make_error: Callable[[str, str], ConstrainError] = _plain_error,
+        describe: Describer = by_name,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -208,6 +213,7 @@ class GrammarBuilder:
             ignore=tuple(~symbol for symbol in ignore),
             warnings=tuple(self.warnings),
             make_error=make_error,
+            describe=describe,
         )
 
     def _start_rule(self, symbol: Symbol) -> Symbol:

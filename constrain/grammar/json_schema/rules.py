@@ -20,6 +20,7 @@ from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import scalar, scalar_name
+from constrain.grammar.json_schema.words import describe
 from constrain.grammar.regular import literal
 
 Container = ArrayNode | ObjectNode
@@ -100,7 +101,7 @@ class _RuleWriter:
                 else:
                     builder.add(symbol, (bracket_symbol, *tail))
         builder.warnings += self._document.warnings
-        ir = builder.finish(start, make_error=_make_error)
+        ir = builder.finish(start, make_error=_make_error, describe=describe)
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)
         return ir
