@@ -59,7 +59,7 @@ def check(
 
     announce_compilation()
     from constrain import GrammarCompiler, Vocabulary
-    from constrain.explain import read_text
+    from constrain.explain import read_text, without_last_line_break
 
     # Whether a text is valid has nothing to do with tokens.
     vocabulary = Vocabulary([bytes((byte,)) for byte in range(256)])
@@ -70,12 +70,8 @@ def check(
     with errors_in(source), Progress("reading", len(data)) as progress:
         reading = read_text(compiled, data, on_read=progress.advance)
         if reading.refused and not exact:
-            # Editors and pipes end a text with a line break that is none of its own.
-            for end in (b"\r\n", b"\n"):
-                if data.endswith(end) and reading.length == len(data) - len(end):
-                    shorter = read_text(compiled, data[: -len(end)])
-                    reading = shorter if shorter.complete else reading
-                    break
+            shorter = without_last_line_break(compiled, data)
+            reading = read_text(compiled, shorter) if shorter != data else reading
     if as_json:
         write(json.dumps(_as_json(reading, data), ensure_ascii=False) + "\n")
     elif not quiet and reading.complete:

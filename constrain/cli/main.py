@@ -15,8 +15,11 @@ import click
 
 from constrain.cli.bench import bench
 from constrain.cli.check import check
+from constrain.cli.explain import explain
 from constrain.cli.generate import generate
+from constrain.cli.mask import mask
 from constrain.cli.status import Exit, Stop
+from constrain.cli.tokenize import tokenize
 from constrain.cli.warmup import warmup
 from constrain.errors import ConstrainError
 from constrain.version import __version__
@@ -58,7 +61,10 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(bench)
 cli.add_command(check)
+cli.add_command(explain)
 cli.add_command(generate)
+cli.add_command(mask)
+cli.add_command(tokenize)
 cli.add_command(warmup)
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from constrain.explain.reading import Reading, read_text
+from constrain.explain.reading import Reading, read_text, without_last_line_break
 
-__all__ = ["Reading", "read_text"]
+__all__ = ["Reading", "read_text", "without_last_line_break"]

@@ -74,3 +74,16 @@ def read_text(
         expected=[] if complete else matcher.expected(limit),
         forced=b"" if complete else matcher.forced_bytes(),
     )
+
+
+def without_last_line_break(compiled: CompiledGrammar, data: bytes) -> bytes:
+    """A text without the line break at its end, if it is valid so and not as it is.
+
+    Editors and pipes end a text with a line break that is none of its own.
+    """
+    if not data.endswith(b"\n") or read_text(compiled, data).complete:
+        return data
+    for end in (b"\r\n", b"\n"):
+        if data.endswith(end) and read_text(compiled, data[: -len(end)]).complete:
+            return data[: -len(end)]
+    return data
