@@ -18,6 +18,7 @@ from constrain.cli.grammar_options import (
 )
 from constrain.cli.output import paint, write
 from constrain.cli.progress import Progress
+from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.text_options import chosen_text
 
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 
 
-@click.command(short_help="Say whether a text is valid, and if not, where and why.")
+@click.command(cls=SectionCommand, short_help="Say whether a text is valid, and if not, where and why.")
 @click.argument("file", metavar="[FILE]", required=False)
 @grammar_options
-@click.option("--text", metavar="TEXT", help="The text itself, instead of FILE.")
-@click.option("--exact", is_flag=True, help="Do not overlook a line break at the end of the text.")
-@click.option("--json", "as_json", is_flag=True, help="The answer as one line of JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="Nothing but the exit code.")
+@option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--exact", section="Text", is_flag=True, help="Do not overlook a line break at the end of the text.")
+@option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
+@option("--quiet", "-q", section="Output", is_flag=True, help="Nothing but the exit code.")
 def check(
     file: str | None,
     schema: str | None,

@@ -16,6 +16,7 @@ from constrain.cli.grammar_options import (
 )
 from constrain.cli.output import paint, write
 from constrain.cli.progress import Progress
+from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.text_options import chosen_text
 from constrain.cli.tokenizer_options import (
@@ -34,15 +35,23 @@ _EXPECTED_SHOWN = 70
 _PIECE_SHOWN = 20
 
 
-@click.command(short_help="Walk through a text token by token.")
+@click.command(cls=SectionCommand, short_help="Walk through a text token by token.")
 @click.argument("file", metavar="[FILE]", required=False)
 @grammar_options
-@click.option("--text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
 @tokenizer_option
 @model_option
-@click.option("--html", metavar="FILE", help="Write a page to click through, which needs nothing but a browser.")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=5000, show_default=True, help="Tokens to walk over."
+@option(
+    "--html", section="Output", metavar="FILE", help="Write a page to click through, which needs nothing but a browser."
+)
+@option(
+    "--limit",
+    section="Output",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5000,
+    show_default=True,
+    help="Tokens to walk over.",
 )
 def explain(
     file: str | None,

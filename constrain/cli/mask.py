@@ -18,6 +18,7 @@ from constrain.cli.grammar_options import (
     show_warnings,
 )
 from constrain.cli.output import paint, write
+from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.text_options import as_text
 from constrain.cli.tokenizer_options import Tokens, check_model, load_tokens, model_option, tokenizer_option
@@ -27,16 +28,22 @@ if TYPE_CHECKING:
     from constrain.explain.allowed import RankedToken
 
 
-@click.command(short_help="Show which tokens may come next.")
+@click.command(cls=SectionCommand, short_help="Show which tokens may come next.")
 @grammar_options
-@click.option("--prefix", metavar="TEXT", help="The text so far.  [default: none]")
-@click.option("--prefix-file", metavar="FILE", help="The file that the text so far is in ('-': stdin).")
+@option("--prefix", section="Text", metavar="TEXT", help="The text so far.  [default: none]")
+@option("--prefix-file", section="Text", metavar="FILE", help="The file that the text so far is in ('-': stdin).")
 @tokenizer_option
 @model_option
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Tokens to list; 0: all."
+@option(
+    "--limit",
+    section="Output",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Tokens to list; 0: all.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The answer as one line of JSON.")
+@option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
 def mask(
     schema: str | None,
     regex: str | None,

@@ -12,6 +12,7 @@ import click
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import check_text, errors_in, read_bytes
 from constrain.cli.output import colours_wanted, write
+from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.text_options import as_text
 from constrain.cli.tokenizer_options import DEMO, load, tokenizer_option
@@ -23,14 +24,16 @@ _COLOURS = ("blue", "magenta", "cyan", "green", "yellow")
 _LINES_AT_ONCE = 1000
 
 
-@click.command(short_help="Show the tokens of a text.")
+@click.command(cls=SectionCommand, short_help="Show the tokens of a text.")
 @click.argument("text", required=False)
-@click.option("--file", "-f", metavar="FILE", help="The file that the text is in ('-': stdin).")
+@option("--file", "-f", section="Text", metavar="FILE", help="The file that the text is in ('-': stdin).")
 @tokenizer_option
-@click.option("--special", is_flag=True, help="With the special tokens that a model expects around a text.")
-@click.option("--decode", is_flag=True, help="The other way: TEXT is ids, between blanks, commas or brackets.")
-@click.option("--ids", "only_ids", is_flag=True, help="Only the ids, on one line.")
-@click.option("--json", "as_json", is_flag=True, help="The answer as one line of JSON.")
+@option("--special", section="Tokens", is_flag=True, help="With the special tokens that a model expects around a text.")
+@option(
+    "--decode", section="Text", is_flag=True, help="The other way: TEXT is ids, between blanks, commas or brackets."
+)
+@option("--ids", "only_ids", section="Output", is_flag=True, help="Only the ids, on one line.")
+@option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
 def tokenize(
     text: str | None,
     file: str | None,

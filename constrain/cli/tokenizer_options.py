@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import click
 
 from constrain.cli.grammar_options import errors_in
+from constrain.cli.sections import option
 
 if TYPE_CHECKING:
     from constrain import Vocabulary
     from constrain.tokenizers.base import Tokenizer
 
 DEMO = "demo"
+TOKENS = "Tokens"
 
-_TOKENIZER = click.option(
+_TOKENIZER = option(
     "--tokenizer",
+    section=TOKENS,
     metavar="PATH",
     help=f"A tokenizer.json, GGUF, .model or .tiktoken file, or a model folder.  [default: {DEMO}, the built-in one]",
 )
-_MODEL = click.option(
-    "--model", metavar="NAME", type=click.Choice([DEMO]), help=f"Order tokens by what a model says: {DEMO}."
+_MODEL = option(
+    "--model",
+    section=TOKENS,
+    metavar="NAME",
+    type=click.Choice([DEMO]),
+    help=f"Order tokens by what a model says: {DEMO}.",
 )
 
 
