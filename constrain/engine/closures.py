@@ -605,9 +605,12 @@ def _end_inside(ctx, lexer_state, closure, p):
     return int64(0)
 
 
-@njit_inner(RESULT1)
-def _necessary_byte(ctx, lexer_state):
-    """The byte that is rarest in the trie of those that all strings of a state have; -1 if there is none."""
+@njit_inner(RESULT2)
+def _necessary_byte(ctx, lexer_state, star):
+    """A byte that all strings of a state have; -1 if none is known.
+
+    Best is one that no repetition of the closure of ``star`` begins with, and then one that is rare in the trie.
+    """
     count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
     pool = i32(ctx, LEX_POOL)
@@ -618,11 +621,13 @@ def _necessary_byte(ctx, lexer_state):
         bits = int64(-1)
         for i in range(count):
             bits &= must[4 * int64(pool[offset + 2 * i + 1]) + word]
+        begins = i64(ctx, NODE_FIRST)[4 * star + word]
         while bits:
             byte = 64 * word + lowest_bit(bits)
+            nodes = int64(starts[byte + 1] - starts[byte]) + (int64(1) << 32) * ((begins >> (byte & 63)) & 1)
             bits &= bits - 1
-            if starts[byte + 1] - starts[byte] < rarest:
-                best, rarest = byte, int64(starts[byte + 1] - starts[byte])
+            if nodes < rarest:
+                best, rarest = byte, nodes
     return best
 
 
@@ -630,7 +635,8 @@ def _necessary_byte(ctx, lexer_state):
 def _ends_inside(ctx, lexer_state, closure):
     """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
     sizes = i32(ctx, TRIE_SIZE)
-    necessary = _necessary_byte(ctx, lexer_state)
+    star = int64(i32(ctx, LEX_POOL)[int64(i32(ctx, LEX)[4 * closure + LEX_OFFSET]) + 1])
+    necessary = _necessary_byte(ctx, lexer_state, star)
     if necessary >= 0:
         record = _inside_nodes(ctx, closure, necessary)
         if record < 0:
@@ -870,7 +876,7 @@ def closure_split(ctx, lexer_state, _unused):
     if loop < 0:
         return int64(0) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
-    if _necessary_byte(ctx, lexer_state) < 0:
+    if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
         starts = i32(ctx, BYTE_STARTS)
         ends = int64(0)
         for word in range(4):

@@ -297,6 +297,7 @@ class CompiledGrammar:
                 result = self.run_at(cursor, write_mask, out, index)
             if result:
                 self.vocabulary.publish(self._run, int(self._ctx[NEW_SPLIT]))
+                self._ctx[NEW_SPLIT] = -1
 
     def forced_bytes(self, cursor: Place) -> bytes:
         """The bytes that every continuation of a cursor's text begins with."""

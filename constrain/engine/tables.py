@@ -138,7 +138,7 @@ STATE_WORK = _slot("thread work list", np.int64, 64)
 SPLITS = _slot("token splits", np.int32, 5 * 512)
 CROSSINGS = _slot("crossings", np.int32, 2 * 256)
 INSIDE = _slot("bytes looked for in closures", np.int32, 4 * 16)
-INSIDE_NODES = _slot("trie nodes with a byte in a closure", np.int32, 256)
+INSIDE_NODES = _slot("trie nodes with a byte in a closure", np.int32, 4096)
 STATE_MASKS = _slot("state masks", np.int32, 3 * 512)
 TOKEN_LISTS = _slot("token lists", np.int32, 4096)
 DENSE = _slot("dense masks", np.int32, 0)
@@ -494,6 +494,7 @@ def _lay_out() -> tuple[list[int], int, int, int]:
 
 _OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
 _TEMPLATE = np.zeros(_CONTEXT_SIZE, np.int64)
+_TEMPLATE[NEW_SPLIT] = -1
 _TEMPLATE[HEADER::3] = _OFFSETS
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
 
