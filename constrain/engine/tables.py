@@ -16,6 +16,7 @@ Locking: everything here is guarded by the lock of the compiled grammar
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable
 from typing import Any
 
@@ -511,6 +512,17 @@ def _round_up(size: int) -> int:
 _LARGE_BYTES, _RESERVE_BYTES = 1 << 18, 1 << 27
 
 
+def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """An array of which only what is used takes memory, page by page.
+
+    numpy would ask for large pages, and whoever touches one first waits until all of it is cleared.
+    """
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.empty(size, dtype)
+    memory = mmap.mmap(-1, size * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, dtype)
+
+
 class Tables:
     """The tables of one compiled grammar.
 
@@ -671,7 +683,7 @@ class Tables:
             # To copy a large table takes long, mostly to touch new pages for the first time, and one
             # step of one sequence has to wait for it.  Addresses are free until they are touched.
             spare = min(127 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
-            reserve = np.empty(size + spare, old.dtype)
+            reserve = _addresses(size + spare, old.dtype) if spare else np.empty(size, old.dtype)
             reserve[: old.shape[0]] = old
         self._install(slot, reserve[:size])
         self._reserves[slot] = reserve
