@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.cli.sections import option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
 
@@ -19,20 +20,21 @@ if TYPE_CHECKING:
 
 _KINDS = ("schema", "regex", "lark", "gbnf", "choices")
 _WARNINGS_SHOWN = 5
+GRAMMAR = "Grammar, exactly one"
 
 _OPTIONS = (
-    click.option("--schema", metavar="FILE", help="A JSON Schema ('-': from stdin)."),
-    click.option("--regex", metavar="PATTERN", help="A regular expression for the whole text."),
-    click.option("--lark", metavar="FILE", help="A Lark grammar; it begins with the rule 'start'."),
-    click.option("--gbnf", metavar="FILE", help="A GBNF grammar; it begins with the rule 'root'."),
-    click.option("--choices", metavar="A,B,..", help="One of these; written as a line of CSV."),
+    option("--schema", metavar="FILE", help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
+    option("--regex", metavar="PATTERN", help="A regular expression for the whole text.", section=GRAMMAR),
+    option("--lark", metavar="FILE", help="A Lark grammar; it begins with the rule 'start'.", section=GRAMMAR),
+    option("--gbnf", metavar="FILE", help="A GBNF grammar; it begins with the rule 'root'.", section=GRAMMAR),
+    option("--choices", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
 )
 
 
 def grammar_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
+    for add in reversed(_OPTIONS):
+        function = add(function)
     return function
 
 

@@ -188,6 +188,7 @@ def generate_batch(
     stop: Sequence[str] = (),
     stop_tokens: Sequence[int] = (),
     skip_forced: bool = True,
+    budget: bool = True,
     threads: int = 1,
     overlap: bool | None = None,
 ) -> BatchGeneration:
@@ -205,7 +206,7 @@ def generate_batch(
         Each as for :func:`generate`.
     threads : int
         How many threads may compute masks, as for :func:`constrain.fill_next_token_bitmask_batch`.
-    model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, overlap
+    model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, budget, overlap
         As for :func:`generate`, for every row.
 
     Raises
@@ -232,6 +233,7 @@ def generate_batch(
             stop=stop,
             stop_tokens=stop_tokens,
             skip_forced=skip_forced,
+            budget=budget,
         )
         for grammar, prompt in zip(compiled_grammars, prompts, strict=True)
     ]

@@ -132,6 +132,7 @@ def generate(
     stop: Sequence[str] = (),
     stop_tokens: Sequence[int] = (),
     skip_forced: bool = True,
+    budget: bool = True,
     log_probabilities: int | None = None,
     overlap: bool | None = None,
 ) -> Generation:
@@ -160,6 +161,9 @@ def generate(
         Tokens that end the text, without a part in it.  Under a grammar they can only be drawn where it allows them.
     skip_forced : bool
         Make tokens about which the grammar leaves no choice without asking the model.
+    budget : bool
+        Only allow tokens after which the text can be completed within ``max_tokens``, so that it always is
+        (``Matcher(compiled, max_tokens=...)``).  Without it, a text may end unfinished.
     log_probabilities : int, optional
         Give each step's log-probability, and those of this many of the most likely tokens.
     overlap : bool, optional
@@ -169,7 +173,8 @@ def generate(
     Raises
     ------
     ConstrainError
-        ``max_tokens`` is out of range, the prompt is longer than the model's context, or a stop string is empty.
+        ``max_tokens`` is out of range or too few for any text of the grammar, the prompt is longer than the model's
+        context, or a stop string is empty.
         While iterating: the model's logits are too few, NaN, or rule out all that the grammar allows; or the
         vocabulary has no token for what the grammar needs.
     """
@@ -184,5 +189,6 @@ def generate(
         stop=stop,
         stop_tokens=stop_tokens,
         skip_forced=skip_forced,
+        budget=budget,
     )
     return Generation(model, row, Sampler() if sampler is None else sampler, log_probabilities, overlap)

@@ -65,6 +65,8 @@ class Row:
         As for :class:`Output`.
     skip_forced : bool
         Make forced tokens without the model.
+    budget : bool
+        Only allow tokens after which the text can be completed in the tokens that are left.
 
     Attributes
     ----------
@@ -79,7 +81,8 @@ class Row:
     Raises
     ------
     ConstrainError
-        A number is out of range, the prompt leaves no room, or free text is wanted of something that only encodes.
+        A number is out of range, the prompt leaves no room, the shortest text of the grammar takes more tokens than
+        there may be, or free text is wanted of something that only encodes.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Row:
         stop: Sequence[str] = (),
         stop_tokens: Sequence[int] = (),
         skip_forced: bool = True,
+        budget: bool = True,
     ) -> None:
         if max_tokens < 1:
             raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
@@ -108,6 +112,8 @@ class Row:
         self.statistics = Statistics(prompt_tokens=len(prompt_ids))
         self.max_tokens = max_tokens
         self.matcher: Matcher | None = None
+        # Where forced text is looked for: the matcher, or one without its budget at the same place.
+        self._scout: Matcher | None = None
         self._data = bytearray()
         self._queue: deque[int] = deque()
         self._forced_rest = b""
@@ -116,12 +122,14 @@ class Row:
         if compiled_grammar is not None:
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
-            self.matcher = Matcher(compiled_grammar)
+            self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)
             self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__
             self._eos_ids = frozenset(vocabulary.eos_ids)
             self._adds_text = _bits_of_tokens_with_text(vocabulary)
             if skip_forced:
                 self._forced = forced_tokens(vocabulary, tokenizer)
+                # What can follow a text is asked hundreds of times, and costs more where tokens are counted.
+                self._scout = Matcher(compiled_grammar) if budget else self.matcher
             self._output = Output(VocabularyDecoder(vocabulary), stop, stop_tokens)
         else:
             if not isinstance(tokenizer, Tokenizer):
@@ -186,7 +194,7 @@ class Row:
     ) -> Step | None:
         """Go on with the token that was drawn; None where that was the end and nothing was held back."""
         if self.matcher is not None:
-            if not self.matcher.accept_token(token):
+            if not self._accept(token):
                 raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")
             if self.matcher.is_terminated():
                 return self._finish("complete")
@@ -197,17 +205,27 @@ class Row:
     def _look_ahead(self) -> None:
         """Queue the forced tokens that are next, if any."""
         assert self.matcher is not None
+        assert self._scout is not None
         assert self._forced is not None
         # What was forced before the last token, and is not said yet, is forced still.
-        rest = self._forced_rest or self.matcher.forced_bytes()
+        rest = self._forced_rest or self._scout.forced_bytes()
         self._forced_rest = rest
         if not rest:
             return
         room = self.max_tokens - self.statistics.tokens
-        for token in self._forced.next(self._data, rest, self.matcher)[:room]:
-            if not self.matcher.accept_token(token):
+        for token in self._forced.next(self._data, rest, self._scout)[:room]:
+            # The budget may need fewer and longer tokens than the tokenizer would make.
+            if not self._accept(token):
                 break
             self._queue.append(token)
+
+    def _accept(self, token: int) -> bool:
+        assert self.matcher is not None
+        if not self.matcher.accept_token(token):
+            return False
+        if self._scout is not None and self._scout is not self.matcher:
+            self._scout.accept_token(token)
+        return True
 
     def _emit(
         self,

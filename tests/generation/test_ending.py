@@ -86,7 +86,8 @@ class TestStopStrings:
         assert generation.statistics.finish_reason == "stop"
 
     def test_a_half_finished_character_is_left_out(self, compiler, constrained):
-        generation, _ = recite("a€", self.compiled(compiler, constrained), max_tokens=3, stop=["x"])
+        compiled = self.compiled(compiler, constrained)
+        generation, _ = recite("a€", compiled, max_tokens=3, stop=["x"], budget=False)
         assert generation.text == "a"
         assert len(generation.token_ids) == 3
 
@@ -225,7 +226,11 @@ def test_the_vocabulary_cannot_say_it_beside_the_model():
             return [0.0, 0.0]
 
     generation = generate(
-        Zeros(), MockTokenizer([b"a", b"b"]), compiler.compile(Grammar.from_regex("ab|ac")), overlap=True
+        Zeros(),
+        MockTokenizer([b"a", b"b"]),
+        compiler.compile(Grammar.from_regex("ab|ac")),
+        overlap=True,
+        budget=False,
     )
     assert next(generation).text == "a"
     with pytest.raises(ConstrainError, match="no token of the vocabulary continues the text after 'a'"):

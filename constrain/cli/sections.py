@@ -1,0 +1,41 @@
+"""Commands whose ``--help`` is in sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_OTHERS = "Options"
+
+
+class SectionOption(click.Option):
+    """An option that belongs to a section of the help."""
+
+    def __init__(self, *names: Any, section: str = _OTHERS, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.section = section
+
+
+class SectionCommand(click.Command):
+    """A command that shows its options in sections, in the order in which these first occur."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            # Arguments are explained in the text.
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", _OTHERS), []).append(record)
+        # What every command has comes last.
+        for name in sorted(sections, key=lambda name: name == _OTHERS):
+            with formatter.section(name):
+                formatter.write_dl(sections[name])
+
+
+def option(*names: str, section: str = _OTHERS, **settings: Any) -> Callable[[_F], _F]:
+    """Like :func:`click.option`, in a section of the help."""
+    return click.option(*names, cls=SectionOption, section=section, **settings)
