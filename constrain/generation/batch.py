@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.batch import fill_next_token_bitmask_batch
+from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import CompiledGrammar
 from constrain.errors import ConstrainError
+from constrain.generation.drawing import draw
 from constrain.generation.interfaces import BatchModel, Encoder, Model
-from constrain.generation.loop import Generation
+from constrain.generation.loop import Generation, check_log_probabilities
 from constrain.generation.masks import Overlap
 from constrain.generation.prompts import encode_prompt
 from constrain.generation.row import Row, Step
@@ -28,11 +30,19 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
     """
 
     def __init__(
-        self, model: Model, rows: list[Row], sampler: Sampler, threads: int = 1, overlap: bool | None = None
+        self,
+        model: Model,
+        rows: list[Row],
+        sampler: Sampler,
+        log_probabilities: int | None = None,
+        threads: int = 1,
+        overlap: bool | None = None,
     ) -> None:
+        check_log_probabilities(log_probabilities)
         self._model = model
         self._rows = rows
-        self._sampler = sampler
+        self._samplers = [sampler.for_row(index) for index in range(len(rows))]
+        self._log_probabilities = log_probabilities
         self._threads = threads
         self._overlap: Overlap[Any] = Overlap(overlap)
         self._times = Statistics()
@@ -65,15 +75,11 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
     def _one_by_one(self) -> Iterator[tuple[int, Step]]:
         """For a model that remembers one sequence: row after row, so that what it remembers is of use."""
         for index, row in enumerate(self._rows):
-            for step in Generation(self._model, row, self._sampler.for_row(index)):
+            for step in Generation(self._model, row, self._samplers[index], self._log_probabilities):
                 yield index, step
 
     def _together(self) -> Iterator[tuple[int, Step]]:
-        size = self._rows[0].vocabulary_size
-        bits = np.zeros((len(self._rows), (size + 31) // 32 * 32), np.uint8)
-        # Rows without a grammar keep this mask, of all tokens.
-        bits[:, :size] = 1
-        masks = np.packbits(bits, axis=1, bitorder="little").view("<i4").astype(np.int32)
+        masks = allocate_token_bitmask(len(self._rows), self._rows[0].vocabulary_size)
         running = list(range(len(self._rows)))
         while running:
             ready = []
@@ -125,8 +131,8 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
         steps: dict[int, Step | None] = {}
 
         def fill(indices: list[int]) -> None:
-            chosen = [index for index in indices if rows[index].matcher is not None]
-            matchers = [matcher for index in chosen if (matcher := rows[index].matcher) is not None]
+            chosen = [index for index in indices if rows[index].scout is not None]
+            matchers = [scout for index in chosen if (scout := rows[index].scout) is not None]
             fill_next_token_bitmask_batch(matchers, masks, indices=chosen, threads=self._threads)
 
         # The model need not be asked about rows that can only end.
@@ -154,27 +160,17 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
         else:
             logits = self._overlap.ask(ask, times)
         start = perf_counter()
-        for index, token in zip(asked, self._draw(logits, masks, asked), strict=True):
-            steps[index] = rows[index].take(token)
+        shape = np.shape(logits)
+        if len(shape) != 2 or shape[0] != len(rows):
+            raise ConstrainError(f"the model has logits of shape {shape} for {len(rows)} rows")
+        for index in asked:
+            mask = None if rows[index].matcher is None else masks[index]
+            try:
+                steps[index] = draw(rows[index], logits[index], mask, self._samplers[index], self._log_probabilities)
+            except ConstrainError as error:
+                raise ConstrainError(f"row {index}: {error}") from error
         times.sample_seconds += perf_counter() - start
         return steps
-
-    def _draw(self, logits: Any, masks: NDArray[np.int32], asked: list[int]) -> list[int]:
-        rows = self._rows
-        shape = np.shape(logits)
-        if len(shape) != 2 or shape[0] != len(rows) or shape[1] < rows[0].vocabulary_size:
-            raise ConstrainError(
-                f"the model has logits of shape {shape} for {len(rows)} rows and {rows[0].vocabulary_size} tokens"
-            )
-        if len(asked) < len(rows):
-            # Each row has a random stream of its own, by its place, so those that are over take part for nothing.
-            logits, masks = np.array(logits, np.float32), masks.copy()
-            for index in set(range(len(rows))) - set(asked):
-                masks[index] = 0
-                masks[index, 0] = 1
-                logits[index, 0] = 0
-        drawn = self._sampler.sample_batch(logits, masks, [row.context for row in rows])
-        return [int(drawn[index]) for index in asked]
 
 
 def generate_batch(
@@ -189,6 +185,7 @@ def generate_batch(
     stop_tokens: Sequence[int] = (),
     skip_forced: bool = True,
     budget: bool = True,
+    log_probabilities: int | None = None,
     threads: int = 1,
     overlap: bool | None = None,
 ) -> BatchGeneration:
@@ -206,7 +203,7 @@ def generate_batch(
         Each as for :func:`generate`.
     threads : int
         How many threads may compute masks, as for :func:`constrain.fill_next_token_bitmask_batch`.
-    model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, budget, overlap
+    model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, budget, log_probabilities, overlap
         As for :func:`generate`, for every row.
 
     Raises
@@ -240,4 +237,4 @@ def generate_batch(
     sizes = sorted({row.vocabulary_size for row in rows})
     if len(sizes) > 1:
         raise ConstrainError(f"a batch needs one vocabulary: these have sizes {sizes}")
-    return BatchGeneration(model, rows, Sampler() if sampler is None else sampler, threads, overlap)
+    return BatchGeneration(model, rows, Sampler() if sampler is None else sampler, log_probabilities, threads, overlap)

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import CompiledGrammar
 from constrain.errors import ConstrainError
+from constrain.generation.drawing import draw
 from constrain.generation.interfaces import Encoder, Model
 from constrain.generation.masks import Overlap
 from constrain.generation.prompts import encode_prompt
@@ -33,8 +32,7 @@ class Generation(Iterator[Step]):
         log_probabilities: int | None = None,
         overlap: bool | None = None,
     ) -> None:
-        if log_probabilities is not None and log_probabilities < 0:
-            raise ConstrainError(f"log_probabilities must be 0 or more, not {log_probabilities}")
+        check_log_probabilities(log_probabilities)
         self._model = model
         self._row = row
         self._sampler = sampler
@@ -99,26 +97,22 @@ class Generation(Iterator[Step]):
             if step is not None or row.is_finished:
                 return step
             logits = self._overlap.ask(self._ask, statistics)
-        if np.ndim(logits) == 1 and len(logits) < row.vocabulary_size:
-            raise ConstrainError(
-                f"the model has logits for {len(logits)} tokens, but the vocabulary has {row.vocabulary_size}"
-            )
         start = perf_counter()
-        sampler, wanted = self._sampler, self._log_probabilities
-        if wanted is None:
-            token = sampler.sample(logits, mask, row.context)
-            statistics.sample_seconds += perf_counter() - start
-            return row.take(token)
-        sample = sampler.sample_with_log_probabilities(logits, mask, row.context, wanted)
+        step = draw(row, logits, mask, self._sampler, self._log_probabilities)
         statistics.sample_seconds += perf_counter() - start
-        return row.take(sample.token_id, sample.log_probability, sample.top)
+        return step
 
     def _fill(self) -> None:
-        assert self._row.matcher is not None
-        self._row.matcher.fill_next_token_bitmask(self._mask, 0)
+        self._row.fill_mask(self._mask)
 
     def _ask(self) -> Any:
         return self._model.logits(self._row.context)
+
+
+def check_log_probabilities(wanted: int | None) -> None:
+    """Raise :class:`ConstrainError` if that is no number of tokens."""
+    if wanted is not None and wanted < 0:
+        raise ConstrainError(f"log_probabilities must be 0 or more, not {wanted}")
 
 
 def generate(

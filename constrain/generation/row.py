@@ -112,8 +112,8 @@ class Row:
         self.statistics = Statistics(prompt_tokens=len(prompt_ids))
         self.max_tokens = max_tokens
         self.matcher: Matcher | None = None
-        # Where forced text is looked for: the matcher, or one without its budget at the same place.
-        self._scout: Matcher | None = None
+        # A matcher without a budget at the same place.
+        self.scout: Matcher | None = None
         self._data = bytearray()
         self._queue: deque[int] = deque()
         self._forced_rest = b""
@@ -123,13 +123,12 @@ class Row:
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
             self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)
+            self.scout = Matcher(compiled_grammar) if budget else self.matcher
             self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__
             self._eos_ids = frozenset(vocabulary.eos_ids)
             self._adds_text = _bits_of_tokens_with_text(vocabulary)
             if skip_forced:
                 self._forced = forced_tokens(vocabulary, tokenizer)
-                # What can follow a text is asked hundreds of times, and costs more where tokens are counted.
-                self._scout = Matcher(compiled_grammar) if budget else self.matcher
             self._output = Output(VocabularyDecoder(vocabulary), stop, stop_tokens)
         else:
             if not isinstance(tokenizer, Tokenizer):
@@ -189,43 +188,49 @@ class Row:
             )
         return self._finish("complete")
 
-    def take(
+    def fill_mask(self, mask: NDArray[np.int32], index: int = 0) -> None:
+        """Write the tokens that the grammar allows next into a row of ``mask``, int32[rows, words]."""
+        assert self.scout is not None
+        self.scout.fill_next_token_bitmask(mask, index)
+
+    def fill_budget_mask(self, mask: NDArray[np.int32]) -> None:
+        """Write those of them that leave enough of the budget to int32[1, words]."""
+        assert self.matcher is not None
+        self.matcher.fill_next_token_bitmask(mask)
+
+    def accept(self, token: int) -> bool:
+        """Whether the sequence can go on with a token; if so, :meth:`step` has to follow."""
+        if self.matcher is None:
+            return True
+        if not self.matcher.accept_token(token):
+            return False
+        if self.scout is not self.matcher:
+            assert self.scout is not None
+            self.scout.accept_token(token)
+        return True
+
+    def step(
         self, token: int, log_probability: float | None = None, top: tuple[tuple[int, float], ...] = ()
     ) -> Step | None:
-        """Go on with the token that was drawn; None where that was the end and nothing was held back."""
-        if self.matcher is not None:
-            if not self._accept(token):
-                raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")
-            if self.matcher.is_terminated():
-                return self._finish("complete")
-        elif token in self._eos_ids:
-            return self._finish("complete")
-        return self._emit(token, log_probability=log_probability, top=top)
+        """The step of a token that was accepted; None where that was the end and nothing was held back."""
+        over = token in self._eos_ids if self.matcher is None else self.matcher.is_terminated()
+        return self._finish("complete") if over else self._emit(token, log_probability=log_probability, top=top)
 
     def _look_ahead(self) -> None:
         """Queue the forced tokens that are next, if any."""
-        assert self.matcher is not None
-        assert self._scout is not None
+        assert self.scout is not None
         assert self._forced is not None
         # What was forced before the last token, and is not said yet, is forced still.
-        rest = self._forced_rest or self._scout.forced_bytes()
+        rest = self._forced_rest or self.scout.forced_bytes()
         self._forced_rest = rest
         if not rest:
             return
         room = self.max_tokens - self.statistics.tokens
-        for token in self._forced.next(self._data, rest, self._scout)[:room]:
+        for token in self._forced.next(self._data, rest, self.scout)[:room]:
             # The budget may need fewer and longer tokens than the tokenizer would make.
-            if not self._accept(token):
+            if not self.accept(token):
                 break
             self._queue.append(token)
-
-    def _accept(self, token: int) -> bool:
-        assert self.matcher is not None
-        if not self.matcher.accept_token(token):
-            return False
-        if self._scout is not None and self._scout is not self.matcher:
-            self._scout.accept_token(token)
-        return True
 
     def _emit(
         self,
