@@ -14,11 +14,21 @@ from collections.abc import Sequence
 import click
 
 from constrain.cli.bench import bench
+from constrain.cli.check import check
+from constrain.cli.explain import explain
 from constrain.cli.generate import generate
+from constrain.cli.mask import mask
 from constrain.cli.status import Exit, Stop
+from constrain.cli.tokenize import tokenize
 from constrain.cli.warmup import warmup
 from constrain.errors import ConstrainError
 from constrain.version import __version__
+
+_SECTIONS = {
+    "Text from a model": ("generate",),
+    "Text that is there": ("check", "explain", "mask", "tokenize"),
+    "This machine": ("warmup", "bench"),
+}
 
 
 class _Group(click.Group):
@@ -28,6 +38,11 @@ class _Group(click.Group):
         except BrokenPipeError:
             # Before click sees it, which would make it exit code 1.
             raise Stop(Exit.PIPE) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, names in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(70)) for name in names])
 
 
 @click.group(
@@ -43,8 +58,8 @@ def cli(context: click.Context) -> None:
 
     \b
     Exit codes:
-      0    done; the output is complete
-      1    bad input: a file, a grammar, a schema, a model
+      0    done; the output is complete; the text is valid
+      1    bad input: a file, a grammar, a schema, a model; the text is not valid
       2    bad usage of the command line
       3    --max-tokens came before the output was complete
       130  interrupted
@@ -56,7 +71,11 @@ def cli(context: click.Context) -> None:
 
 
 cli.add_command(bench)
+cli.add_command(check)
+cli.add_command(explain)
 cli.add_command(generate)
+cli.add_command(mask)
+cli.add_command(tokenize)
 cli.add_command(warmup)
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the command's exit code says."""
+    """What the command's exit code says; the same in every command."""
 
     OK = 0
     INPUT = 1

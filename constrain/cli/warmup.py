@@ -1,34 +1,70 @@
-"""``constrain warmup``: compile what the other commands need, ahead of time."""
+"""``constrain warmup``: fill the caches of this machine, ahead of time."""
 
 from __future__ import annotations
 
+import pkgutil
 from importlib import import_module
 from time import perf_counter
 
 import click
 
 from constrain.cli.first_run import announce_compilation
+from constrain.cli.grammar_options import errors_in
+from constrain.cli.progress import Progress
+from constrain.cli.sections import SectionCommand
+from constrain.cli.tokenizer_options import load, tokenizer_option
+
+# Importing a module compiles its kernels.
+_PACKAGES = ("constrain.engine", "constrain.sampling", "constrain.sampling.kernels", "constrain.tokenizers")
 
 
-@click.command(short_help="Compile the kernels now rather than in the first run.")
-def warmup() -> None:
+@click.command(cls=SectionCommand, short_help="Fill the caches now rather than in the first run.")
+@tokenizer_option
+def warmup(tokenizer: str | None) -> None:
     """Compile the kernels now rather than in the first run, for an image or a test machine.
 
-    They are kept in numba's cache; where that is, NUMBA_CACHE_DIR can say.
+    With --tokenizer the tables of its vocabulary are made as well. All is kept in numba's cache; where that is,
+    NUMBA_CACHE_DIR can say.
     """
     start = perf_counter()
     announce_compilation()
 
+    modules = [
+        module.name
+        for package in _PACKAGES
+        for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
+        if not module.ispkg
+    ]
+    with Progress("compiling", len(modules) + 2) as progress:
+        for module in modules:
+            import_module(module)
+            progress.advance()
+        _generate()
+        progress.advance()
+        if tokenizer is not None:
+            _read_vocabulary(tokenizer)
+        progress.advance()
+    click.echo(f"constrain: kernels are ready ({perf_counter() - start:.1f} s)", err=True)
+
+
+def _generate() -> None:
+    """Go through all that the command line does to make a text."""
     from constrain import Grammar, GrammarCompiler, Vocabulary, demo
     from constrain.generation import generate
     from constrain.sampling import Sampler
 
-    import_module("constrain.engine.collect")  # compiled when first needed, else: after a very long text
-    import_module("constrain.engine.batch")
     tokenizer, model = demo.load()
     compiler = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
     schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}, "required": ["a"]}
     for grammar in (Grammar.from_json_schema(schema), Grammar.from_choices(["yes", "no"])):
         for _ in generate(model, tokenizer, compiler.compile(grammar), max_tokens=32, sampler=Sampler(seed=0)):
             pass
-    click.echo(f"constrain: kernels are ready ({perf_counter() - start:.1f} s)", err=True)
+
+
+def _read_vocabulary(tokenizer: str) -> None:
+    """Have the tables of a vocabulary made, which are kept on disk."""
+    from constrain import GrammarCompiler, Vocabulary
+
+    loaded = load(tokenizer)
+    with errors_in(tokenizer):
+        GrammarCompiler(Vocabulary.from_tokenizer(loaded))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,6 +65,9 @@ from constrain.engine.tables import (
 from constrain.engine.vocabulary import Vocabulary
 from constrain.errors import LimitError
 from constrain.grammar.ir import GrammarIR, Unfolding
+
+if TYPE_CHECKING:
+    from constrain.engine.expectations import Expectation
 
 DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
@@ -309,6 +312,13 @@ class CompiledGrammar:
     def accepts(self, cursor: Place) -> bool:
         """Whether a cursor's text is a sentence.  The caller holds the lock."""
         return bool(states.accepts(self._ctx, cursor._state))
+
+    def expected(self, cursor: Place, limit: int) -> list[Expectation]:
+        """What may come next at a cursor, in words; at most ``limit`` lexemes of it."""
+        from constrain.engine.expectations import expected_at  # for messages only
+
+        with self.lock:
+            return expected_at(self, self._tables, cursor, limit)
 
     # -- memory ------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from constrain.engine import states
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.expectations import Expectation
 
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
@@ -66,6 +67,22 @@ class Cursor:
         with compiled.lock:
             self._state = compiled.start_state
             compiled.cursors.add(self)
+
+    def expected(self, limit: int = 64) -> list[Expectation]:
+        """What may come next, in words, for a message: what is under way, what may begin, the end of the text.
+
+        Empty after an end token.  At most ``limit`` lexemes are worked out.
+
+        >>> import constrain
+        >>> vocabulary = constrain.Vocabulary([b"a"])
+        >>> grammar = constrain.Grammar.from_json_schema({"properties": {"age": {"type": "integer"}}})
+        >>> place = constrain.GrammarCompiler(vocabulary).compile(grammar).recognizer()
+        >>> place.try_push_byte(ord("["))
+        True
+        >>> [str(each) for each in place.expected()]
+        ['a string', 'a number', "'{'", "'['", 'true or false', 'null', "']'"]
+        """
+        return [] if self._state == ENDED else self.compiled.expected(self, limit)
 
     def _twin(self, twin: Any) -> None:
         """Make ``twin``, a new object of the same class, a copy."""

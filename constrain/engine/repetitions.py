@@ -91,10 +91,10 @@ def count_repetitions(ctx, closure):
         number = int64(begun[depth]) + int64(here == closure)
         states[depth + 1] = there
         begun[depth + 1] = number
-        token = int64(tokens[p])
-        while token >= 0:
-            numbers[token] = min(number, COUNTED_PLACES - 1)
-            token = int64(same[token]) if len(same) else int64(-1)
+        ended = int64(tokens[p])
+        while ended >= 0:
+            numbers[ended] = min(number, COUNTED_PLACES - 1)
+            ended = int64(same[ended]) if len(same) else int64(-1)
         p += 1
 
     # A counting sort, most repetitions first.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from constrain.errors import GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.words import by_language
 
 
 def from_choices(choices: Iterable[str]) -> GrammarIR:
@@ -32,4 +33,4 @@ def from_choices(choices: Iterable[str]) -> GrammarIR:
             except UnicodeEncodeError:
                 raise GrammarError(f"choice {index} ({value!r}) holds a lone surrogate, which has no UTF-8") from None
     builder = GrammarBuilder()
-    return builder.finish(builder.lexeme(prefix_tree(values), "choices"))
+    return builder.finish(builder.lexeme(prefix_tree(values), "choices"), describe=by_language)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.regular import Regular
+from constrain.grammar.words import Describer, by_name
 
 Symbol = int
 """A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
@@ -87,6 +88,8 @@ class GrammarIR:
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
+    describe : callable (Progress) -> Words
+        How a lexeme that may begin or go on somewhere is put in words.
     """
 
     lexemes: tuple[Regular, ...]
@@ -99,6 +102,7 @@ class GrammarIR:
     unfolded: tuple[int, ...] = ()
     make_unfolding: UnfoldingMaker | None = None
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
+    describe: Describer = field(default=by_name, compare=False)
 
 
 class GrammarBuilder:
@@ -243,6 +247,7 @@ class GrammarBuilder:
         make_error: Callable[[str, str], ConstrainError] = _plain_error,
         unfolded: Iterable[Symbol] = (),
         make_unfolding: UnfoldingMaker | None = None,
+        describe: Describer = by_name,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -258,6 +263,7 @@ class GrammarBuilder:
             unfolded=tuple(unfolded),
             make_unfolding=make_unfolding,
             make_error=make_error,
+            describe=describe,
         )
 
     def _start_rule(self, symbol: Symbol) -> Symbol:

@@ -21,6 +21,7 @@ from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
+from constrain.grammar.json_schema.words import describe
 from constrain.grammar.regular import literal
 
 Container = ArrayNode | ObjectNode
@@ -105,6 +106,7 @@ class _RuleWriter:
         ir = builder.finish(
             start,
             make_error=_make_error,
+            describe=describe,
             unfolded=self._unfolded,
             make_unfolding=UnfoldingMaker(tuple(self._unfolded.values())) if self._unfolded else None,
         )

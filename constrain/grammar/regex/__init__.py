@@ -24,6 +24,7 @@ from constrain.grammar.regex.spell import Speller
 from constrain.grammar.regex.whole import whole_text
 from constrain.grammar.regular import Regular
 from constrain.grammar.utf8 import CodePoints
+from constrain.grammar.words import by_language
 
 __all__ = ["from_regex", "regex_code_points", "regex_language", "regex_of_length"]
 
@@ -112,7 +113,8 @@ def from_regex(pattern: str, flags: str = "") -> GrammarIR:
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
     builder = GrammarBuilder()
-    return builder.finish(builder.lexeme(regex_language(pattern, flags=flags), "the pattern"), make_error=_make_error)
+    pattern_symbol = builder.lexeme(regex_language(pattern, flags=flags), "the pattern")
+    return builder.finish(pattern_symbol, make_error=_make_error, describe=by_language)
 
 
 def _make_error(reason: str, place: str) -> ConstrainError:

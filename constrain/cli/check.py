@@ -1,0 +1,136 @@
+"""``constrain check``: whether a text is valid for a grammar, and if not, where and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import click
+
+from constrain.cli.first_run import announce_compilation
+from constrain.cli.grammar_options import (
+    chosen_grammar,
+    errors_in,
+    grammar_options,
+    read_grammar,
+    show_warnings,
+)
+from constrain.cli.output import paint, write
+from constrain.cli.progress import Progress
+from constrain.cli.sections import SectionCommand, option
+from constrain.cli.status import Exit, Stop
+from constrain.cli.text_options import chosen_text
+
+if TYPE_CHECKING:
+    from constrain.explain import Reading
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@click.command(cls=SectionCommand, short_help="Say whether a text is valid, and if not, where and why.")
+@click.argument("file", metavar="[FILE]", required=False)
+@grammar_options
+@option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--exact", section="Text", is_flag=True, help="Do not overlook a line break at the end of the text.")
+@option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
+@option("--quiet", "-q", section="Output", is_flag=True, help="Nothing but the exit code.")
+def check(
+    file: str | None,
+    schema: str | None,
+    regex: str | None,
+    lark: str | None,
+    gbnf: str | None,
+    choices: str | None,
+    text: str | None,
+    exact: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Say whether a text is valid for a grammar, and if not, where and why.
+
+    The text is that of FILE, of --text, or of stdin. Give exactly one of --schema, --regex, --lark, --gbnf and
+    --choices. Exit code 0 if it is valid, 1 if it is not: then the line, a caret under the place, and what was
+    expected there.
+    """
+    kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
+    grammar_file = value if kind in ("schema", "lark", "gbnf") else None
+    source, data = chosen_text(file, text, grammar_file)
+    grammar_source, grammar = read_grammar(kind, value)
+
+    announce_compilation()
+    from constrain import GrammarCompiler, Vocabulary
+    from constrain.explain import read_text, without_last_line_break
+
+    # Whether a text is valid has nothing to do with tokens.
+    vocabulary = Vocabulary([bytes((byte,)) for byte in range(256)])
+    with errors_in(grammar_source):
+        compiled = GrammarCompiler(vocabulary).compile(grammar)
+    show_warnings(grammar_source, grammar.warnings)
+    data = data.removeprefix(_BOM)
+    with errors_in(source), Progress("reading", len(data)) as progress:
+        reading = read_text(compiled, data, on_read=progress.advance)
+        if reading.refused and not exact:
+            shorter = without_last_line_break(compiled, data)
+            reading = read_text(compiled, shorter) if shorter != data else reading
+    if as_json:
+        write(json.dumps(_as_json(reading, data), ensure_ascii=False) + "\n")
+    elif not quiet and reading.complete:
+        write(f"{source}: {paint('valid', fg='green')}\n")
+    elif not quiet:
+        _complain(source, data, reading)
+    if not reading.complete:
+        raise Stop(Exit.INPUT)
+
+
+def _complain(source: str, data: bytes, reading: Reading) -> None:
+    from constrain.engine.expectations import in_words
+    from constrain.explain.places import place_in_text
+
+    width = max(40, shutil.get_terminal_size((100, 24)).columns - 12)
+    place = place_in_text(data, reading.length, width)
+    number = str(place.line)
+    if reading.refused:
+        what = f"not valid: {place.character} cannot stand here" if place.character else "not valid"
+    else:
+        what = "incomplete: the text ends before it is valid"
+    expected = in_words(reading.expected)
+    lines = [
+        f"{source}:{place.line}:{place.column}: {paint(what, fg='red')}",
+        f"  {number} | {place.shown}",
+        f"  {' ' * len(number)} | {' ' * place.indent}{paint('^', fg='red', bold=True)}",
+        f"{'expected' if reading.refused else 'needed'}: {expected}",
+    ]
+    if reading.forced and not reading.refused:
+        from constrain.grammar.words import quote
+
+        forced = quote(reading.forced)
+        if forced != expected:
+            lines.append(f"in any case next: {forced}")
+    write("".join(f"{line}\n" for line in lines))
+
+
+def _as_json(reading: Reading, data: bytes) -> dict[str, object]:
+    from constrain.engine.expectations import in_words
+    from constrain.explain.places import place_in_text
+
+    result: dict[str, object] = {"valid": reading.complete}
+    if not reading.complete:
+        place = place_in_text(data, reading.length)
+        result |= {
+            "incomplete": not reading.refused,
+            "line": place.line,
+            "column": place.column,
+            "byte": reading.length,
+            "expected": in_words(reading.expected),
+            "alternatives": [
+                {
+                    "kind": each.kind,
+                    "texts": each.texts,
+                    "rules": each.rules,
+                    "next": each.next_bytes.decode("latin-1") if each.next_bytes.isascii() else list(each.next_bytes),
+                }
+                for each in reading.expected
+            ],
+        }
+    return result

@@ -1,0 +1,37 @@
+"""The text that a command looks at: an argument, a file, ``--text`` or stdin."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from constrain.cli.grammar_options import check_text, read_bytes
+from constrain.cli.status import Exit, Stop
+
+
+def chosen_text(file: str | None, text: str | None, other_file: str | None = None) -> tuple[str, bytes]:
+    """The text that was given, after its name for messages: a file ('-': stdin), ``--text``, or else stdin.
+
+    ``other_file`` is the grammar's file: both cannot be stdin.
+    """
+    if file is not None and text is not None:
+        raise click.UsageError("a FILE and --text exclude each other")
+    if text is not None:
+        check_text("text", text)
+        return "--text", text.encode()
+    if file is None:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise click.UsageError("there is no text: give a FILE, --text, or text on stdin")
+        file = "-"
+    if file == "-" == other_file:
+        raise click.UsageError("the grammar and the text cannot both come from stdin")
+    return "stdin" if file == "-" else file, read_bytes(file)
+
+
+def as_text(source: str, data: bytes) -> str:
+    """Bytes as UTF-8 text, or the command ends."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Stop(Exit.INPUT, f"{source}: not UTF-8 text (byte {error.start})") from error

@@ -1,0 +1,263 @@
+"""What may come next, for a person: the lexemes that may begin or go on in a state, and the end of the text.
+
+A mask says which tokens may come next; this says why.  Nothing here is on the way to a mask: the tables of the
+compiled grammar are read as they are, by Python, in some tens of microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.engine import states
+from constrain.engine.lexer import LEX_COUNT, LEX_OFFSET
+from constrain.engine.nodes import ALL, CONCAT, EPSILON, INTERSECT, LITERAL, NOT, REPEAT, SET, UNION
+from constrain.engine.rows import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
+from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
+from constrain.engine.tables import (
+    BYTES,
+    CLASS_BYTE,
+    CLASS_OF,
+    CLASSES,
+    CORE_SCANS,
+    CORES,
+    DOT_LEFT,
+    LEX,
+    LEX_POOL,
+    LEXEMES,
+    NODE_FIRST,
+    NODES,
+    POOL,
+    ROWS,
+    SETS,
+    STATES,
+    THREADS,
+    Tables,
+)
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.regular import EMPTY, Literal, Regular, byte_set, complement, concat, intersect, repeat, union
+from constrain.grammar.words import Progress, Words, either
+
+if TYPE_CHECKING:
+    from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.cursor import Place
+
+DEFAULT_LIMIT = 64
+"""How many expectations are worked out unless more are asked for."""
+
+# An expression with more nodes than this, or nested deeper, is not put in words.
+_NODES, _DEPTH = 3000, 60
+_BLANKS = frozenset(b" \t\n\r")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Something that may come next.
+
+    Attributes
+    ----------
+    kind : str
+        What it is one of, such as ``a property name``; empty if there is no such word.
+    texts : tuple of str
+        Which one, or which ones; may be empty if the kind says it all.
+    lexeme : int or None
+        Its position in ``compiled.ir.lexemes``; None for the end of the text.
+    rules : tuple of str
+        The named rules (JSON Schema: the places in the schema) in which it is expected; sorted.
+    next_bytes : bytes
+        The bytes that it may go on with, in increasing order; empty for the end of the text.
+    """
+
+    kind: str
+    texts: tuple[str, ...]
+    lexeme: int | None = None
+    rules: tuple[str, ...] = ()
+    next_bytes: bytes = b""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.kind, either(self.texts))))
+
+
+END_OF_TEXT = Expectation("", ("end of text",))
+_IGNORED = Words("", ("what is ignored",))
+
+
+def in_words(expectations: list[Expectation], most: int = 8) -> str:
+    """One phrase for all of them, alternatives of one kind together: ``a property name ("a" or "b") or '}'``.
+
+    Of each kind, and of what has no kind, ``most`` are named; how many more there are is said.
+    """
+    groups: dict[str, dict[str, None]] = {}
+    for each in expectations:
+        if each != END_OF_TEXT and each.texts != _IGNORED.texts:
+            groups.setdefault(each.kind, {}).update(dict.fromkeys(each.texts))
+    parts = []
+    for kind, texts in groups.items():
+        named = list(texts)[:most]
+        if len(texts) > most:
+            named.append(f"{len(texts) - most} more")
+        if not kind:
+            parts += named
+        elif named:
+            parts.append(f"{kind} {either(named)}" if kind.endswith(" of") else f"{kind} ({either(named)})")
+        else:
+            parts.append(kind)
+    if END_OF_TEXT in expectations:
+        parts += END_OF_TEXT.texts
+    return either(parts) or either(text for each in expectations for text in each.texts)
+
+
+def expected_at(compiled: CompiledGrammar, tables: Tables, cursor: Place, limit: int) -> list[Expectation]:
+    """What may come next at a cursor, what is under way first and the end of the text last.
+
+    ``tables`` are those of the compiled grammar.  The caller holds its lock.
+    """
+    allowed = _next_bytes(compiled, tables, cursor)
+    # No kernel runs from here on, so the numbers of states and rows stay what they are.
+    return _Reader(compiled.ir, tables).at(cursor._state, allowed, limit)
+
+
+def _next_bytes(compiled: CompiledGrammar, tables: Tables, cursor: Place) -> int:
+    """The bytes that may come next, a set of 256 bits."""
+    alive = 0
+    for byte_class in range(int(tables.ctx[CLASSES])):
+        if compiled.run_at(cursor, states.push_byte, int(tables.array(CLASS_BYTE)[byte_class])):
+            alive |= 1 << byte_class
+    class_of = tables.array(CLASS_OF).tolist()
+    return sum(1 << byte for byte in range(256) if alive >> class_of[byte] & 1)
+
+
+class _Reader:
+    """Reads the tables of a compiled grammar.  Its lock is held for as long as this is used."""
+
+    def __init__(self, ir: GrammarIR, tables: Tables) -> None:
+        self._ir = ir
+        self._get = tables.get
+        self._left = tables.array(DOT_LEFT)
+        self._nodes = tables.get(NODES).reshape(-1, 4)
+        self._known: dict[int, Regular] = {}
+
+    def at(self, state: int, allowed: int, limit: int) -> list[Expectation]:
+        record = self._get(STATES)[3 * state : 3 * state + 3]
+        threads = self._get(THREADS).reshape(-1, 2)[record[STATE_OFFSET] :][: record[STATE_COUNT]]
+        # (lexeme, node) -> the cores of the rows in which it is expected.
+        places: dict[tuple[int, int], list[int]] = {}
+        for row, lexer_state in threads.tolist():
+            core = int(self._get(ROWS)[5 * row + ROW_CORE])
+            lex = self._get(LEX)[4 * lexer_state : 4 * lexer_state + 4]
+            members = self._get(LEX_POOL)[lex[LEX_OFFSET] :][: 2 * lex[LEX_COUNT]].reshape(-1, 2)
+            for lexeme, node in members.tolist():
+                places.setdefault((lexeme, node), []).append(core)
+        begun: list[Expectation] = []
+        fresh: list[Expectation] = []
+        ignored: list[Expectation] = []
+        for (lexeme, node), cores in places.items():
+            if len(begun) + len(fresh) + len(ignored) == limit:
+                break
+            first = self._first(node) & allowed
+            if not first:
+                continue
+            started = self._has_begun(lexeme, node)
+            found = self._expectation(lexeme, node, started, first, cores)
+            (ignored if lexeme in self._ir.ignore else begun if started else fresh).append(found)
+        end = [END_OF_TEXT] if record[STATE_ACCEPTS] else []
+        return [*begun, *fresh, *ignored, *end]
+
+    def _expectation(self, lexeme: int, node: int, begun: bool, first: int, cores: list[int]) -> Expectation:
+        ir = self._ir
+        words = _IGNORED
+        if lexeme not in ir.ignore:
+            progress = Progress(ir.lexeme_names[lexeme], ir.lexemes[lexeme], self._regular(node), begun, first)
+            words = ir.describe(progress)
+        rules = sorted({name for core in cores for name in self._rules(core, lexeme)})
+        following = bytes(byte for byte in range(256) if first >> byte & 1)
+        return Expectation(words.kind, words.texts, lexeme, tuple(rules), following)
+
+    def _rules(self, core: int, lexeme: int) -> list[str]:
+        """The names of the rules in which a core expects a lexeme."""
+        fields = self._get(CORES)[7 * core : 7 * core + 7]
+        scans = self._get(CORE_SCANS).reshape(-1, 3)[fields[CORE_SCAN] :][: fields[CORE_SCAN_COUNT]]
+        names = self._ir.nonterminal_names
+        left = self._left[scans[scans[:, 0] == lexeme, 1]]
+        # The rule that the engine adds around the start rule has no name.
+        return [names[rule] for rule in np.unique(left).tolist() if rule < len(names) and names[rule]]
+
+    def _first(self, node: int) -> int:
+        words = self._get(NODE_FIRST)[4 * node : 4 * node + 4].view(np.uint64).tolist()
+        return sum(int(word) << 64 * i for i, word in enumerate(words))
+
+    def _has_begun(self, lexeme: int, node: int) -> bool:
+        """Whether more of a lexeme has been read than blanks in front of it."""
+        start = int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])
+        if node == start:
+            return False
+        blanks, rest = self._leading_blanks(start)
+        return blanks < 0 or (node != rest and self._leading_blanks(node) != (blanks, rest))
+
+    def _leading_blanks(self, node: int) -> tuple[int, int]:
+        """The set of blanks that an expression may begin with any number of, and what follows; (-1, -1) if none."""
+        nodes = self._nodes
+        if nodes[node, 0] & 255 == CONCAT:
+            head = nodes[nodes[node, 1]]
+            # One more may come; two or more may; or exactly one is left.
+            item = nodes[head[1]] if head[0] & 255 == REPEAT else head
+            if item[0] & 255 == SET and _BLANKS.issuperset(self._set_members(int(item[1]))):
+                return int(item[1]), int(nodes[node, 2])
+        return -1, -1
+
+    def _set_members(self, index: int) -> list[int]:
+        words = self._get(SETS)[4 * index : 4 * index + 4].view(np.uint64).tolist()
+        return [64 * i + bit for i, word in enumerate(words) for bit in range(64) if int(word) >> bit & 1]
+
+    # -- expressions -------------------------------------------------------------------------
+
+    def _regular(self, node: int) -> Regular | None:
+        """The expression that a node stands for; None if it is too large to be of use in a message."""
+        try:
+            return self._read(node, _DEPTH)
+        except _TooLarge:
+            return None
+
+    def _read(self, node: int, depth: int) -> Regular:
+        known = self._known.get(node)
+        if known is None:
+            if depth == 0 or len(self._known) == _NODES:
+                raise _TooLarge
+            self._known[node] = EMPTY  # counts; nodes have no cycles
+            known = self._known[node] = self._read_new(node, depth - 1)
+        return known
+
+    def _read_new(self, node: int, depth: int) -> Regular:
+        head, a, b, c = self._nodes[node].tolist()
+        kind = head & 255
+        if kind == EPSILON:
+            return Literal(b"")
+        if kind == ALL:
+            return complement(EMPTY)
+        if kind == LITERAL:
+            return Literal(self._get(BYTES)[a : a + b].tobytes())
+        if kind == SET:
+            return byte_set(self._set_members(a))
+        if kind == CONCAT:
+            parts = [self._read(a, depth)]
+            while self._nodes[b, 0] & 255 == CONCAT:
+                if len(parts) == _NODES:
+                    raise _TooLarge
+                parts.append(self._read(int(self._nodes[b, 1]), depth))
+                b = int(self._nodes[b, 2])
+            return concat(*parts, self._read(b, depth))
+        if kind == REPEAT:
+            return repeat(self._read(a, depth), b, None if c < 0 else c)
+        if kind == NOT:
+            return complement(self._read(a, depth))
+        if kind in (UNION, INTERSECT):
+            children: Any = self._get(POOL)[a : a + b].tolist()
+            parts = [self._read(child, depth) for child in children]
+            return union(*parts) if kind == UNION else intersect(*parts)
+        return EMPTY
+
+
+class _TooLarge(Exception):
+    """An expression has too many parts."""

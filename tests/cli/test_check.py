@@ -1,0 +1,158 @@
+"""``constrain check``: valid or not, the place, and what was expected."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+)
+
+
+@pytest.fixture
+def schema(tmp_path):
+    file = tmp_path / "schema.json"
+    file.write_text(SCHEMA)
+    return file
+
+
+def test_a_valid_text(run, schema, tmp_path):
+    file = tmp_path / "text.json"
+    file.write_text('{"name": "Ada", "age": 3}')
+    assert run("check", "--schema", schema, file) == (0, f"{file}: valid\n", "")
+    assert run("check", "--schema", schema, "--text", '{"name": "é"}') == (0, "--text: valid\n", "")
+    assert run("check", "--schema", schema, stdin=b'{"name": ""}') == (0, "stdin: valid\n", "")
+    assert run("check", "--schema", schema, "-", stdin=b'{"name": ""}') == (0, "stdin: valid\n", "")
+    assert run("check", "-q", "--schema", schema, file) == (0, "", "")
+
+
+def test_place_caret_and_expectation(run, schema, tmp_path):
+    file = tmp_path / "text.json"
+    file.write_text('{\n  "name": "Ada",\n\t"age": "x"\n}\n')
+    status, out, err = run("check", "--schema", schema, file)
+    assert (status, err) == (1, "")
+    assert out == (
+        f'{file}:3:9: not valid: " cannot stand here\n  3 |     "age": "x"\n    |            ^\nexpected: an integer\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"nom": 1}', 'expected: the rest of a property name ("name")'),
+        ('{"name": 1}', "expected: a string"),
+        ('{"name": "A"]', "expected: '}' or ','"),
+        ('{"name": "A", "x": 1}', 'expected: the rest of a property name ("age")'),
+        ('{"name": "A", }', 'expected: a property name ("age")'),
+        ('{"name": "A"} x', "expected: end of text"),
+        ('{"name": "A', "--text:1:12: incomplete: the text ends before it is valid"),
+        ('{"name": "A', "needed: more of a string or '\"'"),
+        ('{"name": "A"', "needed: '}' or ','"),
+        ("", "--text:1:1: incomplete: the text ends before it is valid"),
+    ],
+)
+def test_what_is_said(run, schema, text, said):
+    status, out, _ = run("check", "--schema", schema, "--text", text)
+    assert status == 1
+    assert said in out.splitlines()
+
+
+def test_what_is_forced_is_said(run):
+    status, out, _ = run("check", "--regex", "a(bcd)e+", "--text", "a")
+    assert status == 1
+    assert out.endswith("needed: 'bcd'\nin any case next: 'bcde'\n")
+
+
+def test_a_line_break_at_the_end_is_overlooked_unless_told(run):
+    for end in ("\n", "\r\n"):
+        assert run("check", "--choices", "a,b", "--text", f"a{end}")[0] == 0
+        status, out, _ = run("check", "--choices", "a,b", "--exact", "--text", f"a{end}")
+        assert status == 1
+        assert "expected: end of text" in out
+    assert run("check", "--choices", "a,b", "--text", "a\n\n")[0] == 1
+    assert run("check", "--regex", "a\n", "--text", "a\n")[0] == 0
+    assert "incomplete" in run("check", "--regex", "a\nb", "--text", "a\n")[1]
+
+
+def test_a_byte_order_mark_is_overlooked(run):
+    assert run("check", "--choices", "a", stdin=b"\xef\xbb\xbfa")[0] == 0
+
+
+def test_json(run, schema):
+    assert json.loads(run("check", "--json", "--schema", schema, "--text", '{"name": ""}')[1]) == {"valid": True}
+    status, out, _ = run("check", "--json", "--schema", schema, "--text", '{"name": é')
+    answer = json.loads(out)
+    assert status == 1
+    assert out.count("\n") == 1
+    assert answer["alternatives"][0]["texts"] == ["a string"]
+    assert answer["alternatives"][0]["rules"] == ["#"]
+    assert {key: answer[key] for key in ("valid", "incomplete", "line", "column", "byte", "expected")} == {
+        "valid": False,
+        "incomplete": False,
+        "line": 1,
+        "column": 10,
+        "byte": 9,
+        "expected": "a string",
+    }
+
+
+def test_bytes_that_are_no_text(run):
+    status, out, _ = run("check", "--regex", "[a-z]+", stdin=b"ab\xff\x1b[31m")
+    assert status == 1
+    assert "not valid: \\xff cannot stand here" in out
+    assert "ab\\xff\\x1b[31m" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--text", "a"], "exactly one of"),
+        (["--choices", "a", "--text", "a", "file"], "exclude each other"),
+        (["--schema", "-", "-"], "cannot both come from stdin"),
+        (["--choices", "a", "--text", "\udcff"], "--text is not UTF-8 text"),
+    ],
+)
+def test_bad_usage(run, arguments, message):
+    status, out, err = run("check", *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_unreadable_files(run, tmp_path):
+    for file in (tmp_path / "missing", tmp_path, "a\0b"):
+        status, out, err = run("check", "--choices", "a", file)
+        assert (status, out) == (1, "")
+        assert err.startswith("constrain: cannot read")
+        assert err.count("\n") == 1
+
+
+def test_without_a_text_a_terminal_is_not_waited_for():
+    pty = pytest.importorskip("pty", reason="no terminals here")
+    ours, theirs = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "constrain", "check", "--choices", "a"]
+        done = subprocess.run(command, stdin=theirs, capture_output=True, timeout=60, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 2
+    assert b"there is no text" in done.stderr
+
+
+def test_colours_for_a_terminal_only(run, monkeypatch):
+    monkeypatch.setattr("constrain.cli.output.colours_wanted", lambda: True)
+    assert "\x1b[32mvalid\x1b[0m" in run("check", "--choices", "a", "--text", "a")[1]
+    monkeypatch.undo()
+    assert run("check", "--choices", "a", "--text", "a")[1] == "--text: valid\n"
