@@ -164,7 +164,7 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
         if len(shape) != 2 or shape[0] != len(rows):
             raise ConstrainError(f"the model has logits of shape {shape} for {len(rows)} rows")
         for index in asked:
-            mask = None if rows[index].matcher is None else masks[index]
+            mask = rows[index].free_mask if rows[index].matcher is None else masks[index]
             try:
                 steps[index] = draw(rows[index], logits[index], mask, self._samplers[index], self._log_probabilities)
             except ConstrainError as error:

@@ -83,7 +83,7 @@ class Generation(Iterator[Step]):
             return step
         if row.matcher is None:
             logits = self._overlap.ask(self._ask, statistics)
-            mask = None
+            mask = row.free_mask
         elif self._overlap.pays and row.needs_text():
             logits = self._overlap.both(self._fill, self._ask, statistics)
             mask = self._mask[0]

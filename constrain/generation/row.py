@@ -77,6 +77,8 @@ class Row:
     statistics : Statistics
     vocabulary_size : int
         How many logits are needed at least.
+    free_mask : int32[words] or None
+        Without a grammar: the tokens that there are.
 
     Raises
     ------
@@ -112,6 +114,7 @@ class Row:
         self.statistics = Statistics(prompt_tokens=len(prompt_ids))
         self.max_tokens = max_tokens
         self.matcher: Matcher | None = None
+        self.free_mask: NDArray[np.int32] | None = None
         # A matcher without a budget at the same place.
         self.scout: Matcher | None = None
         self._data = bytearray()
@@ -136,6 +139,7 @@ class Row:
             self.vocabulary_size = tokenizer.vocab_size
             self._bytes_of = tokenizer.token_bytes
             self._eos_ids = frozenset(tokenizer.eos_ids)
+            self.free_mask = _bits_of_known_tokens(tokenizer)
             self._output = Output(tokenizer, stop, stop_tokens, prompt_ids)
 
     @property
@@ -264,8 +268,20 @@ class Row:
 
 def _bits_of_tokens_with_text(vocabulary: Vocabulary) -> NDArray[np.int32]:
     """A row of a bitmask: the tokens that make the text longer."""
-    bits = np.zeros((vocabulary.size + 31) // 32 * 32, np.uint8)
-    bits[: vocabulary.size] = 1
+    bits = np.ones(vocabulary.size, np.uint8)
     bits[list(vocabulary.eos_ids)] = 0
     bits[vocabulary.empty_ids] = 0
-    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
+    return _packed(bits)
+
+
+def _bits_of_known_tokens(tokenizer: Tokenizer) -> NDArray[np.int32]:
+    """A row of a bitmask: all ids that have a token.  Models have logits for more."""
+    bits = np.array([data is not None for data in tokenizer.tokens_as_bytes()], np.uint8)
+    bits[list(tokenizer.special_ids)] = 1
+    return _packed(bits)
+
+
+def _packed(bits: NDArray[np.uint8]) -> NDArray[np.int32]:
+    whole = np.zeros((len(bits) + 31) // 32 * 32, np.uint8)
+    whole[: len(bits)] = bits
+    return np.packbits(whole, bitorder="little").view("<i4").astype(np.int32)
