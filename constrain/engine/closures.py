@@ -86,9 +86,12 @@ from constrain.engine.tables import (
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_LOOP,
+    F_NEAR,
     F_SPLIT,
     FAIL,
     FOUND,
+    INSIDE,
+    INSIDE_NODES,
     LEX,
     LEX_POOL,
     LEX_TRANS,
@@ -98,6 +101,7 @@ from constrain.engine.tables import (
     NEW_SPLIT,
     NODE_FIRST,
     NODE_LAST,
+    NODE_MUST,
     NODES,
     POOL,
     SAME_BYTES,
@@ -450,9 +454,10 @@ def _closure_of(ctx, star, _unused):
 
 @njit_inner(RESULT2)
 def _fill_transitions(ctx, lexer_state, _unused):
-    """Copy the transitions of "any key but these" from those of "any key" where the bytes tell nothing; 0 or FAIL.
+    """Copy the transitions of "any key but these" from those of "any key" where the bytes tell nothing.
 
-    The excluded strings do not begin with most bytes, and after those the two states are one.
+    The excluded strings do not begin with most bytes, and after those the two states are one.  Returns the state of
+    "any key", 0 if there is none, FAIL or LIMIT.
     """
     count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
     offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
@@ -512,7 +517,7 @@ def _fill_transitions(ctx, lexer_state, _unused):
             if target < 0:
                 return target
             trans[lexer_state * classes + byte_class] = target
-    return int64(0)
+    return source
 
 
 @njit_inner(RESULT2)
@@ -535,10 +540,122 @@ def _after_token(ctx, token_and_length, state):
 
 
 @njit_inner(RESULT2)
+def _inside_nodes(ctx, closure, byte):
+    """The trie nodes with a byte inside a closure that have children, upwards; where they are in INSIDE, FAIL or LIMIT.
+
+    They are looked for once for each byte that lexemes cannot do without.
+    """
+    records = i32(ctx, INSIDE)
+    for record in range(0, used(ctx, INSIDE), 4):
+        if records[record] == closure and records[record + 1] == byte:
+            return record
+    begin, end = int64(i32(ctx, BYTE_STARTS)[byte]), int64(i32(ctx, BYTE_STARTS)[byte + 1])
+    if not room(ctx, INSIDE, 4) or not room(ctx, INSIDE_NODES, end - begin):
+        return int64(FAIL)
+    out = used(ctx, INSIDE_NODES)
+    first = out
+    for i in range(begin, end):
+        p = int64(i32(ctx, TRIE_BY_BYTE)[i])
+        if i32(ctx, TRIE_SIZE)[p] > 1:
+            inside = _after_token(ctx, _path_to(ctx, p), closure)
+            if inside < 0:
+                return inside
+            if inside:
+                i32(ctx, INSIDE_NODES)[out] = p
+                out += 1
+    record = used(ctx, INSIDE)
+    records[record], records[record + 1] = closure, byte
+    records[record + 2], records[record + 3] = first, out - first
+    set_used(ctx, INSIDE, record + 4)
+    set_used(ctx, INSIDE_NODES, out)
+    return record
+
+
+@njit_inner(RESULT1)
+def _path_to(ctx, p):
+    """The path to a trie node, as :func:`_after_token` takes it."""
+    tokens = i32(ctx, TRIE_TOKEN)
+    # The first node from here on that ends a token is below this one, or this one.
+    q = p
+    while tokens[q] < 0:
+        q += 1
+    return int64(tokens[q]) << 32 | ((int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1)
+
+
+@njit_inner(RESULT3)
+def _end_inside(ctx, lexer_state, closure, p):
+    """Append the crossing at a trie node, if a lexeme of the state can end there and it is inside the closure."""
+    path = _path_to(ctx, p)
+    there = _after_token(ctx, path, lexer_state)
+    if there < 0:
+        return there
+    accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+    if accept == 0:
+        return int64(0)
+    # Outside, below the border, it has been found already.
+    inside = _after_token(ctx, path, closure)
+    if inside <= 0:
+        return inside
+    if not room(ctx, CROSSINGS, 2):
+        return int64(FAIL)
+    end = used(ctx, CROSSINGS)
+    i32(ctx, CROSSINGS)[end] = p
+    i32(ctx, CROSSINGS)[end + 1] = accept
+    set_used(ctx, CROSSINGS, end + 2)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _necessary_byte(ctx, lexer_state, star):
+    """A byte that all strings of a state have; -1 if none is known.
+
+    Best is one that no repetition of the closure of ``star`` begins with, and then one that is rare in the trie.
+    """
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    pool = i32(ctx, LEX_POOL)
+    must = i64(ctx, NODE_MUST)
+    starts = i32(ctx, BYTE_STARTS)
+    best, rarest = int64(-1), int64(1 << 40)
+    for word in range(4):
+        bits = int64(-1)
+        for i in range(count):
+            bits &= must[4 * int64(pool[offset + 2 * i + 1]) + word]
+        begins = i64(ctx, NODE_FIRST)[4 * star + word]
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            nodes = int64(starts[byte + 1] - starts[byte]) + (int64(1) << 32) * ((begins >> (byte & 63)) & 1)
+            bits &= bits - 1
+            if nodes < rarest:
+                best, rarest = byte, nodes
+    return best
+
+
+@njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
     """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
     sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
+    star = int64(i32(ctx, LEX_POOL)[int64(i32(ctx, LEX)[4 * closure + LEX_OFFSET]) + 1])
+    necessary = _necessary_byte(ctx, lexer_state, star)
+    if necessary >= 0:
+        record = _inside_nodes(ctx, closure, necessary)
+        if record < 0:
+            return record
+        w0, w1 = _last_bytes(ctx, lexer_state, 0), _last_bytes(ctx, lexer_state, 1)
+        w2, w3 = _last_bytes(ctx, lexer_state, 2), _last_bytes(ctx, lexer_state, 3)
+        first = int64(i32(ctx, INSIDE)[record + 2])
+        done = int64(0)
+        for i in range(first, first + int64(i32(ctx, INSIDE)[record + 3])):
+            top = int64(i32(ctx, INSIDE_NODES)[i])
+            for p in range(max(top, done), top + int64(sizes[top])):
+                byte = i32(ctx, TRIE_NODE)[p] & 255
+                word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+                if sizes[p] > 1 and (word >> (byte & 63)) & 1:
+                    status = _end_inside(ctx, lexer_state, closure, p)
+                    if status < 0:
+                        return status
+            done = max(done, top + int64(sizes[top]))
+        return int64(0)
     by_byte = i32(ctx, TRIE_BY_BYTE)
     starts = i32(ctx, BYTE_STARTS)
     for word in range(4):
@@ -548,30 +665,10 @@ def _ends_inside(ctx, lexer_state, closure):
             bits &= bits - 1
             for i in range(starts[byte], starts[byte + 1]):
                 p = int64(by_byte[i])
-                if sizes[p] == 1:
-                    continue
-                # The first node from here on that ends a token is below this one, or this one.
-                q = p
-                while tokens[q] < 0:
-                    q += 1
-                path = int64(tokens[q]) << 32 | ((i32(ctx, TRIE_NODE)[p] >> DEPTH_SHIFT) + 1)
-                there = _after_token(ctx, path, lexer_state)
-                if there < 0:
-                    return there
-                accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
-                if accept == 0:
-                    continue
-                # Outside, below the border, it has been found already.
-                inside = _after_token(ctx, path, closure)
-                if inside < 0:
-                    return inside
-                if inside:
-                    if not room(ctx, CROSSINGS, 2):
-                        return int64(FAIL)
-                    end = used(ctx, CROSSINGS)
-                    i32(ctx, CROSSINGS)[end] = p
-                    i32(ctx, CROSSINGS)[end + 1] = accept
-                    set_used(ctx, CROSSINGS, end + 2)
+                if sizes[p] > 1:
+                    status = _end_inside(ctx, lexer_state, closure, p)
+                    if status < 0:
+                        return status
     return int64(0)
 
 
@@ -581,7 +678,6 @@ def _crossings_within(ctx, lexer_state, runner, high):
 
     Up to ``high`` bytes the two cannot be told apart.
     """
-    tokens = i32(ctx, TRIE_TOKEN)
     begin = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSINGS])
     count = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSING_COUNT])
     if not room(ctx, CROSSINGS, 2 * count):
@@ -592,10 +688,7 @@ def _crossings_within(ctx, lexer_state, runner, high):
         p, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
         length = (int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1
         if length > high:
-            q = p
-            while tokens[q] < 0:
-                q += 1
-            there = _after_token(ctx, int64(tokens[q]) << 32 | length, lexer_state)
+            there = _after_token(ctx, _path_to(ctx, p), lexer_state)
             if there < 0:
                 return there
             accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
@@ -783,16 +876,17 @@ def closure_split(ctx, lexer_state, _unused):
     if loop < 0:
         return int64(0) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
-    starts = i32(ctx, BYTE_STARTS)
-    ends = int64(0)
-    for word in range(4):
-        bits = _last_bytes(ctx, lexer_state, word)
-        while bits:
-            byte = 64 * word + lowest_bit(bits)
-            ends += starts[byte + 1] - starts[byte]
-            bits &= bits - 1
-    if ends > _MOST_ENDS:
-        return int64(0)
+    if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
+        starts = i32(ctx, BYTE_STARTS)
+        ends = int64(0)
+        for word in range(4):
+            bits = _last_bytes(ctx, lexer_state, word)
+            while bits:
+                byte = 64 * word + lowest_bit(bits)
+                ends += starts[byte + 1] - starts[byte]
+                bits &= bits - 1
+        if ends > _MOST_ENDS:
+            return int64(0)
     bounded = high < ctx[LONGEST]
     counts = bounded and bound_tells(ctx, lexer_state, int64(i32(ctx, NODES)[4 * (loop >> 32) + 1])) != 0
     if high < _LEAST_HIGH and not counts:
@@ -811,9 +905,13 @@ def closure_split(ctx, lexer_state, _unused):
             ctx[NEW_SPLIT] = closure
         if high < _LEAST_HIGH:
             return int64(0)
-    status = far_call(ctx, F_FILL, lexer_state, 0)
-    if status < 0:
-        return status
+    near = far_call(ctx, F_FILL, lexer_state, 0)
+    if near < 0:
+        return near
+    if near > 0 and near != lexer_state and high == _UNBOUNDED:
+        status = far_call(ctx, F_NEAR, lexer_state, closure << 32 | near)
+        if status != 0:
+            return status
     words = ctx[N_WORDS]
     if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)

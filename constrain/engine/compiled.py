@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import constrain.engine.closures  # noqa: F401 (splits.py calls its kernel through a pointer)
+import constrain.engine.closures
+import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place
@@ -296,6 +297,7 @@ class CompiledGrammar:
                 result = self.run_at(cursor, write_mask, out, index)
             if result:
                 self.vocabulary.publish(self._run, int(self._ctx[NEW_SPLIT]))
+                self._ctx[NEW_SPLIT] = -1
 
     def forced_bytes(self, cursor: Place) -> bytes:
         """The bytes that every continuation of a cursor's text begins with."""

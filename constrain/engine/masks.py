@@ -256,12 +256,12 @@ far_entry(F_MASK, compute_mask)
 def write_mask(ctx, state, out, index):
     """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
 
-    Returns 0; 1 if there is also a split to publish (NEW_SPLIT); FAIL or LIMIT.
+    Returns 0; 1 if there is also a split to publish (NEW_SPLIT, which stays until the caller has done so); FAIL or
+    LIMIT.
     """
     masks = i32(ctx, STATE_MASKS)
     result = int64(0)
     if masks[3 * state + MASK_DENSE] == NO_MASK:
-        ctx[NEW_SPLIT] = -1
         result = far_call(ctx, F_MASK, state, 0)
         if result < 0:
             return result

@@ -38,6 +38,7 @@ from constrain.engine.tables import (
     NODE_HASH,
     NODE_LAST,
     NODE_LIVE,
+    NODE_MUST,
     NODE_PRINTS,
     NODE_SHORTEST,
     NODES,
@@ -165,6 +166,35 @@ def _set_edge(ctx, node, slot):
 
 
 @njit_inner(types.void(CTX, int64))
+def _set_must(ctx, node):
+    """Compute the set of bytes that every string of a node has somewhere; it is 256 bits, possibly fewer than are."""
+    nodes = i32(ctx, NODES)
+    must = i64(ctx, NODE_MUST)
+    kind = nodes[4 * node] & 255
+    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    for word in range(4):
+        bits = int64(0)
+        if kind == LITERAL:
+            for i in range(a, a + b):
+                byte = int64(u8(ctx, BYTES)[i])
+                if byte >> 6 == word:
+                    bits |= int64(1) << (byte & 63)
+        elif kind == CONCAT:
+            bits = must[4 * a + word] | must[4 * b + word]
+        elif kind == UNION:
+            bits = int64(-1)
+            for i in range(b):
+                bits &= must[4 * int64(i32(ctx, POOL)[a + i]) + word]
+        elif kind == INTERSECT:
+            for i in range(b):
+                bits |= must[4 * int64(i32(ctx, POOL)[a + i]) + word]
+        elif kind == REPEAT and b > 0:
+            bits = must[4 * a + word]
+        must[4 * node + word] = bits
+    set_used(ctx, NODE_MUST, 4 * node + 4)
+
+
+@njit_inner(types.void(CTX, int64))
 def _set_shortest(ctx, node):
     """Compute a length that no string of a node is shorter than."""
     nodes = i32(ctx, NODES)
@@ -198,6 +228,7 @@ def _describe(ctx, node, _unused):
     set_used(ctx, NODE_PRINTS, 2 * node + 2)
     _set_edge(ctx, node, int64(NODE_FIRST))
     _set_edge(ctx, node, int64(NODE_LAST))
+    _set_must(ctx, node)
     _set_shortest(ctx, node)
     return int64(0)
 
@@ -216,7 +247,7 @@ def _insert(ctx, head, a, b, c, code):
         return int64(FAIL)
     if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4) or not room(ctx, NODE_LAST, 4):
         return int64(FAIL)
-    if not room(ctx, NODE_SHORTEST, 1):
+    if not room(ctx, NODE_MUST, 4) or not room(ctx, NODE_SHORTEST, 1):
         return int64(FAIL)
     if not bucket_room(ctx, NODE_BUCKETS, node):
         return int64(FAIL)

@@ -270,7 +270,7 @@ def publish_split(ctx, lexer_state):
     closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
     if closure and dense <= FIRST_SHARED:
         return int64(2)
-    if dense == NO_DENSE or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
+    if dense in (NO_DENSE, NOT_SPLIT) or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
         return int64(0)
     # What is in the list goes into the dense mask: whoever imports it has no list then.
     clear_scratch(ctx)

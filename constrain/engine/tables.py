@@ -60,6 +60,7 @@ NODES = _slot("nodes", np.int32, 4 * 2048)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
 NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
 NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
+NODE_MUST = _slot("node necessary bytes", np.int64, 4 * 2048)
 NODE_SHORTEST = _slot("node shortest lengths", np.int32, 2048)
 NODE_LIVE = _slot("node liveness", np.uint8, 2048)
 NODE_HASH = _slot("node hashes", np.int32, 2048)
@@ -136,6 +137,8 @@ STATE_WORK = _slot("thread work list", np.int64, 64)
 # Masks (masks.py).
 SPLITS = _slot("token splits", np.int32, 5 * 512)
 CROSSINGS = _slot("crossings", np.int32, 2 * 256)
+INSIDE = _slot("bytes looked for in closures", np.int32, 4 * 16)
+INSIDE_NODES = _slot("trie nodes with a byte in a closure", np.int32, 4096)
 STATE_MASKS = _slot("state masks", np.int32, 3 * 512)
 TOKEN_LISTS = _slot("token lists", np.int32, 4096)
 DENSE = _slot("dense masks", np.int32, 0)
@@ -197,7 +200,7 @@ _SIBLINGS = {
     slot: group
     for group in (
         (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
-        (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_SHORTEST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
+        (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_MUST, NODE_SHORTEST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
         (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
@@ -247,7 +250,8 @@ _arrays: Any = arrayobj  # has no types
     F_NODE_COST,
     F_STATE_COST,
     F_TOKENS,
-) = range(24)
+    F_NEAR,
+) = range(25)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -490,6 +494,7 @@ def _lay_out() -> tuple[list[int], int, int, int]:
 
 _OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
 _TEMPLATE = np.zeros(_CONTEXT_SIZE, np.int64)
+_TEMPLATE[NEW_SPLIT] = -1
 _TEMPLATE[HEADER::3] = _OFFSETS
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
 
