@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from constrain.backends.base import Backend
 from constrain.backends.options import BackendOptions
 from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain.backends.base import Backend
 
 BACKENDS = ("auto", "demo", "transformers", "llama-cpp")
 

@@ -29,7 +29,8 @@ class TransformersBackend(Backend):
 
     Keys and values of the tokens so far are kept.  When a context differs from the last one from some token on, they
     are cut there and only the rest is computed; where the kind of cache cannot be cut (quantized ones, and models with
-    a recurrent state), everything is computed again.
+    a recurrent state), everything is computed again.  Models whose state is not a cache of transformers' usual kind
+    (Mamba) compute everything for each token.
 
     Parameters
     ----------
@@ -73,7 +74,9 @@ class TransformersBackend(Backend):
         accepted = inspect.signature(model.forward).parameters
         # Without this, a long prompt has logits at every position.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
-        self.can_batch = self._caches.can_batch and "position_ids" in accepted
+        # Some models with a recurrent state only have it elsewhere; they compute everything each time.
+        self._has_cache = "past_key_values" in accepted
+        self.can_batch = self._has_cache and self._caches.can_batch and "position_ids" in accepted
         self._batch = BatchCache(self._caches)
         self._cache: Any = None
         self._cached: list[int] = []
@@ -135,15 +138,20 @@ class TransformersBackend(Backend):
 
     def logits(self, ids: Sequence[int]) -> Any:
         context = self._context(ids)
+        if not self._has_cache:
+            return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False).logits[0, -1])
         kept = common_prefix(self._cached, context)
         # The answer itself is not kept, so the last token is always computed.
         kept = min(kept, len(context) - 1)
         if self._cache is None or not self._caches.crop(self._cache, len(self._cached), kept):
             self._cache, kept = self._caches.make(), 0
         new = context[kept:]
+        # Where there is a state already, many recurrent layers take one token only.
+        parts = [[token] for token in new] if kept and self._caches.is_recurrent else [new]
         self._cached = []  # until the model has answered, nothing is known about the cache
         try:
-            output = self._forward(input_ids=self._tensor([new]), past_key_values=self._cache)
+            for part in parts:
+                output = self._forward(input_ids=self._tensor([part]), past_key_values=self._cache, use_cache=True)
         except BaseException:
             self._cache = None
             raise
@@ -158,7 +166,7 @@ class TransformersBackend(Backend):
         if running:
             arguments = self._batch.prepare(running, self._torch, self._model.device)
             try:
-                output = self._forward(**arguments)
+                output = self._forward(**arguments, use_cache=True)
             except BaseException:
                 self._batch.forget()
                 raise
@@ -184,7 +192,7 @@ class TransformersBackend(Backend):
 
     def _forward(self, **arguments: Any) -> Any:
         with self._torch.inference_mode():
-            return self._model(**arguments, **self._last_only, use_cache=True)
+            return self._model(**arguments, **self._last_only)
 
     def _tensor(self, rows: list[list[int]]) -> Any:
         return self._torch.tensor(rows, dtype=self._torch.long, device=self._model.device)

@@ -32,14 +32,14 @@ class CacheMaker:
         self._config = config
         text = config.get_text_config(decoder=True)
         kinds = set(getattr(text, "layer_types", None) or ["full_attention"])
-        recurrent = not kinds <= _PLAIN_LAYERS or "mamba" in str(getattr(text, "model_type", ""))
+        self.is_recurrent = not kinds <= _PLAIN_LAYERS or "mamba" in str(getattr(text, "model_type", ""))
         sliding = kinds != {"full_attention"} or getattr(text, "sliding_window", None) is not None
         self._quantizer = self._choose_quantizer(kv_type) if kv_type in _BITS else None
         self._bits = _BITS.get(kv_type or "", 0)
         self._stored = None if self._quantizer else _storage_type(kv_type, dtype)
-        self._full = not recurrent and self._quantizer is None
+        self._full = not self.is_recurrent and self._quantizer is None
         self.can_batch = self._full and not sliding
-        if self._stored is not None and recurrent:
+        if self._stored is not None and self.is_recurrent:
             raise ConstrainError(f"kv_type {kv_type} is for models with attention only, not for {text.model_type}")
         if self._quantizer is not None:
             heads = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads

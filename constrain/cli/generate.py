@@ -1,102 +1,319 @@
-"""``constrain generate``: text for a grammar, to stdout as it is made."""
+"""``constrain generate``: text from a model, to stdout as it is made."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.backends.factory import BACKENDS, choose_backend
+from constrain.backends.options import EVICTION_POLICIES, KV_TYPES, BackendOptions
+from constrain.cli.file_name import FILE
 from constrain.cli.first_run import announce_compilation
+from constrain.cli.generation_report import as_json, summary
 from constrain.cli.grammar_options import (
+    GRAMMAR,
     check_text,
     chosen_grammar,
     errors_in,
     grammar_options,
     read_grammar,
+    read_text,
     show_warnings,
 )
+from constrain.cli.output import write
+from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
 from constrain.sampling.options import check_options
 
 if TYPE_CHECKING:
-    from constrain.generation import Statistics
+    from constrain import CompiledGrammar, Grammar
+    from constrain.backends import Backend
+
+_MODEL, _PROMPT, _OUTPUT, _SAMPLING, _MEMORY = "Model", "Prompt", "Output", "Sampling", "Memory of the model"
+_LARGEST_SEED = 2**64
 
 
-@click.command(short_help="Generate text that fits a grammar.")
+@click.command(cls=SectionCommand, short_help="Generate text that fits a grammar.")
 @grammar_options
-@click.option("--prompt", metavar="TEXT", default="", help="Text to go on from; it is not printed.")
-@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), default=256, show_default=True)
-@click.option(
-    "--temperature", metavar="T", type=float, default=0.8, show_default=True, help="0: always the most likely token."
+@option(
+    "--model",
+    section=_MODEL,
+    metavar="PATH",
+    type=FILE,
+    help="A folder for transformers, or a GGUF file for llama.cpp.  [default: the built-in demonstration model]",
 )
-@click.option("--top-p", metavar="P", type=float, default=0.9, show_default=True, help="1: off.")
-@click.option("--top-k", metavar="K", type=int, default=40, show_default=True, help="0: off.")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0, max=2**64 - 1), help="Random by default.")
+@option(
+    "--backend",
+    section=_MODEL,
+    type=click.Choice(BACKENDS),
+    default="auto",
+    show_default=True,
+    help="What runs the model; auto: what goes with the path.",
+)
+@option("--prompt", section=_PROMPT, metavar="TEXT", help="Text to go on from, or what to say in a chat; not printed.")
+@option("--prompt-file", section=_PROMPT, metavar="FILE", type=FILE, help="The prompt is in a file ('-': stdin).")
+@option("--system", section=_PROMPT, metavar="TEXT", help="The system message of a chat.")
+@option(
+    "--chat/--no-chat",
+    section=_PROMPT,
+    default=None,
+    help="Put the prompt into the model's chat template, or not.  [default: where there is a template and a prompt]",
+)
+@option(
+    "-n",
+    "--num-tokens",
+    "--max-tokens",
+    "num_tokens",
+    section=_OUTPUT,
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="At most so many tokens. Under a grammar the text is always complete within them.",
+)
+@option("--stop", section=_OUTPUT, metavar="TEXT", multiple=True, help="End in front of this text; may be repeated.")
+@option("--stream/--no-stream", section=_OUTPUT, default=True, help="Print text as it is made, or when it is done.")
+@option(
+    "--count",
+    section=_OUTPUT,
+    metavar="K",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="So many texts, each with a newline after it; the seed goes up by one each time.",
+)
+@option("--json-stats", section=_OUTPUT, is_flag=True, help="The summary on stderr is a line of JSON.")
+@option(
+    "--temperature",
+    section=_SAMPLING,
+    metavar="T",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="0: always the most likely token.",
+)
+@option(
+    "--top-k",
+    section=_SAMPLING,
+    metavar="K",
+    type=int,
+    default=40,
+    show_default=True,
+    help="Only the K most likely tokens; 0: off.",
+)
+@option(
+    "--top-p",
+    section=_SAMPLING,
+    metavar="P",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="Only the fewest tokens that have probability P together; 1: off.",
+)
+@option(
+    "--min-p",
+    section=_SAMPLING,
+    metavar="P",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Only tokens with P times the highest probability; 0: off.",
+)
+@option(
+    "--repetition-penalty",
+    section=_SAMPLING,
+    metavar="R",
+    type=float,
+    default=1.1,
+    show_default=True,
+    help="Make tokens of the last ones less likely; 1: off.",
+)
+@option(
+    "--repetition-window",
+    section=_SAMPLING,
+    metavar="N",
+    type=int,
+    default=64,
+    show_default=True,
+    help="How many last ones, prompt included; 0: all.",
+)
+@option(
+    "--seed",
+    section=_SAMPLING,
+    metavar="N",
+    type=click.IntRange(min=0, max=_LARGEST_SEED - 1),
+    help="Equal seeds give equal texts.  [default: random]",
+)
+@option("--kv-type", section=_MEMORY, type=click.Choice(KV_TYPES), help="What keys and values are kept as.")
+@option(
+    "--max-seq-len",
+    section=_MEMORY,
+    metavar="N",
+    type=click.IntRange(min=2),
+    help="The most tokens the model looks at.  [default: its own limit; llama-cpp: at most 8192]",
+)
+@option(
+    "--eviction-policy",
+    section=_MEMORY,
+    type=click.Choice(EVICTION_POLICIES),
+    default="none",
+    show_default=True,
+    help="When there are more, end, or forget the oldest.",
+)
+@option(
+    "--eviction-window",
+    section=_MEMORY,
+    metavar="N",
+    type=click.IntRange(min=2),
+    help="How many of the last tokens are not forgotten.  [default: what there is room for]",
+)
+@option(
+    "--protected-prefix",
+    section=_MEMORY,
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many of the first tokens are never forgotten.",
+)
 def generate(
     schema: str | None,
     regex: str | None,
     lark: str | None,
     gbnf: str | None,
     choices: str | None,
-    prompt: str,
-    max_tokens: int,
-    temperature: float,
-    top_p: float,
-    top_k: int,
+    model: str | None,
+    backend: str,
     seed: int | None,
+    num_tokens: int,
+    stop: tuple[str, ...],
+    stream: bool,
+    count: int,
+    json_stats: bool,
+    **settings: Any,
 ) -> None:
-    """Generate text that fits a grammar, with the built-in demonstration model.
+    """Generate text that fits a grammar, or any text.
 
-    Give exactly one of --schema, --regex, --lark, --gbnf and --choices. The text goes to stdout as it is made, and a
-    newline after it; a summary goes to stderr.
+    The text goes to stdout as it is made, and a newline after it; a summary goes to stderr. The built-in demonstration
+    model needs a grammar; with --model and without one, the text is free.
     """
-    kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
-    check_text("prompt", prompt)
+    given = {"schema": schema, "regex": regex, "lark": lark, "gbnf": gbnf, "choices": choices}
+    prompt = _prompt(settings["prompt"], settings["prompt_file"], settings["system"], stop, (schema, lark, gbnf))
+    sampling = {
+        name: settings[name]
+        for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
+    }
+    memory = ("kv_type", "max_seq_len", "eviction_policy", "eviction_window", "protected_prefix")
     try:
-        check_options(temperature, top_k, top_p, seed)
+        check_options(seed=seed, **sampling)
+        options = BackendOptions(**{name: settings[name] for name in memory})
+        chosen = choose_backend(model, backend) if model is None or backend != "auto" else backend
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
-    # All that can be wrong with the input is said before the first kernel is compiled.
-    source, grammar = read_grammar(kind, value)
+    source, grammar = None, None
+    if chosen == "demo" or any(value is not None for value in given.values()):
+        source, grammar = read_grammar(*chosen_grammar(**given))
+    if model is not None:
+        choose_backend(model, backend)  # is it there?
 
+    # All that can be wrong with the input is said before the first kernel is compiled.
     announce_compilation()
-    from constrain import GrammarCompiler, Vocabulary, demo, generation
+    from constrain.backends import load_backend
     from constrain.sampling import Sampler
 
-    sampler = Sampler(temperature, top_k, top_p, seed)
-    tokenizer, model = demo.load()
+    loaded = load_backend(model, backend, options)
+    compiled = None if grammar is None else _compile(str(source), grammar, loaded)
+    ids = _prompt_ids(loaded, prompt, settings["system"], settings["chat"])
+    if chosen == "demo":
+        click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
+
+    for number in range(count):
+        sampler = Sampler(seed=seed, **sampling)
+        seed = sampler.seed
+        generation = _start(loaded, compiled, ids, num_tokens, sampler, stop)
+        for step in generation:
+            if stream:
+                write(step.text)
+        write("\n" if stream else generation.text + "\n")
+        statistics = generation.statistics
+        if json_stats:
+            click.echo(as_json(statistics, loaded.name, seed), err=True)
+        else:
+            click.echo(f"constrain: {summary(statistics)}; seed {seed}", err=True)
+        if number < count - 1:
+            seed = (seed + 1) % _LARGEST_SEED
+
+
+for _parameter in generate.params:
+    if isinstance(_parameter, SectionOption) and _parameter.section == GRAMMAR:
+        _parameter.section = "Grammar, at most one"
+
+
+def _prompt(
+    text: str | None, file: str | None, system: str | None, stop: Sequence[str], grammar_files: Sequence[str | None]
+) -> str:
+    """The prompt, from wherever it is."""
+    if text is not None and file is not None:
+        raise click.UsageError("--prompt and --prompt-file exclude each other")
+    if file == "-" and "-" in grammar_files:
+        raise click.UsageError("the grammar and the prompt cannot both come from stdin")
+    for name, value in (("prompt", text), ("system", system), *(("stop", value) for value in stop)):
+        if value is not None:
+            check_text(name, value)
+    if not all(stop):
+        raise click.UsageError("--stop needs a text of at least one character")
+    return text or "" if file is None else read_text(file)
+
+
+def _compile(source: str, grammar: Grammar, backend: Backend) -> CompiledGrammar:
+    from constrain import GrammarCompiler
+
     with errors_in(source):
-        compiled = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer)).compile(grammar)
+        compiled = GrammarCompiler(backend.vocabulary).compile(grammar)
     show_warnings(source, grammar.warnings)
-    click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
+    return compiled
 
-    steps = generation.generate(model, tokenizer, compiled, prompt=prompt, max_tokens=max_tokens, sampler=sampler)
-    # Bytes, so that the output is UTF-8 wherever it runs.
-    output = sys.stdout.buffer
+
+def _prompt_ids(backend: Backend, prompt: str, system: str | None, chat: bool | None) -> list[int]:
+    """The tokens to go on from, with or without the model's chat template."""
+    from constrain.generation import encode_chat, encode_prompt
+
+    has_template = backend.tokenizer.chat_template is not None
+    if chat is None:
+        chat = has_template and bool(prompt or system)
+    if not chat:
+        if system is not None:
+            reason = "without --no-chat" if has_template else "and this model has no chat template"
+            raise click.UsageError(f"--system is for a chat, {reason}")
+        return encode_prompt(backend.tokenizer, prompt)
+    if not has_template:
+        raise Stop(Exit.INPUT, "this model has no chat template: leave --chat out")
+    if not prompt:
+        raise click.UsageError("a chat needs a --prompt or a --prompt-file")
+    messages = [] if system is None else [{"role": "system", "content": system}]
+    return encode_chat(backend.tokenizer, [*messages, {"role": "user", "content": prompt}])
+
+
+def _start(
+    backend: Backend, compiled: CompiledGrammar | None, ids: list[int], most: int, sampler: Any, stop: Sequence[str]
+) -> Any:
+    """Begin a generation; that the grammar needs more tokens than there may be is an ending of its own."""
+    from constrain.engine.matcher import Matcher
+    from constrain.generation import generate as begin
+
     try:
-        for step in steps:
-            output.write(step.text.encode())
-            output.flush()
-        output.write(b"\n")
-        output.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise Stop(Exit.INPUT, f"cannot write the output: {error.strerror}") from error
-    click.echo(f"constrain: {_summary(steps.statistics)}; seed {sampler.seed}", err=True)
-    if steps.statistics.finish_reason == "length":
-        raise Stop(Exit.LENGTH, f"incomplete: the grammar needs more than --max-tokens {max_tokens} allows")
-
-
-def _summary(statistics: Statistics) -> str:
-    parts = [f"{statistics.tokens} token" + "s" * (statistics.tokens != 1)]
-    first = statistics.seconds_to_first_token
-    if first is not None:
-        parts.append(f"first after {1e3 * first:.1f} ms")
-    mean, p99 = statistics.mean_seconds_between_tokens, statistics.p99_seconds_between_tokens
-    if mean is not None and p99 is not None:
-        parts.append(f"then {1e3 * mean:.2f} ms a token (p99 {1e3 * p99:.2f} ms)")
-    parts.append(f"masks {1e3 * statistics.mask_seconds:.1f} ms ({100 * statistics.mask_share:.0f} % of the time)")
-    return ", ".join(parts)
+        return begin(backend, backend.tokenizer, compiled, prompt=ids, max_tokens=most, sampler=sampler, stop=stop)
+    except ConstrainError as error:
+        room = most if backend.max_seq_len is None else min(most, backend.max_seq_len - len(ids))
+        if compiled is None or room < 1:
+            raise
+        needed = Matcher(compiled).tokens_to_finish()
+        if needed <= room:
+            raise
+        limit = f"--num-tokens {most}" if room == most else f"the model's context, with room for {room} tokens,"
+        raise Stop(
+            Exit.LENGTH, f"{limit} is too little: the shortest text of the grammar takes {needed} tokens"
+        ) from error

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import CompiledGrammar
 from constrain.errors import ConstrainError
+from constrain.generation.drawing import draw
 from constrain.generation.interfaces import Encoder, Model
 from constrain.generation.masks import Overlap
 from constrain.generation.prompts import encode_prompt
@@ -33,8 +32,7 @@ class Generation(Iterator[Step]):
         log_probabilities: int | None = None,
         overlap: bool | None = None,
     ) -> None:
-        if log_probabilities is not None and log_probabilities < 0:
-            raise ConstrainError(f"log_probabilities must be 0 or more, not {log_probabilities}")
+        check_log_probabilities(log_probabilities)
         self._model = model
         self._row = row
         self._sampler = sampler
@@ -85,7 +83,7 @@ class Generation(Iterator[Step]):
             return step
         if row.matcher is None:
             logits = self._overlap.ask(self._ask, statistics)
-            mask = None
+            mask = row.free_mask
         elif self._overlap.pays and row.needs_text():
             logits = self._overlap.both(self._fill, self._ask, statistics)
             mask = self._mask[0]
@@ -99,26 +97,22 @@ class Generation(Iterator[Step]):
             if step is not None or row.is_finished:
                 return step
             logits = self._overlap.ask(self._ask, statistics)
-        if np.ndim(logits) == 1 and len(logits) < row.vocabulary_size:
-            raise ConstrainError(
-                f"the model has logits for {len(logits)} tokens, but the vocabulary has {row.vocabulary_size}"
-            )
         start = perf_counter()
-        sampler, wanted = self._sampler, self._log_probabilities
-        if wanted is None:
-            token = sampler.sample(logits, mask, row.context)
-            statistics.sample_seconds += perf_counter() - start
-            return row.take(token)
-        sample = sampler.sample_with_log_probabilities(logits, mask, row.context, wanted)
+        step = draw(row, logits, mask, self._sampler, self._log_probabilities)
         statistics.sample_seconds += perf_counter() - start
-        return row.take(sample.token_id, sample.log_probability, sample.top)
+        return step
 
     def _fill(self) -> None:
-        assert self._row.matcher is not None
-        self._row.matcher.fill_next_token_bitmask(self._mask, 0)
+        self._row.fill_mask(self._mask)
 
     def _ask(self) -> Any:
         return self._model.logits(self._row.context)
+
+
+def check_log_probabilities(wanted: int | None) -> None:
+    """Raise :class:`ConstrainError` if that is no number of tokens."""
+    if wanted is not None and wanted < 0:
+        raise ConstrainError(f"log_probabilities must be 0 or more, not {wanted}")
 
 
 def generate(
@@ -132,6 +126,7 @@ def generate(
     stop: Sequence[str] = (),
     stop_tokens: Sequence[int] = (),
     skip_forced: bool = True,
+    budget: bool = True,
     log_probabilities: int | None = None,
     overlap: bool | None = None,
 ) -> Generation:
@@ -160,6 +155,9 @@ def generate(
         Tokens that end the text, without a part in it.  Under a grammar they can only be drawn where it allows them.
     skip_forced : bool
         Make tokens about which the grammar leaves no choice without asking the model.
+    budget : bool
+        Only allow tokens after which the text can be completed within ``max_tokens``, so that it always is
+        (``Matcher(compiled, max_tokens=...)``).  Without it, a text may end unfinished.
     log_probabilities : int, optional
         Give each step's log-probability, and those of this many of the most likely tokens.
     overlap : bool, optional
@@ -169,7 +167,8 @@ def generate(
     Raises
     ------
     ConstrainError
-        ``max_tokens`` is out of range, the prompt is longer than the model's context, or a stop string is empty.
+        ``max_tokens`` is out of range or too few for any text of the grammar, the prompt is longer than the model's
+        context, or a stop string is empty.
         While iterating: the model's logits are too few, NaN, or rule out all that the grammar allows; or the
         vocabulary has no token for what the grammar needs.
     """
@@ -184,5 +183,6 @@ def generate(
         stop=stop,
         stop_tokens=stop_tokens,
         skip_forced=skip_forced,
+        budget=budget,
     )
     return Generation(model, row, Sampler() if sampler is None else sampler, log_probabilities, overlap)

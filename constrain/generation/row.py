@@ -65,6 +65,8 @@ class Row:
         As for :class:`Output`.
     skip_forced : bool
         Make forced tokens without the model.
+    budget : bool
+        Only allow tokens after which the text can be completed in the tokens that are left.
 
     Attributes
     ----------
@@ -75,11 +77,14 @@ class Row:
     statistics : Statistics
     vocabulary_size : int
         How many logits are needed at least.
+    free_mask : int32[words] or None
+        Without a grammar: the tokens that there are.
 
     Raises
     ------
     ConstrainError
-        A number is out of range, the prompt leaves no room, or free text is wanted of something that only encodes.
+        A number is out of range, the prompt leaves no room, the shortest text of the grammar takes more tokens than
+        there may be, or free text is wanted of something that only encodes.
     """
 
     def __init__(
@@ -93,6 +98,7 @@ class Row:
         stop: Sequence[str] = (),
         stop_tokens: Sequence[int] = (),
         skip_forced: bool = True,
+        budget: bool = True,
     ) -> None:
         if max_tokens < 1:
             raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
@@ -108,6 +114,9 @@ class Row:
         self.statistics = Statistics(prompt_tokens=len(prompt_ids))
         self.max_tokens = max_tokens
         self.matcher: Matcher | None = None
+        self.free_mask: NDArray[np.int32] | None = None
+        # A matcher without a budget at the same place.
+        self.scout: Matcher | None = None
         self._data = bytearray()
         self._queue: deque[int] = deque()
         self._forced_rest = b""
@@ -116,7 +125,8 @@ class Row:
         if compiled_grammar is not None:
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
-            self.matcher = Matcher(compiled_grammar)
+            self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)
+            self.scout = Matcher(compiled_grammar) if budget else self.matcher
             self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__
             self._eos_ids = frozenset(vocabulary.eos_ids)
             self._adds_text = _bits_of_tokens_with_text(vocabulary)
@@ -129,6 +139,7 @@ class Row:
             self.vocabulary_size = tokenizer.vocab_size
             self._bytes_of = tokenizer.token_bytes
             self._eos_ids = frozenset(tokenizer.eos_ids)
+            self.free_mask = _bits_of_known_tokens(tokenizer)
             self._output = Output(tokenizer, stop, stop_tokens, prompt_ids)
 
     @property
@@ -181,31 +192,47 @@ class Row:
             )
         return self._finish("complete")
 
-    def take(
+    def fill_mask(self, mask: NDArray[np.int32], index: int = 0) -> None:
+        """Write the tokens that the grammar allows next into a row of ``mask``, int32[rows, words]."""
+        assert self.scout is not None
+        self.scout.fill_next_token_bitmask(mask, index)
+
+    def fill_budget_mask(self, mask: NDArray[np.int32]) -> None:
+        """Write those of them that leave enough of the budget to int32[1, words]."""
+        assert self.matcher is not None
+        self.matcher.fill_next_token_bitmask(mask)
+
+    def accept(self, token: int) -> bool:
+        """Whether the sequence can go on with a token; if so, :meth:`step` has to follow."""
+        if self.matcher is None:
+            return True
+        if not self.matcher.accept_token(token):
+            return False
+        if self.scout is not self.matcher:
+            assert self.scout is not None
+            self.scout.accept_token(token)
+        return True
+
+    def step(
         self, token: int, log_probability: float | None = None, top: tuple[tuple[int, float], ...] = ()
     ) -> Step | None:
-        """Go on with the token that was drawn; None where that was the end and nothing was held back."""
-        if self.matcher is not None:
-            if not self.matcher.accept_token(token):
-                raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")
-            if self.matcher.is_terminated():
-                return self._finish("complete")
-        elif token in self._eos_ids:
-            return self._finish("complete")
-        return self._emit(token, log_probability=log_probability, top=top)
+        """The step of a token that was accepted; None where that was the end and nothing was held back."""
+        over = token in self._eos_ids if self.matcher is None else self.matcher.is_terminated()
+        return self._finish("complete") if over else self._emit(token, log_probability=log_probability, top=top)
 
     def _look_ahead(self) -> None:
         """Queue the forced tokens that are next, if any."""
-        assert self.matcher is not None
+        assert self.scout is not None
         assert self._forced is not None
         # What was forced before the last token, and is not said yet, is forced still.
-        rest = self._forced_rest or self.matcher.forced_bytes()
+        rest = self._forced_rest or self.scout.forced_bytes()
         self._forced_rest = rest
         if not rest:
             return
         room = self.max_tokens - self.statistics.tokens
-        for token in self._forced.next(self._data, rest, self.matcher)[:room]:
-            if not self.matcher.accept_token(token):
+        for token in self._forced.next(self._data, rest, self.scout)[:room]:
+            # The budget may need fewer and longer tokens than the tokenizer would make.
+            if not self.accept(token):
                 break
             self._queue.append(token)
 
@@ -241,8 +268,20 @@ class Row:
 
 def _bits_of_tokens_with_text(vocabulary: Vocabulary) -> NDArray[np.int32]:
     """A row of a bitmask: the tokens that make the text longer."""
-    bits = np.zeros((vocabulary.size + 31) // 32 * 32, np.uint8)
-    bits[: vocabulary.size] = 1
+    bits = np.ones(vocabulary.size, np.uint8)
     bits[list(vocabulary.eos_ids)] = 0
     bits[vocabulary.empty_ids] = 0
-    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
+    return _packed(bits)
+
+
+def _bits_of_known_tokens(tokenizer: Tokenizer) -> NDArray[np.int32]:
+    """A row of a bitmask: all ids that have a token.  Models have logits for more."""
+    bits = np.array([data is not None for data in tokenizer.tokens_as_bytes()], np.uint8)
+    bits[list(tokenizer.special_ids)] = 1
+    return _packed(bits)
+
+
+def _packed(bits: NDArray[np.uint8]) -> NDArray[np.int32]:
+    whole = np.zeros((len(bits) + 31) // 32 * 32, np.uint8)
+    whole[: len(bits)] = bits
+    return np.packbits(whole, bitorder="little").view("<i4").astype(np.int32)

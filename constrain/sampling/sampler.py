@@ -153,6 +153,22 @@ class Sampler:
         self._out = np.zeros(1, dtype=np.int64)
         self._resize(0)
 
+    def for_row(self, row: int) -> Sampler:
+        """A sampler with the same options that begins to draw what this one, new, would for a row of a batch."""
+        return Sampler(
+            self.temperature,
+            self.top_k,
+            self.top_p,
+            self._seed_of(row),
+            min_p=self.min_p,
+            typical=self.typical,
+            repetition_penalty=self.repetition_penalty,
+            repetition_window=self.repetition_window,
+            frequency_penalty=self.frequency_penalty,
+            presence_penalty=self.presence_penalty,
+            logit_bias=dict(zip(self._bias_ids.tolist(), self._bias_values.tolist(), strict=True)),
+        )
+
     def sample(self, logits: Any, mask: NDArray[np.int32] | None = None, history: Sequence[int] = ()) -> int:
         """Draw one token id.
 
@@ -210,8 +226,7 @@ class Sampler:
             raise ConstrainError(f"there are {len(histories)} histories for {size} rows")
         window, starts = self._windows(histories if self._penalises else None, size)
         for row in range(len(self._states), size):
-            # Hashed, so that neighbouring seeds do not share streams.
-            self._states = np.append(self._states, np.uint64(_mix(self.seed + _mix(row))))
+            self._states = np.append(self._states, np.uint64(self._seed_of(row)))
         self._draw(table, self._masks(masks, size, table.shape[1]), window, starts, self._states[:size])
         drawn: NDArray[np.int64] = self._out[:size].copy()
         return drawn
@@ -270,6 +285,10 @@ class Sampler:
             raise ConstrainError(_STATUS[count])
         weights = self._kept_weights[:count]
         return self._kept_ids[:count].copy(), weights / weights.sum()
+
+    def _seed_of(self, row: int) -> int:
+        # Hashed, so that neighbouring seeds do not share streams.
+        return _mix(self.seed + _mix(row)) if row else self.seed
 
     def _touch(self, row: NDArray[np.float32], mask: NDArray[np.int32], history: Sequence[int]) -> int:
         """How many allowed tokens penalties and bias change; they and the mask without them are in the buffers."""

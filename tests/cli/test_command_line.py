@@ -171,7 +171,8 @@ def test_unreadable_file_is_one_line_and_exit_code_1(run, tmp_path, option):
 def check_report(err, tokens=None):
     assert "demonstration model" in err
     summary = re.search(
-        r"^constrain: (\d+) tokens?(?:, first after [\d.]+ ms)?(?:, then [\d.]+ ms a token \(p99 [\d.]+ ms\))?"
+        r"^constrain: (\d+) tokens?(?: \(\d+ % forced\))?(?:, first after [\d.]+ ms)?"
+        r"(?:, then [\d.]+ ms a token \(p99 [\d.]+ ms\))?"
         r", masks [\d.]+ ms \(\d+ % of the time\); seed \d+$",
         err,
         re.MULTILINE,
@@ -235,11 +236,15 @@ def test_a_seed_repeats_and_seeds_differ(run):
 
 
 def test_running_out_of_tokens_is_exit_code_3(run):
-    status, out, err = run("generate", "--regex", "[a-z]{400}", "--max-tokens", "7")
-    assert status == 3
-    assert re.fullmatch("[a-z]+\n", out)
-    check_report(err, tokens=7)
-    assert err.endswith("constrain: incomplete: the grammar needs more than --max-tokens 7 allows\n")
+    for option in ("--max-tokens", "--num-tokens", "-n"):
+        status, out, err = run("generate", "--regex", "[a-z]{400}", option, "7")
+        assert (status, out) == (3, "")
+        said = re.search(r"--num-tokens 7 is too little: the shortest text of the grammar takes (\d+) tokens\n$", err)
+        assert said, err
+    status, out, err = run("generate", "--regex", "[a-z]{400}", "-n", said[1])
+    assert status == 0
+    assert re.fullmatch("[a-z]{400}\n", out)
+    check_report(err, tokens=int(said[1]))
 
 
 # -- the process ---------------------------------------------------------------------------------

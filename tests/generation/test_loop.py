@@ -80,8 +80,10 @@ def test_prompt_as_ids(compiler):
 
 
 def test_budget_before_and_after_the_text_is_whole(compiler):
-    short = run(compiler, Grammar.from_choices(["hello"]), max_tokens=4)
+    short = run(compiler, Grammar.from_choices(["hello"]), max_tokens=4, budget=False)
     assert (short.text, short.statistics.finish_reason) == ("hell", "length")
+    with pytest.raises(ConstrainError, match=r"max_tokens is 4, but the shortest text .* takes 5 tokens"):
+        generate(Table(), ByteTokenizer(), compiler.compile(Grammar.from_choices(["hello"])), max_tokens=4)
     enough = run(compiler, Grammar.from_choices(["hello"]), max_tokens=5)
     assert enough.statistics.finish_reason == "complete"
     # "aaa" is a whole string although the grammar could go on.
@@ -93,7 +95,7 @@ def test_budget_before_and_after_the_text_is_whole(compiler):
 def test_characters_appear_when_their_bytes_are_all_there(compiler):
     generation = generate(Table(), ByteTokenizer(), compiler.compile(Grammar.from_choices(["é€"])))
     assert [step.text for step in generation] == ["", "é", "", "", "€"]
-    cut = run(compiler, Grammar.from_choices(["é€"]), max_tokens=3)
+    cut = run(compiler, Grammar.from_choices(["é€"]), max_tokens=3, budget=False)
     assert cut.text == "é"
 
 
@@ -102,17 +104,20 @@ def test_characters_appear_when_their_bytes_are_all_there(compiler):
     st.sampled_from(["(ab|ba)*c", "[a-c]{2,7}", "a*b*", "(aab|ab)+", "(é|ß|[xy])+z"]),
     st.integers(0, 2**64 - 1),
     st.sampled_from([0.0, 0.7, 3.0]),
+    st.integers(3, 40),
+    st.booleans(),
 )
-def test_what_is_complete_is_in_the_language(compiler_cache, pattern, seed, temperature):
+def test_what_is_complete_is_in_the_language(compiler_cache, pattern, seed, temperature, most, budget):
     compiled = compiler_cache(pattern)
-    generation = generate(
-        Table(eos=3), ByteTokenizer(), compiled, max_tokens=40, sampler=Sampler(temperature, 0, 1.0, seed)
-    )
+    sampler = Sampler(temperature, 0, 1.0, seed)
+    generation = generate(Table(eos=3), ByteTokenizer(), compiled, max_tokens=most, sampler=sampler, budget=budget)
     list(generation)
+    assert len(generation.token_ids) <= most
+    assert generation.statistics.finish_reason == "complete" or not budget
     if generation.statistics.finish_reason == "complete":
         assert re.fullmatch(pattern, generation.text)
     else:
-        assert len(generation.token_ids) == 40
+        assert len(generation.token_ids) == most
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +155,10 @@ def test_unusable_logits(compiler, model, message):
 
 def test_vocabulary_that_cannot_say_it():
     compiler = GrammarCompiler(Vocabulary([b"a", b"<eos>"], eos_ids=[1], special_ids=[1]))
-    generation = generate(Table(logits=[0, 0]), ByteTokenizer(), compiler.compile(Grammar.from_choices(["ab"])))
+    compiled = compiler.compile(Grammar.from_choices(["ab"]))
+    with pytest.raises(ConstrainError, match="no text of the grammar was found that the tokens"):
+        generate(Table(logits=[0, 0]), ByteTokenizer(), compiled)
+    generation = generate(Table(logits=[0, 0]), ByteTokenizer(), compiled, budget=False)
     assert next(generation).text == "a"
     with pytest.raises(ConstrainError, match="no token of the vocabulary continues the text after 'a'"):
         next(generation)

@@ -1,0 +1,48 @@
+"""From a row of logits to the next step: a token is drawn, and drawn again if the budget has no room for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.errors import ConstrainError
+from constrain.generation.row import Row, Step
+from constrain.sampling import Sampler
+
+
+def draw(
+    row: Row, logits: Any, mask: NDArray[np.int32] | None, sampler: Sampler, log_probabilities: int | None
+) -> Step | None:
+    """Draw a token and go on with it; None where that was the end and nothing was held back.
+
+    ``mask``, int32[words], is what the grammar allows; it may be overwritten.  What the budget allows is only asked
+    about the token that was drawn, since the mask of a budget looks at every token and costs a thousand times as much.
+    One that is refused is drawn again from that mask, so that the chance of each token is what it would have been with
+    that mask from the start (but for top-k and top-p, which first cut among more tokens).
+
+    Raises
+    ------
+    ConstrainError
+        There are too few logits, or no token can be drawn from them.
+    """
+    if np.ndim(logits) == 1 and len(logits) < row.vocabulary_size:
+        raise ConstrainError(
+            f"the model has logits for {len(logits)} tokens, but the vocabulary has {row.vocabulary_size}"
+        )
+    log_probability: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
+    while True:
+        if log_probabilities is None:
+            token = sampler.sample(logits, mask, row.context)
+        else:
+            sample = sampler.sample_with_log_probabilities(logits, mask, row.context, log_probabilities)
+            token, log_probability, top = sample.token_id, sample.log_probability, sample.top
+        if row.accept(token):
+            return row.step(token, log_probability, top)
+        assert mask is not None
+        before = mask.copy()
+        row.fill_budget_mask(mask.reshape(1, -1))
+        if np.array_equal(mask, before):
+            raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")

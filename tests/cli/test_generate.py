@@ -1,0 +1,243 @@
+"""``constrain generate``: models, prompts, chats, stop texts, statistics; and what goes wrong with them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from constrain import demo
+
+ROWS = ["generate", "--regex", "[a-z]{3,9}", "--seed", "5"]
+
+
+# -- without another model -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prompt", "a", "--prompt-file", "b"], "--prompt and --prompt-file exclude each other"),
+        (["--stop", ""], "--stop needs a text"),
+        (["--stop", "\udcff"], "--stop is not UTF-8 text"),
+        (["--system", "\udcff"], "--system is not UTF-8 text"),
+        (["--system", "be kind"], "--system is for a chat, and this model has no chat template"),
+        (["--min-p", "2"], "min_p must be"),
+        (["--repetition-penalty", "0"], "repetition_penalty must be"),
+        (["--repetition-window", "-1"], "repetition_window must be"),
+        (["--count", "0"], "'--count'"),
+        (["--max-seq-len", "1"], "'--max-seq-len'"),
+        (["--eviction-window", "9"], "eviction_window is for eviction_policy 'sliding'"),
+        (["--kv-type", "q5"], "'q5' is not one of"),
+        (["--backend", "onnx"], "'onnx' is not one of"),
+        (["--backend", "transformers"], "the transformers backend needs the path of a model"),
+        (["--backend", "demo", "--model", "x"], "the demo backend has its own model"),
+    ],
+)
+def test_bad_usage(run, arguments, message):
+    status, out, err = run(*ROWS, *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kv-type", "q8"], "the demo backend has no kv_type; transformers and llama-cpp have"),
+        (["--max-seq-len", "9"], "the demo backend has no max_seq_len; transformers and llama-cpp and callable have"),
+        (["--eviction-policy", "sliding"], "the demo backend has no eviction_policy; transformers and llama-cpp have"),
+        (["--chat", "--prompt", "x"], "this model has no chat template"),
+        (["--prompt-file", "/missing/file"], "cannot read '/missing/file'"),
+        (["--model", "/missing/model"], "/missing/model: no such file or folder"),
+    ],
+)
+def test_what_cannot_be_done(run, arguments, message):
+    status, out, err = run(*ROWS, *arguments)
+    assert (status, out) == (1, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_grammar_and_prompt_from_stdin(run):
+    status, _, err = run("generate", "--schema", "-", "--prompt-file", "-")
+    assert status == 2
+    assert "cannot both come from stdin" in err
+
+
+def test_a_prompt_from_a_file_is_the_same_prompt(run, tmp_path):
+    file = tmp_path / "prompt"
+    file.write_text("My name is ", encoding="utf-8-sig")
+    assert run(*ROWS, "--prompt-file", file)[1] == run(*ROWS, "--prompt", "My name is ")[1]
+    assert run(*ROWS, "--prompt-file", "-", stdin=b"My name is ")[1] == run(*ROWS, "--prompt", "My name is ")[1]
+
+
+def test_several_texts_with_a_seed_each(run):
+    status, out, err = run(*ROWS, "--count", "3")
+    assert status == 0
+    texts = out.splitlines()
+    assert re.findall(r"; seed (\d+)\n", err) == ["5", "6", "7"]
+    assert [run(*ROWS[:-1], seed)[1] for seed in (5, 6, 7)] == [text + "\n" for text in texts]
+    assert run(*ROWS, "--count", "3", "--no-stream")[1] == out
+    last = str(2**64 - 1)
+    assert re.findall(r"; seed (\d+)\n", run(*ROWS[:-1], last, "--count", "2")[2]) == [last, "0"]
+
+
+def test_a_stop_text_ends_it(run):
+    whole = run(*ROWS)[1].removesuffix("\n")
+    assert len(whole) > 2
+    status, out, _ = run(*ROWS, "--stop", whole[1], "--stop", whole[2])
+    assert (status, out) == (0, whole[0] + "\n")
+
+
+def test_statistics_as_json(run):
+    status, out, err = run(*ROWS, "--json-stats", "--count", "2")
+    assert status == 0
+    lines = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    assert len(lines) == 2
+    for line, text, seed in zip(lines, out.splitlines(), (5, 6), strict=True):
+        assert (line["backend"], line["seed"], line["finish_reason"]) == ("demo", seed, "complete")
+        assert 0 < line["tokens"] <= len(text)
+        assert 0 <= line["forced_share"] <= 1
+        assert line["seconds_to_first_token"] > 0
+        assert line["total_seconds"] >= line["mask_seconds"] + line["model_seconds"] + line["sample_seconds"]
+        assert line["tokens_per_second"] == line["tokens"] / line["total_seconds"]
+    assert "tokens" not in err.replace('"tokens', "").replace("_tokens", "")
+
+
+def test_a_penalty_makes_a_difference(run):
+    rows = ["generate", "--regex", "[a-z ]{60}", "--seed", "1"]
+    assert run(*rows)[1] == run(*rows, "--repetition-penalty", "1.1", "--repetition-window", "64")[1]
+    assert run(*rows)[1] != run(*rows, "--repetition-penalty", "3")[1]
+    assert run(*rows, "--repetition-penalty", "1")[1] != run(*rows, "--repetition-penalty", "3")[1]
+
+
+def test_the_text_is_complete_within_the_tokens(run, tmp_path):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array"}}, "required": ["a", "b"]}
+    file = tmp_path / "schema.json"
+    file.write_text(json.dumps(schema))
+    for most in (9, 12, 20, 40):
+        status, out, err = run(
+            "generate", "--schema", file, "-n", most, "--temperature", "1.5", "--seed", most, "--json-stats"
+        )
+        assert status == 0, err
+        jsonschema.validate(json.loads(out), schema)
+        assert json.loads(err.splitlines()[-1])["tokens"] <= most
+
+
+def test_help_is_in_sections(run):
+    status, out, _ = run("generate", "--help")
+    assert status == 0
+    titles = re.findall(r"^(\w.*):$", out, re.MULTILINE)
+    assert titles == [
+        "Grammar, at most one",
+        "Model",
+        "Prompt",
+        "Output",
+        "Sampling",
+        "Memory of the model",
+        "Options",
+    ]
+
+
+# -- with a model on disk ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    pytest.importorskip("torch", reason="the extra 'transformers' is not installed")
+    pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
+    from tiny_models import write_folder
+
+    return write_folder(tmp_path_factory.mktemp("model"), chat=True)
+
+
+@pytest.fixture(scope="module")
+def gguf(folder, tmp_path_factory):
+    pytest.importorskip("gguf", reason="the package 'gguf' is not installed")
+    pytest.importorskip("llama_cpp", reason="the extra 'llama-cpp' is not installed")
+    from tiny_models import write_gguf
+    from transformers import AutoModelForCausalLM
+
+    state = AutoModelForCausalLM.from_pretrained(folder).state_dict()
+    weights = {name: tensor.numpy() for name, tensor in state.items()}
+    return write_gguf(tmp_path_factory.mktemp("gguf") / "model.gguf", weights, chat=True)
+
+
+def stats(err):
+    return json.loads(err.splitlines()[-1])
+
+
+def test_a_folder_of_transformers(run, folder):
+    rows = ["generate", "--model", folder, "--json-stats", "--seed", "3"]
+    status, out, err = run(*rows, "--regex", "(yes|no), (a|b|c){2,9}", "--prompt", "name", "--no-chat")
+    assert status == 0, err
+    assert re.fullmatch("(yes|no), (a|b|c){2,9}\n", out)
+    assert stats(err)["backend"] == "transformers"
+    assert err.count("\n") == 1, "no progress bars, no warnings"
+    plain = stats(err)["prompt_tokens"]
+    # Free text; in a chat, as the model has a template.
+    status, out, err = run(*rows, "--prompt", "name", "-n", "20")
+    assert status == 0, err
+    assert stats(err)["finish_reason"] in ("length", "complete")
+    assert stats(err)["prompt_tokens"] > plain
+    with_system = stats(run(*rows, "--prompt", "name", "-n", "1", "--system", "be kind")[2])["prompt_tokens"]
+    assert with_system > stats(err)["prompt_tokens"]
+
+
+def test_both_backends_say_the_same(run, folder, gguf):
+    rows = ["--regex", "[a-e ]{10,30}", "--prompt", "name", "--temperature", "0", "--kv-type", "f32"]
+    texts = {run("generate", "--model", model, *rows)[1] for model in (folder, gguf)}
+    assert len(texts) == 1
+    assert re.fullmatch("[a-e ]{10,30}\n", texts.pop())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--chat"], 2, "a chat needs a --prompt"),
+        (["--no-chat", "--system", "x"], 2, "without --no-chat"),
+        (["--max-seq-len", "999"], 1, "max_seq_len is 999, but the model was made for at most 256 tokens"),
+        (["--prompt", "a" * 600], 1, "has no room for more"),
+        (["--prompt", "a", "--no-chat", "--max-seq-len", "5", "--regex", "x{50}"], 3, "room for 3 tokens"),
+        (["--backend", "llama-cpp"], 1, "no .gguf file in this folder"),
+    ],
+)
+def test_what_a_model_cannot_do(run, folder, arguments, status, message):
+    result, out, err = run("generate", "--model", folder, *arguments)
+    assert (result, out) == (status, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_models_that_are_none(run, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text('{"model_type": "nothing"}')
+    for path, message in (
+        (tmp_path, "no config.json in this folder"),
+        (broken, "no tokenizer in this folder"),
+        (broken / "config.json", "not a GGUF file"),
+    ):
+        status, out, err = run("generate", "--choices", "a,b", "--model", path)
+        assert (status, out) == (1, "")
+        assert str(path) in err
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_sliding(run, folder, gguf):
+    for model in (folder, gguf):
+        rows = ["generate", "--model", model, "--no-chat", "--prompt", "name", "--json-stats", "--max-seq-len", "32"]
+        grammar = ["--regex", "[a-e]{60,80}", "-n", "80"]
+        assert run(*rows, *grammar)[0] == 3
+        status, out, err = run(*rows, *grammar, "--eviction-policy", "sliding", "--protected-prefix", "4")
+        assert status == 0, err
+        assert re.fullmatch("[a-e]{60,80}\n", out)
+        assert stats(err)["tokens"] > 32
+
+
+def test_demo_is_the_default():
+    assert demo.load()[0].chat_template is None

@@ -1,0 +1,178 @@
+"""Forced tokens: those that the tokenizer makes of the finished text, and the model is not asked for them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import tokenizer_json
+
+from constrain import Grammar, GrammarCompiler, Vocabulary, demo
+from constrain.generation import generate
+from constrain.sampling import Sampler
+from constrain.tokenizers.mock import MockTokenizer
+from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+
+TOKENIZERS = {
+    "byte level": lambda: demo.load()[0],
+    "sentencepiece": lambda: parse_tokenizer_json(json.dumps(tokenizer_json()).encode()),
+    "longest match": MockTokenizer,
+}
+
+
+class Noise:
+    """A model without a preference, that counts how often it is asked."""
+
+    def __init__(self, size):
+        self.size = size
+        self.asked = 0
+
+    def logits(self, ids):
+        self.asked += 1
+        return np.zeros(self.size, np.float32)
+
+
+@pytest.fixture(scope="module", params=TOKENIZERS)
+def tokenizer(request):
+    return TOKENIZERS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def compiler(tokenizer):
+    return GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
+
+
+def own_tokens(tokenizer, text):
+    """Pairs of place and token as the tokenizer reads a text that something precedes."""
+    begin = 0
+    ids = tokenizer.encode(text).ids
+    if tokenizer.decode_bytes(ids) != text.encode():
+        ids = tokenizer.encode("\n" + text).ids
+        begin = -len(tokenizer.decode_bytes(ids)) + len(text.encode())
+    spans = set()
+    for token in ids:
+        spans.add((begin, token))
+        begin += len(tokenizer.token_bytes(token))
+    assert begin == len(text.encode())
+    return spans
+
+
+def check(tokenizer, compiler, grammar, seed, max_tokens=400):
+    model = Noise(tokenizer.vocab_size)
+    generation = generate(
+        model, tokenizer, compiler.compile(grammar), sampler=Sampler(1.0, 0, 1.0, seed), max_tokens=max_tokens
+    )
+    steps = list(generation)
+    assert generation.statistics.finish_reason == "complete"
+    own = own_tokens(tokenizer, generation.text)
+    place = 0
+    for step in steps:
+        if step.forced:
+            assert (place, step.token_id) in own, (generation.text, place, step)
+        place += len(tokenizer.token_bytes(step.token_id))
+    statistics = generation.statistics
+    assert statistics.forced_tokens == sum(step.forced for step in steps)
+    assert statistics.forced_share == statistics.forced_tokens / max(1, statistics.tokens)
+    free = statistics.tokens - statistics.forced_tokens
+    # Once more at the end, where the end is one of several things that can follow.
+    assert free <= model.asked <= free + 1
+    return generation
+
+
+def test_a_text_without_any_choice_needs_no_model(tokenizer, compiler):
+    text = 'The name is "no", yes and no; \n  {"name": [1, 2.5, -30]} é€😀.'
+    generation = check(tokenizer, compiler, Grammar.from_choices([text]), 0)
+    assert generation.text == text
+    assert generation.statistics.forced_tokens == generation.statistics.tokens
+    assert generation.statistics.model_seconds == 0
+
+
+def test_a_common_beginning_is_forced_as_far_as_it_is_certain(tokenizer, compiler):
+    generation = check(tokenizer, compiler, Grammar.from_choices(["the name is no", "the name is yes"]), 0)
+    assert 0 < generation.statistics.forced_tokens < generation.statistics.tokens
+
+
+WORDS = st.sampled_from(
+    ["name", " no", " yes", '{"', '": ', '", "', "the", " and", "\n", "  ", "1", "23", "é", "日本", "-", "ab", "}", ","]
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.one_of(
+            WORDS.map(re.escape),
+            st.sampled_from(['[^"]{0,3}"', "[a-z]{1,6} ", "[0-9]{1,4}", "(a|ab|abc)", "( |\n){0,3}"]),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(0, 1000),
+)
+def test_forced_tokens_are_the_tokenizers_own(parts, seed):
+    for name in TOKENIZERS:
+        tokenizer, compiler = _kept(name)
+        generation = check(tokenizer, compiler, Grammar.from_regex("".join(parts)), seed)
+        assert re.fullmatch("".join(parts), generation.text)
+
+
+_made = {}
+
+
+def _kept(name):
+    if name not in _made:
+        tokenizer = TOKENIZERS[name]()
+        _made[name] = tokenizer, GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
+    return _made[name]
+
+
+def test_what_follows_can_change_a_forced_token():
+    tokenizer = MockTokenizer([bytes((byte,)) for byte in range(256)] + [b'":', b'":-', b"ab"])
+    compiler = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
+    assert tokenizer.encode('x":-1').tokens[1] == '":-'
+    free = generate(
+        Noise(tokenizer.vocab_size),
+        tokenizer,
+        compiler.compile(Grammar.from_regex('x":(-1|2)')),
+        sampler=Sampler(seed=1),
+    )
+    assert [step.token_id for step in free if step.forced][:1] == [ord("x")]
+    assert 256 not in [step.token_id for step in free if step.forced]
+    sure = generate(Noise(tokenizer.vocab_size), tokenizer, compiler.compile(Grammar.from_regex('x":(1|2)')))
+    assert [step.token_id for step in sure if step.forced][:2] == [ord("x"), 256]
+
+
+def test_forced_tokens_count_against_the_budget():
+    tokenizer, compiler = _kept("longest match")
+    text = "".join(f"{number}," for number in range(300))
+    generation = check(tokenizer, compiler, Grammar.from_regex(re.escape(text) + "x?"), 0, max_tokens=3000)
+    assert generation.text.startswith(text)
+    assert generation.statistics.forced_tokens >= len(text) - 2
+
+
+def test_a_tokenizer_that_changes_the_text_forces_nothing():
+    class Lower(MockTokenizer):
+        def encode(self, text, add_special_tokens=False):
+            return super().encode(text.lower(), add_special_tokens)
+
+    tokenizer = Lower()
+    compiler = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
+    generation = generate(Noise(tokenizer.vocab_size), tokenizer, compiler.compile(Grammar.from_choices(["ABC"])))
+    assert "".join(step.text for step in generation) == "ABC"
+    assert generation.statistics.forced_tokens == 0
+
+
+def test_bytes_that_are_no_text_force_nothing():
+    tokenizer = MockTokenizer()
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    from constrain.engine.matcher import Matcher
+    from constrain.generation.forced import ForcedTokens
+
+    matcher = Matcher(GrammarCompiler(vocabulary).compile(Grammar.from_choices(["abc"])))
+    forced = ForcedTokens(vocabulary, tokenizer)
+    assert forced.next(b"\xff", b"abc", matcher) == []
+    assert forced.next(b"", b"abc", matcher) == [97, 98, 99]
