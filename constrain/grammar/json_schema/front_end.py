@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.metaschema import check_document
 from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
 
@@ -87,10 +89,14 @@ def from_json_schema(
 
         try:
             document = Document(schema, options, False, references)
-            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
+            grammar = write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
         except ScopeNeeded:
             # The way to each place is kept only for schemas with a reference that depends on it.
             document = Document(schema, options, True, references)
-            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
+            grammar = write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
+        # Last, so that what is wrong with a part that matters is told by who knows what it is for.
+        known = len(document.warnings)
+        check_document(document)
+        return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
