@@ -104,7 +104,7 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
         nodes.append(BooleanNode(pointer))
     if "null" in types:
         nodes.append(NullNode(pointer))
-    return Normal(tuple(nodes), None if nodes else conflict)
+    return Normal(tuple(nodes), None if nodes else conflict, None if assertions.types is None else f"{pointer}/type")
 
 
 _TEXT_ASSERTIONS = frozenset(("min_length", "max_length", "terms", "words"))
