@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.ascii_only import ascii_only
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
@@ -21,6 +22,7 @@ def from_json_schema(
     max_whitespace: int = 256,
     indent: int | None = None,
     separators: tuple[str, str] | None = None,
+    ensure_ascii: bool = False,
     property_order: str = "schema",
     formats: str = "assert",
     lenient: bool = False,
@@ -44,6 +46,9 @@ def from_json_schema(
         Exactly the white space that ``json.dumps(indent=...)`` writes, to 24 levels of nesting.
     separators : (str, str), optional
         Exactly these between members and after keys, as ``json.dumps(separators=...)`` writes; no other white space.
+    ensure_ascii : bool
+        Whether characters beyond ASCII must be written as ``\\uXXXX``, as ``json.dumps(ensure_ascii=True)`` does; they
+        may be written so in any case.
     property_order : {"schema", "any"}
         The members of an object come in the order of the schema, or in every order.
     formats : {"assert", "annotate"}
@@ -79,6 +84,8 @@ def from_json_schema(
         raise ConstrainError(f"formats must be 'assert' or 'annotate', not {formats!r}")
     if type(max_work) is not int or max_work < 1:
         raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    if type(ensure_ascii) is not bool:
+        raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
     options = Options(formats == "assert", bool(lenient))
     if isinstance(schema, (str, bytes)):
         schema = parse(schema)
@@ -97,6 +104,8 @@ def from_json_schema(
         # Last, so that what is wrong with a part that matters is told by who knows what it is for.
         known = len(document.warnings)
         check_document(document)
+        if ensure_ascii:
+            grammar = replace(grammar, lexemes=tuple(map(ascii_only, grammar.lexemes)))
         return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
