@@ -8,6 +8,7 @@ from typing import Any
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ascii_only import ascii_only
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema.collection import paused_collection
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
 from constrain.grammar.json_schema.metaschema import check_document
@@ -87,25 +88,27 @@ def from_json_schema(
     if type(ensure_ascii) is not bool:
         raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
     options = Options(formats == "assert", bool(lenient))
-    if isinstance(schema, (str, bytes)):
-        schema = parse(schema)
+    any_order = property_order == "any"
+
+    def references(document: Document) -> References:
+        return References(document, registry)
+
     try:
-
-        def references(document: Document) -> References:
-            return References(document, registry)
-
-        try:
-            document = Document(schema, options, False, references)
-            grammar = write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
-        except ScopeNeeded:
-            # The way to each place is kept only for schemas with a reference that depends on it.
-            document = Document(schema, options, True, references)
-            grammar = write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
-        # Last, so that what is wrong with a part that matters is told by who knows what it is for.
-        known = len(document.warnings)
-        check_document(document)
-        if ensure_ascii:
-            grammar = replace(grammar, lexemes=tuple(map(ascii_only, grammar.lexemes)))
-        return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
+        with paused_collection():
+            if isinstance(schema, (str, bytes)):
+                schema = parse(schema)
+            try:
+                document = Document(schema, options, False, references)
+                grammar = write_rules(document, layout, any_order=any_order, max_work=max_work)
+            except ScopeNeeded:
+                # The way to each place is kept only for schemas with a reference that depends on it.
+                document = Document(schema, options, True, references)
+                grammar = write_rules(document, layout, any_order=any_order, max_work=max_work)
+            # Last, so that what is wrong with a part that matters is told by who knows what it is for.
+            known = len(document.warnings)
+            check_document(document)
+            if ensure_ascii:
+                grammar = replace(grammar, lexemes=tuple(map(ascii_only, grammar.lexemes)))
+            return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
