@@ -176,7 +176,7 @@ def _read_format(assertions: Assertions, value: Any, location: Location, keyword
     if not isinstance(value, str):
         location.fail(f"format must be a string, not {type_name(value)}", keyword)
     document = location.resource.document
-    if not document.asserts_formats:
+    if not document.asserts_formats and not location.resource.dialect.asserts_formats:
         return
     if value in FORMATS:
         assertions.terms += (Term(Format(value), f"{location.pointer}/{keyword}"),)
