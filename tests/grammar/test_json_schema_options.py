@@ -67,7 +67,7 @@ def test_unknown_formats_are_annotations() -> None:
 NOT_ENFORCED = [
     ({"uniqueItems": True}, "#/uniqueItems"),
     ({"not": {"uniqueItems": True, "type": "array", "items": {"enum": [1, 2]}}}, "#/not/uniqueItems"),
-    ({"format": "idn-hostname"}, "#/format"),
+    ({"type": "string", "format": "idn-hostname", "minLength": 3}, "#/format"),
     ({"type": "number", "multipleOf": 604800.7}, "#/multipleOf"),
     ({"not": {"format": "regex"}}, "#/not/format"),
 ]
