@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine import budget_masks, completion_search, completions, costs
+from constrain.engine import completion_search, completions, costs
 from constrain.engine.bitmask import Bitmask
+from constrain.engine.budget_masks import allow_only
 from constrain.engine.cursor import ENDED, Place, Traveller
 from constrain.engine.node_costs import NEVER
 from constrain.engine.tables import BYTE_COSTS, COST_STACK, PATH_RECORDS, REST_COSTS, SYMBOLS
+from constrain.engine.token_costs import TokenCosts
 from constrain.engine.vocabulary import NORMAL
 from constrain.errors import ConstrainError
 
@@ -37,6 +39,8 @@ _SMALL, _SMALL_EFFORT = 2_000, 20_000
 
 # The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
 _starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()
+
+_NO_TOKENS = np.empty(0, np.int32)
 
 # Something that holds from a number of steps on, and what held before.
 _Since = tuple[int, Any, Any]
@@ -164,6 +168,7 @@ class Budget:
         # Steps of bytes, which may be any number of tokens.
         self._byte_steps: _Since | None = None
         compiled = matcher.compiled
+        self._costs = TokenCosts.shared(compiled)
         self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL
         with compiled.lock:
             prepare(compiled)
@@ -274,15 +279,29 @@ class Budget:
     def fill(self, matcher: Matcher, out: Bitmask, index: int) -> None:
         """Write the mask of the tokens that the matcher may go on with."""
         compiled = matcher.compiled
+        if self.left == 0:
+            with compiled.lock:
+                allow_only(compiled._ctx, matcher._state, out, index, _NO_TOKENS)
+            return
+        compiled.write_mask(matcher, out, index)
+        most = self.left - 1
         with compiled.lock:
-            compiled.run_at(matcher, budget_masks.fill_by_walk, self.left - 1, out, index)
-            if self.left == 0:
-                return
-            if self._is_small:
-                self._fill_by_search(matcher, out[index])
-            planned = self._planned(matcher._steps)
-            if planned >= 0:
-                _allow(out[index], planned)
+            known = self._costs.of(compiled, matcher, most)
+            while known is None:
+                # Another thread had the masks forgotten meanwhile.
+                compiled.lock.release()
+                try:
+                    compiled.write_mask(matcher, out, index)
+                finally:
+                    compiled.lock.acquire()
+                known = self._costs.of(compiled, matcher, most)
+            if most < known.highest:
+                known.restrict(compiled._ctx, matcher._state, most, out, index)
+                if self._is_small:
+                    self._fill_by_search(matcher, out[index])
+        planned = self._planned(matcher._steps)
+        if planned >= 0:
+            _allow(out[index], planned)
 
     def _fill_by_search(self, matcher: Matcher, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""
