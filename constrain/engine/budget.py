@@ -23,9 +23,9 @@ from constrain.engine.bitmask import Bitmask
 from constrain.engine.budget_masks import allow_only
 from constrain.engine.cursor import ENDED, Place, Traveller
 from constrain.engine.node_costs import NEVER
-from constrain.engine.tables import BYTE_COSTS, COST_STACK, PATH_RECORDS, REST_COSTS, SYMBOLS
+from constrain.engine.tables import BYTE_COSTS, COST_RESULT, COST_STACK, PATH_RECORDS, REST_COSTS, SYMBOLS
 from constrain.engine.token_costs import TokenCosts
-from constrain.engine.vocabulary import NORMAL
+from constrain.engine.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 # small vocabulary, one with a trie of at most so many nodes, less than one.
 _EFFORT = 2_000_000
 _SMALL, _SMALL_EFFORT = 2_000, 20_000
+
+# What the bytes cost in the tokens of each vocabulary.
+_bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
 
 # The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
 _starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()
@@ -53,9 +56,13 @@ def prepare(compiled: CompiledGrammar) -> None:
     if tables.used(REST_COSTS) == dots:
         return
     tables.link()
-    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32))
     tables.reserve(COST_STACK, 1024)
-    completions.cost_bytes(tables.ctx)
+    tables.allocate(COST_RESULT, 3)
+    known = _bytes.get(compiled.vocabulary)
+    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32) if known is None else known)
+    if known is None:
+        completions.cost_bytes(tables.ctx)
+        _bytes[compiled.vocabulary] = tables.get(BYTE_COSTS).copy()
     tables.put(REST_COSTS, np.zeros(dots, np.int32))
     try:
         compiled._run(costs.cost_grammar)

@@ -3,9 +3,11 @@
 A walk over the trie with whole states, as for a recognizer; each state's count is known after its first
 visit (completions.py).  Inside a string that would be a hundred thousand tokens, so most of it is left out:
 
-    Let the only thread of a state be in the only lexeme x, begun in row r, with the expression n, and T the state
-    after x in r.  However x goes on, it can be finished at the cost WORST of n at most, a token for each byte; and
-    then T.  So no token that stays within x needs more than WORST(n) + tokens(T).
+    No token that stays within the lexemes of a state needs more than a token for each byte that finishing
+    then costs at most (costs.py).  Often it is far less: let the only thread of a state be in the only
+    lexeme x, begun in row r, with the expression n, and T the state after x in r.  However x goes on, it can
+    be finished at the cost WORST of n at most, a token for each byte; and then T.  So no token that stays
+    within x needs more than WORST(n) + tokens(T).
 
 This is so for the counts as they are, not only for some completion.  The completion of a state in the
 middle of x is a way to the end of x and then that of T: where x could go on as well as end, going on means
@@ -18,11 +20,12 @@ end of x.  They are found by the crossings of the lexer state (splits.py), and t
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+import numpy as np
 from numba import int32, int64, types, uint64
 
 from constrain.engine.completions import CHAIN_LIMIT, reset_costs
-from constrain.engine.costs import STATE_FIELDS, STATE_LEAST
-from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.costs import STATE_FIELDS, STATE_LEAST, STATE_WORST
+from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.lexer import (
     LEX_COUNT,
     LEX_OFFSET,
@@ -45,8 +48,8 @@ from constrain.engine.tables import (
     EMPTY_TOKENS,
     EOS_TOKENS,
     F_ACCEPT_SET,
-    F_NODE_COST,
     F_SCAN,
+    F_STATE_COST,
     F_STEP,
     F_TOKENS,
     FAIL,
@@ -83,13 +86,15 @@ from constrain.engine.trie import DEPTH_SHIFT
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 
+_HISTOGRAM = 4096
+
 NO_SPLIT = -4
 """What :func:`cost_tokens` returns if the mask of the state has to be made first."""
 
 
 @njit_inner(RESULT2)
 def _tokens_after(ctx, row, lexeme):
-    """What finishing takes in the state after a lexeme that began in a row; NEVER if that is not sure, FAIL or LIMIT."""
+    """What finishing takes in the state after a lexeme that began in a row; NEVER if not sure, FAIL or LIMIT."""
     top = used(ctx, TMP)
     if not room(ctx, TMP, 1) or not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
@@ -124,10 +129,18 @@ def _has_begun(ctx, state):
 
 @njit_inner(int64(CTX, int64, int64[::1]))
 def _inside(ctx, state, known):
-    """What a token that stays within the lexeme of a state needs at most; NEVER if not known, FAIL or LIMIT.
+    """What a token that stays within the lexemes of a state needs at most; NEVER if not known, FAIL or LIMIT.
 
-    ``known`` is int64[3]: the row, the lexeme and the tokens after it of the last call, so that most calls are short.
+    ``known`` is int64[4]: the row, the lexeme and the tokens after it of the last call, so that most calls are
+    short; and what is small enough.
     """
+    status = far_call(ctx, F_STATE_COST, state, 0)
+    if status < 0:
+        return status
+    # No more than a token for each byte; unless there is a byte that is no token.
+    worst = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_WORST])
+    if worst < MISSING and worst <= known[3]:
+        return worst
     if i32(ctx, STATES)[3 * state + STATE_COUNT] != 1:
         return int64(NEVER)
     thread = 2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
@@ -137,11 +150,7 @@ def _inside(ctx, state, known):
         return int64(NEVER)
     member = int64(i32(ctx, LEX)[lexer_state + LEX_OFFSET])
     lexeme, node = int64(i32(ctx, LEX_POOL)[member]), int64(i32(ctx, LEX_POOL)[member + 1])
-    status = far_call(ctx, F_NODE_COST, node, 0)
-    if status < 0:
-        return status
     worst = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + WORST])
-    # A byte that is no token might cost more than one.
     if worst >= MISSING:
         return int64(NEVER)
     if known[0] != row or known[1] != lexeme:
@@ -172,8 +181,8 @@ def _note(ctx, token, count, n):
 def _walk(ctx, root, state, n, known):
     """Note the tokens below trie node ``root`` (-1: all) with the counts of their states; returns the new length.
 
-    ``known`` is int64[5]: three for :func:`_inside`; the budget, with which parts of the trie may be left out, or -1; and
-    the most that one of those parts needs.  What is left out goes to COST_STACK, as (begin, end).
+    ``known`` is int64[5]: four for :func:`_inside`, of which the budget is -1 if no part of the trie may be left
+    out; and the most that one of the parts left out needs.  Those go to COST_STACK, as (begin, end).
     """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
@@ -229,7 +238,7 @@ def _walk(ctx, root, state, n, known):
     return n
 
 
-@njit_inner(RESULT2)
+@njit_inner(types.boolean(CTX, int64, int64))
 def _is_left_out(ctx, node, count):
     """Whether a trie node is in one of the ``count`` parts in COST_STACK, which are in the order of the trie."""
     parts = i32(ctx, COST_STACK)
@@ -240,7 +249,7 @@ def _is_left_out(ctx, node, count):
             low = middle + 1
         else:
             high = middle
-    return int64(low > 0 and node < parts[2 * low - 1])
+    return low > 0 and node < parts[2 * low - 1]
 
 
 @njit_entry(int64(CTX, int64, int64, int64[::1]))
@@ -259,7 +268,7 @@ def cost_tokens(ctx, state, most, known):
 
     Returns
     -------
-    n, FAIL, LIMIT or NO_SPLIT.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, and the count of each
+    n, FAIL, LIMIT or NO_SPLIT.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each with its count
     (NEVER if none is known), in any order.
     """
     reset_costs(ctx)
@@ -329,6 +338,36 @@ def cost_tokens(ctx, state, most, known):
                 if n < 0:
                     return n
     return n
+
+
+@njit_allocating(int64(CTX, int64, int64))
+def drop_usual(ctx, n, least):
+    """Of the ``n`` tokens in TOKEN_COSTS keep those that need more than ``least``, or if that is -1, all but the usual.
+
+    Returns ``left << 32 | usual``: how many are left, in front and in their order; and what the others need at most.
+    """
+    table = i32(ctx, TOKEN_COSTS)
+    usual = least
+    if least < 0:
+        # A histogram of small counts; larger ones are all different from the usual.
+        times = np.zeros(_HISTOGRAM, np.int64)
+        usual = np.int64(0)
+        for i in range(n):
+            count = table[2 * i + 1] if table[2 * i + 1] < _HISTOGRAM - 1 else _HISTOGRAM - 1
+            times[count] += 1
+        for count in range(_HISTOGRAM):
+            if times[count] > times[usual]:
+                usual = np.int64(count)
+        if usual == _HISTOGRAM - 1:
+            usual = np.int64(NEVER)
+    left = np.int64(0)
+    for i in range(n):
+        count = table[2 * i + 1]
+        if count > usual or (least < 0 and count < usual):
+            table[2 * left] = table[2 * i]
+            table[2 * left + 1] = count
+            left += 1
+    return left << 32 | usual
 
 
 @njit_entry(types.void(types.int32[:, ::1], int64, int32[::1]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain.engine.bitmask import Bitmask
-from constrain.engine.budget_masks import NO_SPLIT, allow_only, cost_tokens, forbid_tokens
+from constrain.engine.budget_masks import NO_SPLIT, allow_only, cost_tokens, drop_usual, forbid_tokens
 from constrain.engine.cursor import Place
 from constrain.engine.tables import TOKEN_COSTS
 
@@ -30,32 +30,19 @@ class StateCosts:
     ----------
     tokens, counts : int32[n]
         Tokens, and how many tokens finish the text after each.
-    least : int
-        The tokens that the state allows and that are not listed need no more than this; -1 if all are listed.
+    usual : int
+        What the tokens that are not listed need, at most.
+    valid_from : int
+        The least budget (without the token itself) for which this is enough to tell the mask.
 
     Attributes
     ----------
-    usual : int
-        What the tokens that are not listed need at most.
-    valid_from : int
-        The least budget (without the token itself) for which this is enough to tell the mask.
     highest : int
         From this budget on the mask is the one without a budget.
     """
 
-    def __init__(self, tokens: Int32Array, counts: Int32Array, least: int) -> None:
-        self.valid_from = self.usual = least
-        if least == _ALL:
-            self.valid_from = 0
-            if len(counts):
-                # Most tokens in a string leave the same behind; they are what is not listed.
-                values, times = np.unique(counts, return_counts=True)
-                self.usual = int(values[times.argmax()])
-                others = counts != self.usual
-                tokens, counts = tokens[others], counts[others]
-        else:
-            others = counts > least
-            tokens, counts = tokens[others], counts[others]
+    def __init__(self, tokens: Int32Array, counts: Int32Array, usual: int, valid_from: int) -> None:
+        self.valid_from, self.usual = valid_from, usual
         order = np.argsort(counts, kind="stable")
         self._tokens, self._counts = tokens[order], counts[order]
         self.highest = max(self.usual, int(self._counts[-1])) if len(counts) else self.usual
@@ -70,10 +57,11 @@ class StateCosts:
             allow_only(ctx, state, out, index, self._tokens[:place])
 
 
+_of_grammars: weakref.WeakKeyDictionary[CompiledGrammar, TokenCosts] = weakref.WeakKeyDictionary()
+
+
 class TokenCosts:
     """Those of all states of a compiled grammar that were asked for."""
-
-    _of_grammars: weakref.WeakKeyDictionary[CompiledGrammar, TokenCosts] = weakref.WeakKeyDictionary()
 
     def __init__(self) -> None:
         self._states: dict[int, StateCosts] = {}
@@ -84,7 +72,7 @@ class TokenCosts:
     @classmethod
     def shared(cls, compiled: CompiledGrammar) -> TokenCosts:
         """The one of a compiled grammar."""
-        return cls._of_grammars.setdefault(compiled, cls())
+        return _of_grammars.setdefault(compiled, cls())
 
     def of(self, compiled: CompiledGrammar, place: Place, most: int) -> StateCosts | None:
         """What is known for a budget of ``most`` after the next token; None if the state's mask has to be made first.
@@ -100,8 +88,11 @@ class TokenCosts:
         count = compiled.run_at(place, cost_tokens, most if found is None else _ALL, self._known)
         if count == NO_SPLIT:
             return None
-        listed = compiled._tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
-        new = StateCosts(listed[:, 0].copy(), listed[:, 1].copy(), int(self._known[4]))
+        # Most tokens in a string leave the same behind, or are known to leave little enough.
+        least = int(self._known[4])
+        kept = drop_usual(compiled._ctx, count, least)
+        listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)
+        new = StateCosts(listed[:, 0], listed[:, 1], kept & 0xFFFFFFFF, max(least, 0))
         if self._generation != compiled.generation or self._size > _MOST_TOKENS:
             self._clear(compiled.generation)
         self._size += new.size - (found.size if found is not None else 0)
