@@ -23,7 +23,19 @@ from constrain.engine.bitmask import Bitmask
 from constrain.engine.budget_masks import allow_only
 from constrain.engine.cursor import ENDED, Place, Traveller
 from constrain.engine.node_costs import NEVER
-from constrain.engine.tables import BYTE_COSTS, COST_RESULT, COST_STACK, PATH_RECORDS, REST_COSTS, SYMBOLS
+from constrain.engine.tables import (
+    AFTER_COSTS,
+    BYTE_COSTS,
+    COST_RESULT,
+    COST_STACK,
+    NODE_COSTS,
+    PATH_RECORDS,
+    REST_COSTS,
+    ROW_COSTS,
+    STATE_COSTS,
+    SYMBOLS,
+    UP_COSTS,
+)
 from constrain.engine.token_costs import TokenCosts
 from constrain.engine.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
@@ -39,6 +51,9 @@ _SMALL, _SMALL_EFFORT = 2_000, 20_000
 
 # What the bytes cost in the tokens of each vocabulary.
 _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
+
+# Room for the first masks of most grammars.
+_ROOM = {NODE_COSTS: 5 * 4096, ROW_COSTS: 2 * 256, UP_COSTS: 4096, AFTER_COSTS: 2048, STATE_COSTS: 5 * 2048}
 
 # The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
 _starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()
@@ -58,6 +73,9 @@ def prepare(compiled: CompiledGrammar) -> None:
     tables.link()
     tables.reserve(COST_STACK, 1024)
     tables.allocate(COST_RESULT, 3)
+    # A kernel that runs out of room begins again.
+    for slot, size in _ROOM.items():
+        tables.reserve(slot, size)
     known = _bytes.get(compiled.vocabulary)
     tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32) if known is None else known)
     if known is None:

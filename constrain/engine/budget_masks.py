@@ -178,11 +178,27 @@ def _note(ctx, token, count, n):
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64[::1]))
-def _walk(ctx, root, state, n, known):
-    """Note the tokens below trie node ``root`` (-1: all) with the counts of their states; returns the new length.
+def _note_state(ctx, token, state, n, known):
+    """Note a token with the count of the state behind it, unless that is surely low enough; returns the new length."""
+    status = far_call(ctx, F_STATE_COST, state, 0)
+    if status < 0:
+        return status
+    least = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_LEAST])
+    if least < MISSING and least <= known[3]:
+        # Finding out how its completion is cut into tokens would mean going through it.
+        known[4] = max(known[4], least)
+        return n
+    count = far_call(ctx, F_TOKENS, state, 0)
+    return count if count < 0 else _note(ctx, token, count, n)
 
-    ``known`` is int64[5]: four for :func:`_inside`, of which the budget is -1 if no part of the trie may be left
-    out; and the most that one of the parts left out needs.  Those go to COST_STACK, as (begin, end).
+
+@njit_inner(int64(CTX, int64, int64, int64, int64[::1]))
+def _walk(ctx, root, state, n, known):
+    """Note the tokens below trie node ``root`` with the counts of their states; returns the new length.
+
+    If ``root`` is -1 it is the whole trie, of which parts may be left out.
+    ``known`` is int64[5]: four for :func:`_inside`, the last of which is the budget (-1: nothing is left out); and the
+    most that a token that is left out needs.  Parts of the trie that are go to COST_STACK, as (begin, end).
     """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
@@ -192,6 +208,7 @@ def _walk(ctx, root, state, n, known):
     trans = i32(ctx, STATE_TRANS)
     classes = uint64(ctx[CLASSES])
     most = known[3]
+    skips = root < 0 and most >= 0
     top = int64(0) if root < 0 else int64(nodes[root] >> DEPTH_SHIFT) + 1
     stack[top] = state
     # From this depth on a lexeme has ended on the way, and nothing may be left out.
@@ -212,11 +229,10 @@ def _walk(ctx, root, state, n, known):
             p += uint64(sizes[p])
             continue
         if tokens[p] >= 0:
-            count = far_call(ctx, F_TOKENS, there, 0)
-            if count < 0:
-                return count
-            n = _note(ctx, int64(tokens[p]), count, n)
-        if most >= 0 and sizes[p] > 1:
+            n = _note_state(ctx, int64(tokens[p]), there, n, known)
+            if n < 0:
+                return n
+        if skips and sizes[p] > 1:
             if depth <= ended:
                 ended = depth if _has_begun(ctx, there) else int64(1 << 30)
             if depth < ended:
@@ -278,12 +294,11 @@ def cost_tokens(ctx, state, most, known):
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
     known[0], known[3], known[4] = -1, most, -1
-    count = far_call(ctx, F_TOKENS, state, 0)
-    if count < 0:
-        return count
     n = int64(0)
     for token in i32(ctx, EMPTY_TOKENS):
-        n = _note(ctx, int64(token), count, n)
+        n = _note_state(ctx, int64(token), state, n, known)
+        if n < 0:
+            return n
     bound = _inside(ctx, state, known)
     if bound < 0:
         return bound
@@ -302,7 +317,6 @@ def cost_tokens(ctx, state, most, known):
     parts = used(ctx, COST_STACK) // 2
     if parts == 0:
         return n
-    known[3] = -1
     tokens = i32(ctx, TRIE_TOKEN)
     nodes = i32(ctx, TRIE_NODE)
     starts = i64(ctx, TOKEN_START)
