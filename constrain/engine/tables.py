@@ -156,11 +156,14 @@ BYTE_SUMS = _slot("sums of literal costs", np.int64, 0)
 REST_COSTS = _slot("costs behind dots", np.int32, 0)
 ROW_COSTS = _slot("row costs", np.int32, 0)
 UP_COSTS = _slot("costs behind completions", np.int32, 0)
+AFTER_COSTS = _slot("costs behind lexemes", np.int32, 0)
 STATE_COSTS = _slot("state costs", np.int32, 0)
+COST_RESULT = _slot("cost of a thread", np.int64, 0)
 COST_STACK = _slot("cost stack", np.int32, 0)
 SEARCH_HEAP = _slot("search heap", np.int64, 0)
 SEARCH_PLACES = _slot("search places", np.int32, 0)
 SEARCH_RECORDS = _slot("search records", np.int32, 0)
+TOKEN_COSTS = _slot("tokens and their costs", np.int32, 0)
 PATH_HEAP = _slot("token search heap", np.int64, 0)
 PATH_PLACES = _slot("token search places", np.int32, 0)
 PATH_RECORDS = _slot("token search records", np.int32, 0)
@@ -214,7 +217,7 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 BY_ROW_OR_STATE = (
     *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
     *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
-    *(ROW_COSTS, UP_COSTS, STATE_COSTS),
+    *(ROW_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
 """Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
 
