@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.sections import option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
@@ -23,10 +24,22 @@ _WARNINGS_SHOWN = 5
 GRAMMAR = "Grammar, exactly one"
 
 _OPTIONS = (
-    option("--schema", metavar="FILE", help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
+    option("--schema", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
     option("--regex", metavar="PATTERN", help="A regular expression for the whole text.", section=GRAMMAR),
-    option("--lark", metavar="FILE", help="A Lark grammar; it begins with the rule 'start'.", section=GRAMMAR),
-    option("--gbnf", metavar="FILE", help="A GBNF grammar; it begins with the rule 'root'.", section=GRAMMAR),
+    option(
+        "--lark",
+        metavar="FILE",
+        type=FILE,
+        help="A Lark grammar; it begins with the rule 'start'.",
+        section=GRAMMAR,
+    ),
+    option(
+        "--gbnf",
+        metavar="FILE",
+        type=FILE,
+        help="A GBNF grammar; it begins with the rule 'root'.",
+        section=GRAMMAR,
+    ),
     option("--choices", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
 )
 

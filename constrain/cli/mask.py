@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
     check_text,
@@ -31,7 +32,13 @@ if TYPE_CHECKING:
 @click.command(cls=SectionCommand, short_help="Show which tokens may come next.")
 @grammar_options
 @option("--prefix", section="Text", metavar="TEXT", help="The text so far.  [default: none]")
-@option("--prefix-file", section="Text", metavar="FILE", help="The file that the text so far is in ('-': stdin).")
+@option(
+    "--prefix-file",
+    section="Text",
+    metavar="FILE",
+    type=FILE,
+    help="The file that the text so far is in ('-': stdin).",
+)
 @tokenizer_option
 @model_option
 @option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.grammar_options import errors_in
 from constrain.cli.sections import option
 
@@ -21,6 +22,7 @@ _TOKENIZER = option(
     "--tokenizer",
     section=TOKENS,
     metavar="PATH",
+    type=FILE,
     help=f"A tokenizer.json, GGUF, .model or .tiktoken file, or a model folder.  [default: {DEMO}, the built-in one]",
 )
 _MODEL = option(
