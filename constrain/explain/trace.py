@@ -177,6 +177,8 @@ def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) ->
         ids = tokenizer.encode(data.decode()).ids
     except (UnicodeDecodeError, ConstrainError):
         ids = []
+    if tokenizer.strips_leading_space and ids:
+        ids = _without_leading_space(vocabulary, ids)
     usable = all(token < vocabulary.size and vocabulary.kinds[token] == NORMAL for token in ids)
     if usable and b"".join(vocabulary.tokens[token] for token in ids) == data:
         return ids, True
@@ -196,6 +198,15 @@ def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) ->
         found.append(by_bytes[piece])
         at += len(piece)
     return found, False
+
+
+def _without_leading_space(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
+    """Tokens without the space that SentencePiece puts in front of a text; as they are, if there is no such token."""
+    first = vocabulary.tokens[ids[0]]
+    if first == b" ":
+        return ids[1:]
+    rest = first.removeprefix(b" ")
+    return [vocabulary.tokens.index(rest), *ids[1:]] if rest in vocabulary.tokens else ids
 
 
 class _Walk:

@@ -87,7 +87,9 @@ def test_mask_with_another_tokenizer(run, tmp_path):
 def test_mask_of_a_prefix_that_breaks_the_grammar(run):
     status, out, err = run("mask", "--choices", "yes,no", "--prefix", "yup")
     assert (status, out) == (1, "")
-    assert err == ("constrain: --prefix:1:2: not the beginning of a valid text: u cannot stand here; expected: 'es'\n")
+    assert err == (
+        "constrain: --prefix:1:2: not the beginning of a valid text: 'u' cannot stand here; expected: 'es'\n"
+    )
 
 
 @pytest.mark.parametrize(
