@@ -115,7 +115,7 @@ def explain(
             tokens.vocabulary,
             title="a text" if source == "--text" else source,
             verdict=_verdict(trace, data),
-            facts=f"{grammar_source} · {len(trace.steps):,} tokens of {tokenizer or DEMO}"
+            facts=f"{grammar_source} · {len(trace.steps):,} tokens of {model or tokenizer or DEMO}"
             + ("" if trace.own_tokens else ", always the longest that fits"),
             rules_name=names.get(kind, "rules"),
         )

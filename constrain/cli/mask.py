@@ -81,7 +81,7 @@ def mask(
 
     announce_compilation()
     from constrain import GrammarCompiler, Matcher
-    from constrain.explain.allowed import allowed_tokens, rank
+    from constrain.explain.allowed import allowed_tokens, first_ids, rank
 
     tokens = load_tokens(tokenizer, model)
     with errors_in(grammar_source):
@@ -93,7 +93,9 @@ def mask(
     ids = allowed_tokens(matcher)
     logits = None
     if tokens.model is not None:
-        logits = tokens.model.logits(tokens.tokenizer.encode(as_text(source, data)).ids)
+        context = tokens.tokenizer.encode(as_text(source, data)).ids
+        with errors_in(str(model)):
+            logits = tokens.model.logits([*first_ids(tokens.tokenizer), *context])
     ranked = rank(ids, logits, limit or len(ids))
     if as_json:
         write(json.dumps(_as_json(matcher, tokens, len(ids), ranked), ensure_ascii=False) + "\n")

@@ -14,7 +14,7 @@ from constrain.engine.expectations import in_words
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.explain.allowed import RankedToken, ids_in_mask, rank
+from constrain.explain.allowed import RankedToken, first_ids, ids_in_mask, rank
 from constrain.grammar.grammar import Grammar
 from constrain.tokenizers.base import Tokenizer
 
@@ -150,7 +150,7 @@ def trace_text(
     """
     _load_kernels(compiled.vocabulary)
     tokens, own = tokens_of_text(compiled.vocabulary, tokenizer, data)
-    walk = _Walk(compiled, model, best)
+    walk = _Walk(compiled, model, best, first_ids(tokenizer) if model is not None else [])
     steps: list[Step] = []
     read = 0
     for token in tokens[:most]:
@@ -212,13 +212,13 @@ def _without_leading_space(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
 class _Walk:
     """Goes through a text, and looks around at every token."""
 
-    def __init__(self, compiled: CompiledGrammar, model: Any, best: int) -> None:
+    def __init__(self, compiled: CompiledGrammar, model: Any, best: int, before: list[int]) -> None:
         self._vocabulary = compiled.vocabulary
         self._matcher = Matcher(compiled)
         self._mask = allocate_token_bitmask(1, self._vocabulary.size)
         self._model = model
         self._best = best
-        self._ids: list[int] = []
+        self._ids = before
 
     def step(self, token: int) -> Step:
         """Look around, and go on with a token if it is allowed."""
