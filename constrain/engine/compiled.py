@@ -145,7 +145,8 @@ class CompiledGrammar:
         self.mask_limit_bytes = mask_limit_bytes
         self.lock = threading.Lock()
         # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
-        self._thread, self._scratch = 0, np.empty(0, np.int32)
+        self._thread = 0
+        self._scratch: Any = None
         self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
         self.generation = 0
         self._collect_above = _COLLECT_BYTES
@@ -297,8 +298,8 @@ class CompiledGrammar:
         with self.lock:
             thread = get_ident()
             if thread != self._thread:
-                self._scratch = self.vocabulary.scratch()
-                self._tables.share(FOUND, self._scratch.ctypes.data, len(self._scratch))
+                address, size, self._scratch = self.vocabulary.scratch()
+                self._tables.share(FOUND, address, size)
                 self._thread = thread
             result = _write_mask(self._ctx, cursor._state, out, index)
             if result == 0:
