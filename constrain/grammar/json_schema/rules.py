@@ -106,7 +106,7 @@ class _RuleWriter:
             start,
             make_error=_make_error,
             unfolded=self._unfolded,
-            make_unfolding=UnfoldingMaker(tuple(self._unfolded.values())) if self._unfolded else None,
+            make_unfolding=UnfoldingMaker(self._unfolded) if self._unfolded else None,
         )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)
