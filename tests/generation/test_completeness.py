@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("jsonschema", reason="the package 'jsonschema' is not installed")
 
-from bench.budgets import outcomes  # noqa: E402
+from bench.budgets import outcomes
 
 
 def test_generations_within_budgets(data_folder, monkeypatch):
