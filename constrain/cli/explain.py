@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
     chosen_grammar,
@@ -36,13 +37,17 @@ _PIECE_SHOWN = 20
 
 
 @click.command(cls=SectionCommand, short_help="Walk through a text token by token.")
-@click.argument("file", metavar="[FILE]", required=False)
+@click.argument("file", metavar="[FILE]", required=False, type=FILE)
 @grammar_options
 @option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
 @tokenizer_option
 @model_option
 @option(
-    "--html", section="Output", metavar="FILE", help="Write a page to click through, which needs nothing but a browser."
+    "--html",
+    section="Output",
+    metavar="FILE",
+    type=FILE,
+    help="Write a page to click through, which needs nothing but a browser.",
 )
 @option(
     "--limit",
@@ -110,7 +115,7 @@ def explain(
             tokens.vocabulary,
             title="a text" if source == "--text" else source,
             verdict=_verdict(trace, data),
-            facts=f"{grammar_source} · {len(trace.steps):,} tokens of {tokenizer or DEMO}"
+            facts=f"{grammar_source} · {len(trace.steps):,} tokens of {model or tokenizer or DEMO}"
             + ("" if trace.own_tokens else ", always the longest that fits"),
             rules_name=names.get(kind, "rules"),
         )

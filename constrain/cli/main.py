@@ -84,6 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     What a user's input can cause ends as one line on stderr.  Anything else is a defect, and raises.
     """
+    if sys.stdout is None:
+        _complain("there is no standard output to write to")
+        return int(Exit.INPUT)
     try:
         status = cli.main(arguments, prog_name="constrain", standalone_mode=False)
     except Stop as stop:
@@ -105,11 +108,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConstrainError as error:
         _complain(str(error))
         return int(Exit.INPUT)
+    except BrokenPipeError:  # by what click itself prints
+        _forget_output()
+        return int(Exit.PIPE)
+    except OSError as error:
+        place = f"{error.filename!r}" if error.filename else "the output"
+        _complain(f"cannot write {place}: {error.strerror or error}")
+        _forget_output()
+        return int(Exit.INPUT)
     return status if isinstance(status, int) else int(Exit.OK)
 
 
 def _complain(message: str) -> None:
-    with contextlib.suppress(BrokenPipeError):
+    # Where there is nobody to tell, the exit code has to do.
+    with contextlib.suppress(OSError):
         click.echo("constrain: " + " ".join(message.split()), err=True)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
     check_text,
@@ -31,7 +32,13 @@ if TYPE_CHECKING:
 @click.command(cls=SectionCommand, short_help="Show which tokens may come next.")
 @grammar_options
 @option("--prefix", section="Text", metavar="TEXT", help="The text so far.  [default: none]")
-@option("--prefix-file", section="Text", metavar="FILE", help="The file that the text so far is in ('-': stdin).")
+@option(
+    "--prefix-file",
+    section="Text",
+    metavar="FILE",
+    type=FILE,
+    help="The file that the text so far is in ('-': stdin).",
+)
 @tokenizer_option
 @model_option
 @option(
@@ -74,7 +81,7 @@ def mask(
 
     announce_compilation()
     from constrain import GrammarCompiler, Matcher
-    from constrain.explain.allowed import allowed_tokens, rank
+    from constrain.explain.allowed import allowed_tokens, first_ids, rank
 
     tokens = load_tokens(tokenizer, model)
     with errors_in(grammar_source):
@@ -86,7 +93,9 @@ def mask(
     ids = allowed_tokens(matcher)
     logits = None
     if tokens.model is not None:
-        logits = tokens.model.logits(tokens.tokenizer.encode(as_text(source, data)).ids)
+        context = tokens.tokenizer.encode(as_text(source, data)).ids
+        with errors_in(str(model)):
+            logits = tokens.model.logits([*first_ids(tokens.tokenizer), *context])
     ranked = rank(ids, logits, limit or len(ids))
     if as_json:
         write(json.dumps(_as_json(matcher, tokens, len(ids), ranked), ensure_ascii=False) + "\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import check_text, errors_in, read_bytes
 from constrain.cli.output import colours_wanted, write
@@ -26,7 +27,7 @@ _LINES_AT_ONCE = 1000
 
 @click.command(cls=SectionCommand, short_help="Show the tokens of a text.")
 @click.argument("text", required=False)
-@option("--file", "-f", section="Text", metavar="FILE", help="The file that the text is in ('-': stdin).")
+@option("--file", "-f", section="Text", metavar="FILE", type=FILE, help="The file that the text is in ('-': stdin).")
 @tokenizer_option
 @option("--special", section="Tokens", is_flag=True, help="With the special tokens that a model expects around a text.")
 @option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import click
 
+from constrain.cli.file_name import FILE
 from constrain.cli.grammar_options import errors_in
 from constrain.cli.sections import option
 
@@ -21,14 +22,15 @@ _TOKENIZER = option(
     "--tokenizer",
     section=TOKENS,
     metavar="PATH",
+    type=FILE,
     help=f"A tokenizer.json, GGUF, .model or .tiktoken file, or a model folder.  [default: {DEMO}, the built-in one]",
 )
 _MODEL = option(
     "--model",
     section=TOKENS,
-    metavar="NAME",
-    type=click.Choice([DEMO]),
-    help=f"Order tokens by what a model says: {DEMO}.",
+    metavar="PATH",
+    type=FILE,
+    help=f"Order tokens by what a model says: a transformers folder, a GGUF file, or {DEMO}.",
 )
 
 
@@ -59,8 +61,8 @@ def model_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_model(tokenizer: str | None, model: str | None) -> None:
     """Refuse a model beside a tokenizer that is not its own."""
-    if model is not None and tokenizer not in (None, DEMO):
-        raise click.UsageError(f"--model {model} has its own tokenizer: leave --tokenizer out")
+    if model is not None and tokenizer is not None:
+        raise click.UsageError("--model brings its own tokenizer: leave --tokenizer out")
 
 
 def load(tokenizer: str | None) -> Tokenizer:
@@ -76,9 +78,13 @@ def load(tokenizer: str | None) -> Tokenizer:
 
 def load_tokens(tokenizer: str | None, model: str | None) -> Tokens:
     """The tokenizer, its vocabulary, and the model if one was asked for."""
-    from constrain import Vocabulary, demo
+    if model is not None:
+        from constrain.backends import load_backend
+
+        backend = load_backend(None if model == DEMO else model)
+        return Tokens(backend.tokenizer, backend.vocabulary, backend)
+    from constrain import Vocabulary
 
     loaded = load(tokenizer)
     with errors_in(tokenizer or DEMO):
-        vocabulary = Vocabulary.from_tokenizer(loaded)
-    return Tokens(loaded, vocabulary, demo.load()[1] if model == DEMO else None)
+        return Tokens(loaded, Vocabulary.from_tokenizer(loaded), None)

@@ -17,13 +17,12 @@ def write_whole(name: str, data: bytes) -> None:
     What is no ordinary file (a pipe, a terminal) is written to.
     """
     try:
-        path = Path(os.path.realpath(name))
-        mode = _mode_of(path)
+        mode = _mode_of(Path(name))
         if mode is not None and not stat.S_ISREG(mode):
-            with path.open("wb") as file:
+            with open(name, "wb") as file:
                 file.write(data)
             return
-        _replace(path, data, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+        _replace(Path(os.path.realpath(name)), data, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte

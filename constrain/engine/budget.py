@@ -18,12 +18,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine import budget_masks, completion_search, completions, costs
+from constrain.engine import completion_search, completions, costs
 from constrain.engine.bitmask import Bitmask
+from constrain.engine.budget_masks import allow_only
 from constrain.engine.cursor import ENDED, Place, Traveller
 from constrain.engine.node_costs import NEVER
-from constrain.engine.tables import BYTE_COSTS, COST_STACK, PATH_RECORDS, REST_COSTS, SYMBOLS
-from constrain.engine.vocabulary import NORMAL
+from constrain.engine.tables import (
+    AFTER_COSTS,
+    BYTE_COSTS,
+    COST_RESULT,
+    COST_STACK,
+    NODE_COSTS,
+    PATH_RECORDS,
+    REST_COSTS,
+    ROW_COSTS,
+    STATE_COSTS,
+    SYMBOLS,
+    UP_COSTS,
+)
+from constrain.engine.token_costs import TokenCosts
+from constrain.engine.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
@@ -35,8 +49,16 @@ if TYPE_CHECKING:
 _EFFORT = 2_000_000
 _SMALL, _SMALL_EFFORT = 2_000, 20_000
 
+# What the bytes cost in the tokens of each vocabulary.
+_bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
+
+# Room for the first masks of most grammars.
+_ROOM = {NODE_COSTS: 5 * 4096, ROW_COSTS: 2 * 256, UP_COSTS: 4096, AFTER_COSTS: 2048, STATE_COSTS: 5 * 2048}
+
 # The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
 _starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()
+
+_NO_TOKENS = np.empty(0, np.int32)
 
 # Something that holds from a number of steps on, and what held before.
 _Since = tuple[int, Any, Any]
@@ -49,9 +71,16 @@ def prepare(compiled: CompiledGrammar) -> None:
     if tables.used(REST_COSTS) == dots:
         return
     tables.link()
-    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32))
     tables.reserve(COST_STACK, 1024)
-    completions.cost_bytes(tables.ctx)
+    tables.allocate(COST_RESULT, 3)
+    # A kernel that runs out of room begins again.
+    for slot, size in _ROOM.items():
+        tables.reserve(slot, size)
+    known = _bytes.get(compiled.vocabulary)
+    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32) if known is None else known)
+    if known is None:
+        completions.cost_bytes(tables.ctx)
+        _bytes[compiled.vocabulary] = tables.get(BYTE_COSTS).copy()
     tables.put(REST_COSTS, np.zeros(dots, np.int32))
     try:
         compiled._run(costs.cost_grammar)
@@ -164,6 +193,7 @@ class Budget:
         # Steps of bytes, which may be any number of tokens.
         self._byte_steps: _Since | None = None
         compiled = matcher.compiled
+        self._costs = TokenCosts.shared(compiled)
         self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL
         with compiled.lock:
             prepare(compiled)
@@ -274,15 +304,29 @@ class Budget:
     def fill(self, matcher: Matcher, out: Bitmask, index: int) -> None:
         """Write the mask of the tokens that the matcher may go on with."""
         compiled = matcher.compiled
+        if self.left == 0:
+            with compiled.lock:
+                allow_only(compiled._ctx, matcher._state, out, index, _NO_TOKENS)
+            return
+        compiled.write_mask(matcher, out, index)
+        most = self.left - 1
         with compiled.lock:
-            compiled.run_at(matcher, budget_masks.fill_by_walk, self.left - 1, out, index)
-            if self.left == 0:
-                return
-            if self._is_small:
-                self._fill_by_search(matcher, out[index])
-            planned = self._planned(matcher._steps)
-            if planned >= 0:
-                _allow(out[index], planned)
+            known = self._costs.of(compiled, matcher, most)
+            while known is None:
+                # Another thread had the masks forgotten meanwhile.
+                compiled.lock.release()
+                try:
+                    compiled.write_mask(matcher, out, index)
+                finally:
+                    compiled.lock.acquire()
+                known = self._costs.of(compiled, matcher, most)
+            if most < known.highest:
+                known.restrict(compiled._ctx, matcher._state, most, out, index)
+                if self._is_small:
+                    self._fill_by_search(matcher, out[index])
+        planned = self._planned(matcher._steps)
+        if planned >= 0:
+            _allow(out[index], planned)
 
     def _fill_by_search(self, matcher: Matcher, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""

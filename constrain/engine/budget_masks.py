@@ -1,81 +1,223 @@
-"""The mask under a budget: only tokens after which the text can still be finished in the tokens that are left.
+"""What each token that is allowed would leave to be finished, in tokens: the mask under a budget.
 
-The cost of the state behind every token that the grammar allows is looked at, one by one.
+A walk over the trie with whole states, as for a recognizer; each state's count is known after its first
+visit (completions.py).  Inside a string that would be a hundred thousand tokens, so most of it is left out:
+
+    No token that stays within the lexemes of a state needs more than a token for each byte that finishing
+    then costs at most (costs.py).  Often it is far less: let the only thread of a state be in the only
+    lexeme x, begun in row r, with the expression n, and T the state after x in r.  However x goes on, it can
+    be finished at the cost WORST of n at most, a token for each byte; and then T.  So no token that stays
+    within x needs more than WORST(n) + tokens(T).
+
+This is so for the counts as they are, not only for some completion.  The completion of a state in the
+middle of x is a way to the end of x and then that of T: where x could go on as well as end, going on means
+ending it later, which costs more.
+
+If that is within the budget, the tokens below the trie node are left out, but for those that go beyond the
+end of x.  They are found by the crossings of the lexer state (splits.py), and their states are visited.
 """
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint64
+import numpy as np
+from numba import int32, int64, types, uint64
 
-from constrain.engine.completions import reset_costs
-from constrain.engine.jit import njit_entry, njit_inner
-from constrain.engine.states import STATE_ACCEPTS
+from constrain.engine.completions import CHAIN_LIMIT, reset_costs
+from constrain.engine.costs import STATE_FIELDS, STATE_LEAST, STATE_WORST
+from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
+from constrain.engine.lexer import (
+    LEX_COUNT,
+    LEX_OFFSET,
+    NOT_SPLIT,
+    SPLIT_CROSSING_COUNT,
+    SPLIT_CROSSINGS,
+    SPLIT_DENSE,
+)
+from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST
+from constrain.engine.nodes import RESULT2
+from constrain.engine.rows import CORE_INIT, ROW_CORE
+from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, state_at_row
 from constrain.engine.tables import (
     CLASS_OF,
     CLASSES,
+    CORES,
+    COST_STACK,
+    CROSSINGS,
     CTX,
     EMPTY_TOKENS,
     EOS_TOKENS,
+    F_ACCEPT_SET,
+    F_SCAN,
+    F_STATE_COST,
     F_STEP,
     F_TOKENS,
+    FAIL,
+    LEX,
+    LEX_POOL,
     N_WORDS,
+    NODE_COSTS,
+    ROWS,
     SAME_BYTES,
+    SCRATCH,
+    SPLITS,
     STACK,
+    STATE_COSTS,
     STATE_TRANS,
+    STATE_WORK,
     STATES,
+    THREADS,
+    TMP,
+    TOKEN_BYTES,
+    TOKEN_COSTS,
+    TOKEN_START,
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
     far_call,
     i32,
+    i64,
+    room,
+    set_used,
     u8,
+    used,
 )
 from constrain.engine.trie import DEPTH_SHIFT
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 
+_HISTOGRAM = 4096
 
-@njit_inner(types.void(types.int32[::1], int64))
-def _allow(row, token):
-    row[token >> 5] |= 1 << (token & 31)
+NO_SPLIT = -4
+"""What :func:`cost_tokens` returns if the mask of the state has to be made first."""
 
 
-@njit_entry(int64(CTX, int64, int64, types.int32[:, ::1], int64))
-def fill_by_walk(ctx, state, most, out, index):
-    """Write to row ``index`` of ``out`` (int32[batch, words]) the tokens that leave at most ``most`` to finish with.
+@njit_inner(RESULT2)
+def _tokens_after(ctx, row, lexeme):
+    """What finishing takes in the state after a lexeme that began in a row; NEVER if not sure, FAIL or LIMIT."""
+    top = used(ctx, TMP)
+    if not room(ctx, TMP, 1) or not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i32(ctx, TMP)[top] = lexeme
+    accept = far_call(ctx, F_ACCEPT_SET, top, 1)
+    if accept < 0:
+        return accept
+    i64(ctx, STATE_WORK)[0] = row << 32 | accept
+    after = far_call(ctx, F_SCAN, 0, 1)
+    if after < 0:
+        return after
+    after = state_at_row(ctx, after)
+    if after < 0:
+        return after
+    count = far_call(ctx, F_TOKENS, after, 0)
+    # A long completion is not counted by how it is cut into tokens.
+    if count >= 0 and i32(ctx, STATE_COSTS)[STATE_FIELDS * after + STATE_LEAST] > CHAIN_LIMIT - MISSING:
+        return int64(NEVER)
+    return count
 
-    End tokens are allowed where the text is complete.  Returns 0, FAIL or LIMIT.
+
+@njit_inner(types.boolean(CTX, int64))
+def _has_begun(ctx, state):
+    """Whether a lexeme may have begun with the last byte, which means that one may have ended."""
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        core = int64(i32(ctx, ROWS)[5 * int64(i32(ctx, THREADS)[2 * i]) + ROW_CORE])
+        if i32(ctx, CORES)[7 * core + CORE_INIT] == i32(ctx, THREADS)[2 * i + 1]:
+            return True
+    return False
+
+
+@njit_inner(int64(CTX, int64, int64[::1]))
+def _inside(ctx, state, known):
+    """What a token that stays within the lexemes of a state needs at most; NEVER if not known, FAIL or LIMIT.
+
+    ``known`` is int64[4]: the row, the lexeme and the tokens after it of the last call, so that most calls are
+    short; and what is small enough.
     """
-    reset_costs(ctx)
-    row = out[index]
-    for i in range(ctx[N_WORDS]):
-        row[i] = 0
-    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
-        for token in i32(ctx, EOS_TOKENS):
-            _allow(row, int64(token))
-    if most < 0:
-        return int64(0)
-    here_count = far_call(ctx, F_TOKENS, state, 0)
-    if here_count < 0:
-        return here_count
-    if here_count <= most:
-        for token in i32(ctx, EMPTY_TOKENS):
-            _allow(row, int64(token))
+    status = far_call(ctx, F_STATE_COST, state, 0)
+    if status < 0:
+        return status
+    # No more than a token for each byte; unless there is a byte that is no token.
+    worst = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_WORST])
+    if worst < MISSING and worst <= known[3]:
+        return worst
+    if i32(ctx, STATES)[3 * state + STATE_COUNT] != 1:
+        return int64(NEVER)
+    thread = 2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    row = int64(i32(ctx, THREADS)[thread])
+    lexer_state = 4 * int64(i32(ctx, THREADS)[thread + 1])
+    if i32(ctx, LEX)[lexer_state + LEX_COUNT] != 1:
+        return int64(NEVER)
+    member = int64(i32(ctx, LEX)[lexer_state + LEX_OFFSET])
+    lexeme, node = int64(i32(ctx, LEX_POOL)[member]), int64(i32(ctx, LEX_POOL)[member + 1])
+    worst = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + WORST])
+    if worst >= MISSING:
+        return int64(NEVER)
+    if known[0] != row or known[1] != lexeme:
+        after = _tokens_after(ctx, row, lexeme)
+        if after < 0:
+            return after
+        known[0], known[1], known[2] = row, lexeme, after
+    return min(worst + known[2], int64(NEVER))
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _note(ctx, token, count, n):
+    """Append a token and those with the same bytes, with their counts, to TOKEN_COSTS; returns the new length."""
+    out = i32(ctx, TOKEN_COSTS)
+    seen = i32(ctx, SCRATCH)
+    same = i32(ctx, SAME_BYTES)
+    while token >= 0:
+        if not (seen[token >> 5] >> (token & 31)) & 1:
+            seen[token >> 5] |= int32(1) << int32(token & 31)
+            out[2 * n] = token
+            out[2 * n + 1] = count
+            n += 1
+        token = int64(same[token]) if len(same) else int64(-1)
+    return n
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64[::1]))
+def _note_state(ctx, token, state, n, known):
+    """Note a token with the count of the state behind it, unless that is surely low enough; returns the new length."""
+    status = far_call(ctx, F_STATE_COST, state, 0)
+    if status < 0:
+        return status
+    least = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_LEAST])
+    if least < MISSING and least <= known[3]:
+        # Finding out how its completion is cut into tokens would mean going through it.
+        known[4] = max(known[4], least)
+        return n
+    count = far_call(ctx, F_TOKENS, state, 0)
+    return count if count < 0 else _note(ctx, token, count, n)
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64[::1]))
+def _walk(ctx, root, state, n, known):
+    """Note the tokens below trie node ``root`` with the counts of their states; returns the new length.
+
+    If ``root`` is -1 it is the whole trie, of which parts may be left out.
+    ``known`` is int64[5]: four for :func:`_inside`, the last of which is the budget (-1: nothing is left out); and the
+    most that a token that is left out needs.  Parts of the trie that are go to COST_STACK, as (begin, end).
+    """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
     tokens = i32(ctx, TRIE_TOKEN)
-    same = i32(ctx, SAME_BYTES)
     stack = i32(ctx, STACK)
     class_of = u8(ctx, CLASS_OF)
     trans = i32(ctx, STATE_TRANS)
     classes = uint64(ctx[CLASSES])
-    stack[0] = state
-    p = uint64(0)
-    end = uint64(len(nodes))
+    most = known[3]
+    skips = root < 0 and most >= 0
+    top = int64(0) if root < 0 else int64(nodes[root] >> DEPTH_SHIFT) + 1
+    stack[top] = state
+    # From this depth on a lexeme has ended on the way, and nothing may be left out.
+    ended = int64(1 << 30)
+    p = uint64(root + 1)
+    end = uint64(len(nodes)) if root < 0 else uint64(root + sizes[root])
     while p < end:
         node = uint64(nodes[p])
-        depth = node >> _SHIFT
+        depth = int64(node >> _SHIFT)
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
         there = int64(trans[here * classes + byte_class])
@@ -86,15 +228,178 @@ def fill_by_walk(ctx, state, most, out, index):
         if there == 0:
             p += uint64(sizes[p])
             continue
-        token = int64(tokens[p])
-        if token >= 0:
-            count = far_call(ctx, F_TOKENS, there, 0)
-            if count < 0:
-                return count
-            if count <= most:
-                while token >= 0:
-                    _allow(row, token)
-                    token = int64(same[token]) if len(same) else int64(-1)
-        stack[depth + uint64(1)] = there
+        if tokens[p] >= 0:
+            n = _note_state(ctx, int64(tokens[p]), there, n, known)
+            if n < 0:
+                return n
+        if skips and sizes[p] > 1:
+            if depth <= ended:
+                ended = depth if _has_begun(ctx, there) else int64(1 << 30)
+            if depth < ended:
+                bound = _inside(ctx, there, known)
+                if bound < 0:
+                    return bound
+                if bound <= most:
+                    known[4] = max(known[4], bound)
+                    if not room(ctx, COST_STACK, 2):
+                        return int64(FAIL)
+                    left_out = used(ctx, COST_STACK)
+                    i32(ctx, COST_STACK)[left_out] = p
+                    i32(ctx, COST_STACK)[left_out + 1] = p + uint64(sizes[p])
+                    set_used(ctx, COST_STACK, left_out + 2)
+                    p += uint64(sizes[p])
+                    continue
+        stack[depth + 1] = there
         p += uint64(1)
-    return int64(0)
+    return n
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def _is_left_out(ctx, node, count):
+    """Whether a trie node is in one of the ``count`` parts in COST_STACK, which are in the order of the trie."""
+    parts = i32(ctx, COST_STACK)
+    low, high = int64(0), count
+    while low < high:
+        middle = (low + high) // 2
+        if parts[2 * middle] <= node:
+            low = middle + 1
+        else:
+            high = middle
+    return low > 0 and node < parts[2 * low - 1]
+
+
+@njit_entry(int64(CTX, int64, int64, int64[::1]))
+def cost_tokens(ctx, state, most, known):
+    """Find out how many tokens finish the text after each token that is allowed.
+
+    Parameters
+    ----------
+    ctx : int64[...]
+    state : int
+        Its mask has been made (masks.py).
+    most : int
+        How many there may be; tokens that surely need no more can be left out.
+    known : int64[5]
+        Scratch; the last is then the most that a token that was left out needs, or -1 if none was left out.
+
+    Returns
+    -------
+    n, FAIL, LIMIT or NO_SPLIT.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each with its count
+    (NEVER if none is known), in any order.
+    """
+    reset_costs(ctx)
+    if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
+        return int64(FAIL)
+    seen = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        seen[i] = 0
+    known[0], known[3], known[4] = -1, most, -1
+    n = int64(0)
+    for token in i32(ctx, EMPTY_TOKENS):
+        n = _note_state(ctx, int64(token), state, n, known)
+        if n < 0:
+            return n
+    bound = _inside(ctx, state, known)
+    if bound < 0:
+        return bound
+    if bound <= most:
+        known[4] = bound
+        if not room(ctx, COST_STACK, 2):
+            return int64(FAIL)
+        i32(ctx, COST_STACK)[0] = 0
+        i32(ctx, COST_STACK)[1] = len(i32(ctx, TRIE_NODE))
+        set_used(ctx, COST_STACK, 2)
+    else:
+        n = _walk(ctx, int64(-1), state, n, known)
+        if n < 0:
+            return n
+    # The tokens that go beyond the lexeme, in what was left out.
+    parts = used(ctx, COST_STACK) // 2
+    if parts == 0:
+        return n
+    tokens = i32(ctx, TRIE_TOKEN)
+    nodes = i32(ctx, TRIE_NODE)
+    starts = i64(ctx, TOKEN_START)
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    trans = i32(ctx, STATE_TRANS)
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        split = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
+        if i32(ctx, SPLITS)[split + SPLIT_DENSE] == NOT_SPLIT:
+            return int64(NO_SPLIT)
+        begin = int64(i32(ctx, SPLITS)[split + SPLIT_CROSSINGS])
+        for crossing in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):
+            node = int64(i32(ctx, CROSSINGS)[2 * crossing])
+            if not _is_left_out(ctx, node, parts):
+                continue
+            # A node's bytes are the first of any token below it.
+            p = node
+            while tokens[p] < 0:
+                p += 1
+            here = state
+            first = starts[tokens[p]]
+            for k in range(first, first + int64(nodes[node] >> DEPTH_SHIFT) + 1):
+                byte_class = int64(class_of[data[k]])
+                there = int64(trans[here * ctx[CLASSES] + byte_class])
+                here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
+                if here <= 0:
+                    break
+            if here < 0:
+                return here
+            if here > 0:
+                n = _walk(ctx, node, here, n, known)
+                if n < 0:
+                    return n
+    return n
+
+
+@njit_allocating(int64(CTX, int64, int64))
+def drop_usual(ctx, n, least):
+    """Of the ``n`` tokens in TOKEN_COSTS keep those that need more than ``least``, or if that is -1, all but the usual.
+
+    Returns ``left << 32 | usual``: how many are left, in front and in their order; and what the others need at most.
+    """
+    table = i32(ctx, TOKEN_COSTS)
+    usual = least
+    if least < 0:
+        # A histogram of small counts; larger ones are all different from the usual.
+        times = np.zeros(_HISTOGRAM, np.int64)
+        usual = np.int64(0)
+        for i in range(n):
+            count = table[2 * i + 1] if table[2 * i + 1] < _HISTOGRAM - 1 else _HISTOGRAM - 1
+            times[count] += 1
+        for count in range(_HISTOGRAM):
+            if times[count] > times[usual]:
+                usual = np.int64(count)
+        if usual == _HISTOGRAM - 1:
+            usual = np.int64(NEVER)
+    left = np.int64(0)
+    for i in range(n):
+        count = table[2 * i + 1]
+        if count > usual or (least < 0 and count < usual):
+            table[2 * left] = table[2 * i]
+            table[2 * left + 1] = count
+            left += 1
+    return left << 32 | usual
+
+
+@njit_entry(types.void(types.int32[:, ::1], int64, int32[::1]))
+def forbid_tokens(out, index, tokens):
+    """Clear the bits of tokens (int32[n]) in row ``index`` of a mask."""
+    row = out[index]
+    for token in tokens:
+        row[token >> 5] &= ~(int32(1) << (token & int32(31)))
+
+
+@njit_entry(types.void(CTX, int64, types.int32[:, ::1], int64, int32[::1]))
+def allow_only(ctx, state, out, index, tokens):
+    """Write the mask of nothing but tokens (int32[n]), and of the end tokens if ``state`` accepts."""
+    row = out[index]
+    for i in range(ctx[N_WORDS]):
+        row[i] = 0
+    for token in tokens:
+        row[token >> 5] |= int32(1) << (token & int32(31))
+    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+        for token in i32(ctx, EOS_TOKENS):
+            row[token >> 5] |= int32(1) << (token & int32(31))

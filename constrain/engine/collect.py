@@ -20,6 +20,7 @@ from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.rows import CORE_GROUP_COUNT, ROW_ACCEPTS, ROW_CORE, ROW_COUNT, ROW_DONE, ROW_OFFSET
 from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import (
+    AFTER_COSTS,
     CLASSES,
     CORES,
     CTX,
@@ -112,6 +113,7 @@ def _move_rows(ctx, row_map):
     set_used(ctx, DONE_ITEMS, 0)
     set_used(ctx, ROW_COSTS, 0)
     set_used(ctx, UP_COSTS, 0)
+    set_used(ctx, AFTER_COSTS, 0)
     keys = i64(ctx, SCAN_KEYS)
     for i in range(len(keys)):
         keys[i] = 0

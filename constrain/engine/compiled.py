@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,9 @@ from constrain.engine.tables import (
     NODE_HASH,
     NODE_LAST,
     NODE_LIVE,
+    NODE_MUST,
     NODE_PRINTS,
+    NODE_SHORTEST,
     NODES,
     NULLABLE,
     NULLABLE_REST,
@@ -84,10 +87,20 @@ _NOTHING, _SOME, _ALL = range(3)
 _WORK_PER_CALL = 10_000_000
 
 # Tables of expressions, with the elements that each takes.
-_NODE_TABLES = {NODES: 4, NODE_PRINTS: 2, NODE_FIRST: 4, NODE_LAST: 4, NODE_LIVE: 1, NODE_HASH: 1}
+_NODE_TABLES = {
+    NODES: 4,
+    NODE_PRINTS: 2,
+    NODE_FIRST: 4,
+    NODE_LAST: 4,
+    NODE_MUST: 4,
+    NODE_SHORTEST: 1,
+    NODE_LIVE: 1,
+    NODE_HASH: 1,
+}
 
-# The call that every token takes.
+# The calls that every token takes.
 _push_token = without_dispatch(push_token)
+_write_mask = without_dispatch(write_mask)
 
 _MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
@@ -131,7 +144,8 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.mask_limit_bytes = mask_limit_bytes
         self.lock = threading.Lock()
-        self._scratch = 0
+        # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
+        self._thread, self._scratch = 0, np.empty(0, np.int32)
         self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
         self.generation = 0
         self._collect_above = _COLLECT_BYTES
@@ -276,13 +290,17 @@ class CompiledGrammar:
                 return result
 
     def write_mask(self, cursor: Place, out: Bitmask, index: int) -> None:
-        """Write the mask of a cursor's state into row ``index`` of ``out``, computing it if it is not known."""
+        """Write the mask of a cursor's state into row ``index`` of ``out``, computing it if it is not known.
+
+        Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.
+        """
         with self.lock:
-            address, size = self.vocabulary.scratch()
-            if address != self._scratch:
-                self._tables.share(FOUND, address, size)
-                self._scratch = address
-            result = write_mask(self._ctx, cursor._state, out, index)
+            thread = get_ident()
+            if thread != self._thread:
+                self._scratch = self.vocabulary.scratch()
+                self._tables.share(FOUND, self._scratch.ctypes.data, len(self._scratch))
+                self._thread = thread
+            result = _write_mask(self._ctx, cursor._state, out, index)
             if result == 0:
                 return
             if result < 0:

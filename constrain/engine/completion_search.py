@@ -15,7 +15,7 @@ from numba import int64, types, uint64
 from constrain.engine.completions import HEAVIEST, reset_costs
 from constrain.engine.costs import STATE_FIELDS, STATE_LEAST
 from constrain.engine.jit import njit_entry, njit_inner
-from constrain.engine.node_costs import NEVER, heap_pop, heap_push, search_record
+from constrain.engine.node_costs import NEVER, NEWEST, heap_pop, heap_push, search_record
 from constrain.engine.nodes import RESULT1
 from constrain.engine.tables import (
     BYTE_COSTS,
@@ -84,7 +84,7 @@ def search_completion(ctx, state, most, effort, out):
     if count < 0:
         return count
     start = search_record(ctx, PATH_PLACES, state, int64(0), int64(-1), int64(-1))
-    if start < 0 or heap_push(ctx, PATH_HEAP, int64(0)) < 0:
+    if start < 0 or heap_push(ctx, PATH_HEAP, int64(NEWEST)) < 0:
         return int64(FAIL)
     best, best_record = most + 1, int64(-1)
     if count < best:
@@ -100,7 +100,7 @@ def search_completion(ctx, state, most, effort, out):
     work = int64(0)
     while used(ctx, PATH_HEAP) > 0 and work <= effort:
         key = heap_pop(ctx, PATH_HEAP)
-        record = key & 0xFFFFFFFF
+        record = NEWEST - (key & NEWEST)
         begin = int64(i32(ctx, PATH_RECORDS)[4 * record])
         spent = int64(i32(ctx, PATH_RECORDS)[4 * record + 1])
         # Written in the key is how many tokens it took; a shorter way may have been found since.
@@ -135,7 +135,7 @@ def search_completion(ctx, state, most, effort, out):
                         if spent + 1 + count < best:
                             best, best_record = spent + 1 + count, reached
                         estimate = min(spent + 1 + (count if count < NEVER else _bound(ctx, there)), int64(MOST))
-                        key = (estimate << _SPENT_BITS | (spent + 1)) << 32 | reached
+                        key = (estimate << _SPENT_BITS | (spent + 1)) << 32 | (NEWEST - reached)
                         if heap_push(ctx, PATH_HEAP, key) < 0:
                             return int64(FAIL)
             stack[depth + uint64(1)] = there

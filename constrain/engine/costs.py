@@ -20,6 +20,7 @@ import numpy as np
 from numba import int64, types
 
 from constrain.engine.jit import njit_allocating, njit_inner
+from constrain.engine.lexer import LEX_COUNT, LEX_OFFSET
 from constrain.engine.node_costs import (
     COST_FIELDS,
     LEAST,
@@ -27,6 +28,7 @@ from constrain.engine.node_costs import (
     NEVER,
     NEXT_BYTE,
     UNKNOWN,
+    WORST,
     better_byte,
     capped,
     choose_class_bytes,
@@ -50,11 +52,13 @@ from constrain.engine.rows import (
 )
 from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import (
+    AFTER_COSTS,
     CORE_DOTS,
     CORE_GROUPS,
     CORE_SCANS,
     CORE_WAITS,
     CORES,
+    COST_RESULT,
     COST_STACK,
     CTX,
     DONE_MEMO,
@@ -85,15 +89,17 @@ from constrain.engine.tables import (
     far_call,
     far_entry,
     i32,
+    i64,
     room,
     set_used,
     used,
 )
 
-STATE_FIELDS = 7
-STATE_LEAST, STATE_BYTE, STATE_TOKENS, STATE_TOKEN, FOUND_TOKENS, FOUND_TOKEN, FOUND_NONE = range(STATE_FIELDS)
-"""Fields of a state's costs: the least cost of finishing, and the byte that begins that; how many tokens it takes,
-and the first of them (completions.py); the same as found by a search, and up to how many there are none (search.py)."""
+STATE_FIELDS = 5
+STATE_LEAST, STATE_BYTE, STATE_WORST, STATE_TOKENS, STATE_TOKEN = range(STATE_FIELDS)
+"""Fields of a state's costs: the least cost of finishing; the byte that begins that; the most that finishing costs
+after any bytes that stay within the lexemes, or NEVER; how many tokens the completion takes, and the first of them
+(completions.py)."""
 
 
 @njit_allocating(int64(CTX))
@@ -298,16 +304,16 @@ def _cost_row(ctx, row):
             dot = int64(items[2 * i])
             here = capped(ctx, int64(i32(ctx, REST_COSTS)[dot]), _up(ctx, int64(items[2 * i + 1]), dot))
             best = min(best, here)
-    i32(ctx, ROW_COSTS)[row] = best
+    i32(ctx, ROW_COSTS)[2 * row] = best
 
 
 @njit_inner(RESULT1)
 def _row_cost(ctx, row):
     """Make the costs of a row known, and of those below it; returns 0 or FAIL."""
     known = used(ctx, ROW_COSTS)
-    if row < known and i32(ctx, ROW_COSTS)[row] != UNKNOWN:
+    if 2 * row < known and i32(ctx, ROW_COSTS)[2 * row] != UNKNOWN:
         return int64(0)
-    rows, places = used(ctx, ROW_HASH), used(ctx, DONE_MEMO)
+    rows, places = 2 * used(ctx, ROW_HASH), used(ctx, DONE_MEMO)
     if not room(ctx, ROW_COSTS, rows - known) or not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
         return int64(FAIL)
     costs = i32(ctx, ROW_COSTS)
@@ -324,11 +330,11 @@ def _row_cost(ctx, row):
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK)
         here = int64(i32(ctx, COST_STACK)[top - 1])
-        if costs[here] == UNKNOWN:
+        if costs[2 * here] == UNKNOWN:
             begin = int64(i32(ctx, ROWS)[5 * here + ROW_OFFSET])
             for i in range(begin, begin + int64(i32(ctx, ROWS)[5 * here + ROW_COUNT])):
                 origin = int64(i32(ctx, ROW_ITEMS)[2 * i + 1])
-                if origin != here and costs[origin] == UNKNOWN:
+                if origin != here and costs[2 * origin] == UNKNOWN:
                     if not room(ctx, COST_STACK, 1):
                         return int64(FAIL)
                     i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = origin
@@ -340,30 +346,70 @@ def _row_cost(ctx, row):
     return int64(0)
 
 
-@njit_inner(RESULT2)
-def _after_lexeme(ctx, row, lexeme):
-    """The least cost when a lexeme that began in ``row``, whose costs are known, is complete."""
-    best = int64(NEVER)
-    ignored = i32(ctx, IGNORE)
-    for i in range(ctx[N_IGNORE]):
-        if ignored[i] == lexeme:
-            best = int64(i32(ctx, ROW_COSTS)[row])
+@njit_inner(RESULT1)
+def _costs_after_lexemes(ctx, row):
+    """Where AFTER_COSTS has what is left behind each scan of a row, whose costs are known; FAIL if there is no room."""
+    place = int64(i32(ctx, ROW_COSTS)[2 * row + 1])
+    if place != UNKNOWN:
+        return place
     core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
     first = int64(i32(ctx, CORES)[core + CORE_SCAN])
-    stop = first + int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT])
+    count = int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT])
+    if not room(ctx, AFTER_COSTS, count):
+        return int64(FAIL)
+    place = used(ctx, AFTER_COSTS)
     scans = i32(ctx, CORE_SCANS)
-    # Scans are sorted by falling lexeme number.
-    low, high = first, stop
-    while low < high:
-        middle = (low + high) // 2
-        if scans[3 * middle] > lexeme:
-            low = middle + 1
-        else:
-            high = middle
-    while low < stop and scans[3 * low] == lexeme:
-        best = min(best, _behind(ctx, row, int64(scans[3 * low + 1]), int64(scans[3 * low + 2])))
-        low += 1
-    return best
+    for i in range(count):
+        scan = 3 * (first + i)
+        i32(ctx, AFTER_COSTS)[place + i] = _behind(ctx, row, int64(scans[scan + 1]), int64(scans[scan + 2]))
+    set_used(ctx, AFTER_COSTS, place + count)
+    i32(ctx, ROW_COSTS)[2 * row + 1] = place
+    return place
+
+
+@njit_inner(int64(CTX, int64, int64, int64[::1]))
+def cost_members(ctx, row, lexer_state, result):
+    """The least cost of finishing from the thread (row, lexer state), and the most that its tokens can lead to.
+
+    ``result`` is int64[3]: the least cost, the byte that begins it, and the most that finishing costs after any
+    bytes that stay within the lexemes; it is NEVER if that is not known.  Returns 0, FAIL or LIMIT.
+    """
+    result[0], result[1], result[2] = NEVER, -1, 0
+    if _row_cost(ctx, row) < 0:
+        return int64(FAIL)
+    after = _costs_after_lexemes(ctx, row)
+    if after < 0:
+        return after
+    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    first = int64(i32(ctx, CORES)[core + CORE_SCAN])
+    # Members are sorted by lexeme, scans by falling lexeme: both are gone through once.
+    scan = first + int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT]) - 1
+    begin = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    for member in range(begin, begin + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
+        lexeme, node = int64(i32(ctx, LEX_POOL)[member]), int64(i32(ctx, LEX_POOL)[member + 1])
+        record = COST_FIELDS * node
+        if record >= used(ctx, NODE_COSTS) or i32(ctx, NODE_COSTS)[record + LEAST_ON] == UNKNOWN:
+            status = far_call(ctx, F_NODE_COST, node, 0)
+            if status < 0:
+                return status
+        behind = int64(NEVER)
+        for i in range(ctx[N_IGNORE]):
+            if i32(ctx, IGNORE)[i] == lexeme:
+                behind = int64(i32(ctx, ROW_COSTS)[2 * row])
+        scans = i32(ctx, CORE_SCANS)
+        while scan >= first and scans[3 * scan] < lexeme:
+            scan -= 1
+        while scan >= first and scans[3 * scan] == lexeme:
+            behind = min(behind, int64(i32(ctx, AFTER_COSTS)[after + scan - first]))
+            scan -= 1
+        costs = i32(ctx, NODE_COSTS)
+        result[2] = max(result[2], capped(ctx, behind, int64(costs[record + WORST])))
+        cost = capped(ctx, behind, int64(costs[record + LEAST_ON]))
+        if cost <= result[0] and cost < NEVER:
+            byte = int64(costs[record + NEXT_BYTE])
+            result[1] = byte if cost < result[0] else better_byte(ctx, result[1], byte)
+            result[0] = cost
+    return int64(0)
 
 
 @njit_inner(RESULT2)
@@ -381,34 +427,24 @@ def state_cost(ctx, state, _unused):
     record = STATE_FIELDS * state
     if i32(ctx, STATE_COSTS)[record + STATE_LEAST] != UNKNOWN:
         return int64(0)
-    best, best_byte = int64(NEVER), int64(-1)
+    best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
+    result = i64(ctx, COST_RESULT)
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        status = cost_members(ctx, row, int64(i32(ctx, THREADS)[2 * i + 1]), result)
+        if status < 0:
+            return status
+        worst = max(worst, result[2])
+        if result[0] <= best and result[1] >= 0:
+            best_byte = result[1] if result[0] < best else better_byte(ctx, best_byte, result[1])
+            best = result[0]
     if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
-        best = int64(0)
-    else:
-        offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-        for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-            row = int64(i32(ctx, THREADS)[2 * i])
-            lexer_state = 4 * int64(i32(ctx, THREADS)[2 * i + 1])
-            if _row_cost(ctx, row) < 0:
-                return int64(FAIL)
-            begin = int64(i32(ctx, LEX)[lexer_state])
-            for member in range(begin, begin + 2 * int64(i32(ctx, LEX)[lexer_state + 1]), 2):
-                node = int64(i32(ctx, LEX_POOL)[member + 1])
-                status = far_call(ctx, F_NODE_COST, node, 0)
-                if status < 0:
-                    return status
-                cost = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST_ON])
-                if cost > best or cost >= NEVER:
-                    continue
-                cost = capped(ctx, cost, _after_lexeme(ctx, row, int64(i32(ctx, LEX_POOL)[member])))
-                if cost > best or cost >= NEVER:
-                    continue
-                byte = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + NEXT_BYTE])
-                best_byte = byte if cost < best else better_byte(ctx, best_byte, byte)
-                best = cost
+        best, best_byte = int64(0), int64(-1)
     table = i32(ctx, STATE_COSTS)
     table[record + STATE_LEAST] = best
     table[record + STATE_BYTE] = best_byte
+    table[record + STATE_WORST] = worst
     return int64(0)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from constrain.engine import states
 from constrain.engine.lexer import LEX_COUNT, LEX_OFFSET
-from constrain.engine.nodes import ALL, CONCAT, EPSILON, INTERSECT, LITERAL, NOT, REPEAT, SET, UNION
+from constrain.engine.nodes import ALL, CONCAT, EPSILON, INTERSECT, LITERAL, NOT, NULLABLE_FLAG, REPEAT, SET, UNION
 from constrain.engine.rows import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
 from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import (
@@ -38,7 +38,7 @@ from constrain.engine.tables import (
 )
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import EMPTY, Literal, Regular, byte_set, complement, concat, intersect, repeat, union
-from constrain.grammar.words import Progress, Words, either
+from constrain.grammar.words import Progress, by_name, either
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -81,7 +81,7 @@ class Expectation:
 
 
 END_OF_TEXT = Expectation("", ("end of text",))
-_IGNORED = Words("", ("what is ignored",))
+_IGNORED = "what is ignored"
 
 
 def in_words(expectations: list[Expectation], most: int = 8) -> str:
@@ -91,7 +91,7 @@ def in_words(expectations: list[Expectation], most: int = 8) -> str:
     """
     groups: dict[str, dict[str, None]] = {}
     for each in expectations:
-        if each != END_OF_TEXT and each.texts != _IGNORED.texts:
+        if each != END_OF_TEXT and each.texts != (_IGNORED,):
             groups.setdefault(each.kind, {}).update(dict.fromkeys(each.texts))
     parts = []
     for kind, texts in groups.items():
@@ -167,8 +167,11 @@ class _Reader:
 
     def _expectation(self, lexeme: int, node: int, begun: bool, first: int, cores: list[int]) -> Expectation:
         ir = self._ir
-        words = _IGNORED
-        if lexeme not in ir.ignore:
+        if lexeme in ir.ignore:
+            # What may be over is not worth a word.
+            under_way = begun and not self._nodes[node, 0] & NULLABLE_FLAG
+            words = by_name(Progress(_IGNORED, ir.lexemes[lexeme], self._regular(node), under_way, first))
+        else:
             progress = Progress(ir.lexeme_names[lexeme], ir.lexemes[lexeme], self._regular(node), begun, first)
             words = ir.describe(progress)
         rules = sorted({name for core in cores for name in self._rules(core, lexeme)})

@@ -37,6 +37,8 @@ class Matcher(Cursor):
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
         self._kinds = compiled.vocabulary.kinds.tobytes()
+        self._checked: Any = None
+        self._checked_rows = 0
         self._budget = None
         if max_tokens is not None:
             from constrain.engine.budget import Budget  # most matchers have none, and its kernels take time to load
@@ -62,22 +64,19 @@ class Matcher(Cursor):
         -----
         After an end token has been accepted no token is allowed.
         """
-        if self._state > 0 and self._budget is None and type(mask) is np.ndarray and type(index) is int:
-            shape = mask.shape
-            if len(shape) == 2 and shape[1] == self._words and 0 <= index < shape[0]:
-                # The kernel's signature checks the rest: dtype, contiguity, writability.
-                try:
-                    self.compiled.write_mask(self, mask, index)
-                    return
-                except TypeError:
-                    pass
+        if mask is self._checked and type(index) is int and 0 <= index < self._checked_rows and self._state > 0:
+            # Nearly every time it is the array of the time before.
+            self.compiled.write_mask(self, mask, index)
+            return
         out = check_bitmask(mask, index, self._words)
         if self._state == ENDED:
             out[index] = 0
         elif self._budget is not None:
             self._budget.fill(self, out, index)
         else:
-            self.compiled.write_mask(self, out, index)
+            self.compiled.write_mask(self, out, operator.index(index))
+            if type(mask) is np.ndarray:
+                self._checked, self._checked_rows = mask, len(mask)
 
     def accept_token(self, token_id: int) -> bool:
         """Go on with a token.  False, and nothing changes, if it is not allowed here.

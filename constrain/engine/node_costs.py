@@ -75,6 +75,9 @@ begins it; the most that finishing can cost after any beginning of a string; a l
 
 UNKNOWN = -1
 
+NEWEST = 0xFFFFFFFF
+"""In the lower half of a key on a heap: this minus the number of a record."""
+
 # Derivatives that one search may look at, in units of (node, byte class).
 _SEARCH_LIMIT = 5_000_000
 
@@ -285,13 +288,14 @@ def _search(ctx, start):
     set_used(ctx, SEARCH_RECORDS, 0)
     if search_record(ctx, SEARCH_PLACES, start, int64(0), int64(-1), int64(-1)) < 0:
         return int64(FAIL)
-    if heap_push(ctx, SEARCH_HEAP, int64(0)) < 0:
+    if heap_push(ctx, SEARCH_HEAP, int64(NEWEST)) < 0:
         return int64(FAIL)
     work = int64(0)
     goal = int64(-1)
     while used(ctx, SEARCH_HEAP) > 0:
         key = heap_pop(ctx, SEARCH_HEAP)
-        record = key & 0xFFFFFFFF
+        # Of equal ones the newest first: where all ways cost the same, that goes straight to an end.
+        record = NEWEST - (key & NEWEST)
         node = int64(i32(ctx, SEARCH_RECORDS)[4 * record])
         spent = int64(i32(ctx, SEARCH_RECORDS)[4 * record + 1])
         costs = i32(ctx, NODE_COSTS)
@@ -320,7 +324,7 @@ def _search(ctx, start):
             reached = search_record(ctx, SEARCH_PLACES, after, cost, record, byte)
             if reached == FAIL:
                 return int64(FAIL)
-            if reached >= 0 and heap_push(ctx, SEARCH_HEAP, (cost + bound) << 32 | reached) < 0:
+            if reached >= 0 and heap_push(ctx, SEARCH_HEAP, (cost + bound) << 32 | (NEWEST - reached)) < 0:
                 return int64(FAIL)
     costs = i32(ctx, NODE_COSTS)
     records = i32(ctx, SEARCH_RECORDS)

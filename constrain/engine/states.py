@@ -16,7 +16,7 @@ from numba import int64, types
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
-from constrain.engine.nodes import RESULT0, RESULT2
+from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_ACCEPTS, ROW_CORE, make_start_row
 from constrain.engine.tables import (
     CLASS_OF,
@@ -151,6 +151,16 @@ def state_of_row(ctx, row, lexer_state):
     return _intern_state(ctx, int64(1 if lexer_state else 0), int64(0))
 
 
+@njit_inner(RESULT1)
+def state_at_row(ctx, row):
+    """The state in which a row is all there is: its lexemes begin, and the text may end if the row accepts."""
+    start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | start
+    return _intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+
+
 @njit_inner(RESULT2)
 def step(ctx, state, byte_class):
     """The state after one byte of the class.  FAIL or LIMIT if < 0."""
@@ -213,13 +223,7 @@ def make_start_state(ctx):
     if used(ctx, STATE_HASH) == 0 and _intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
     row = make_start_row(ctx)
-    if row < 0:
-        return row
-    start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
-    if not room(ctx, STATE_WORK, 1):
-        return int64(FAIL)
-    i64(ctx, STATE_WORK)[0] = row << 32 | start
-    return _intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+    return row if row < 0 else state_at_row(ctx, row)
 
 
 @njit_entry(RESULT2)

@@ -16,6 +16,7 @@ Locking: everything here is guarded by the lock of the compiled grammar
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable
 from typing import Any
 
@@ -155,11 +156,14 @@ BYTE_SUMS = _slot("sums of literal costs", np.int64, 0)
 REST_COSTS = _slot("costs behind dots", np.int32, 0)
 ROW_COSTS = _slot("row costs", np.int32, 0)
 UP_COSTS = _slot("costs behind completions", np.int32, 0)
+AFTER_COSTS = _slot("costs behind lexemes", np.int32, 0)
 STATE_COSTS = _slot("state costs", np.int32, 0)
+COST_RESULT = _slot("cost of a thread", np.int64, 0)
 COST_STACK = _slot("cost stack", np.int32, 0)
 SEARCH_HEAP = _slot("search heap", np.int64, 0)
 SEARCH_PLACES = _slot("search places", np.int32, 0)
 SEARCH_RECORDS = _slot("search records", np.int32, 0)
+TOKEN_COSTS = _slot("tokens and their costs", np.int32, 0)
 PATH_HEAP = _slot("token search heap", np.int64, 0)
 PATH_PLACES = _slot("token search places", np.int32, 0)
 PATH_RECORDS = _slot("token search records", np.int32, 0)
@@ -213,7 +217,7 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 BY_ROW_OR_STATE = (
     *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
     *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
-    *(ROW_COSTS, UP_COSTS, STATE_COSTS),
+    *(ROW_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
 """Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
 
@@ -511,6 +515,17 @@ def _round_up(size: int) -> int:
 _LARGE_BYTES, _RESERVE_BYTES = 1 << 18, 1 << 27
 
 
+def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """An array of which only what is used takes memory, page by page.
+
+    numpy would ask for large pages, and whoever touches one first waits until all of it is cleared.
+    """
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.empty(size, dtype)
+    memory = mmap.mmap(-1, size * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, dtype)
+
+
 class Tables:
     """The tables of one compiled grammar.
 
@@ -671,7 +686,7 @@ class Tables:
             # To copy a large table takes long, mostly to touch new pages for the first time, and one
             # step of one sequence has to wait for it.  Addresses are free until they are touched.
             spare = min(127 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
-            reserve = np.empty(size + spare, old.dtype)
+            reserve = _addresses(size + spare, old.dtype) if spare else np.empty(size, old.dtype)
             reserve[: old.shape[0]] = old
         self._install(slot, reserve[:size])
         self._reserves[slot] = reserve

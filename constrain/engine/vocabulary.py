@@ -171,13 +171,12 @@ class Vocabulary:
         """(slot, address, length) of the tables that kernels read; valid while the vocabulary lives."""
         return self._addresses
 
-    def scratch(self) -> tuple[int, int]:
-        """(address, length) of an int32 array for a walk's results; each thread has its own."""
+    def scratch(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """int32[size + 1] for a walk's results; each thread has its own."""
         found = getattr(self._local, "found", None)
         if found is None:
-            array = np.empty(self.size + 1, np.int32)
-            found = self._local.found = (array.ctypes.data, len(array), array)
-        return found[0], found[1]
+            found = self._local.found = np.empty(self.size + 1, np.int32)
+        return found
 
     def publish(self, run: Callable[..., int], lexer_state: int) -> None:
         """Share the split of a lexer state with all grammars of this vocabulary; if that is done, sort its tokens.

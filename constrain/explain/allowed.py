@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.matcher import Matcher
 from constrain.errors import ConstrainError
+from constrain.tokenizers.base import Tokenizer
 
 Ids = NDArray[np.int64]
 
@@ -21,6 +22,11 @@ class RankedToken:
 
     id: int
     probability: float | None = None
+
+
+def first_ids(tokenizer: Tokenizer) -> list[int]:
+    """What stands in front of a text for a model: its beginning-of-text token, or where it has none an end token."""
+    return tokenizer.encode("", add_special_tokens=True).ids[:1] or list(tokenizer.eos_ids[:1])
 
 
 def allowed_tokens(matcher: Matcher) -> Ids:

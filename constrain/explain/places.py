@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
+from constrain.grammar.words import quote
+
 _TAB = 4
 
 
@@ -21,7 +23,7 @@ class TextPlace:
     indent : int
         How many cells of a terminal stand in ``shown`` before the place.
     character : str
-        The character at the place, escaped if it cannot be printed; empty at the end of the text.
+        The character at the place, between quotes and escaped if it cannot be printed; empty at the end of the text.
     """
 
     line: int
@@ -48,7 +50,7 @@ def place_in_text(data: bytes, offset: int, width: int = 100) -> TextPlace:
     end = data.find(b"\n", offset)
     before = data[begin:offset].decode("utf-8", "surrogateescape")
     after = data[offset : len(data) if end < 0 else end].decode("utf-8", "surrogateescape")
-    character = "" if offset == len(data) else "\\n" if offset == end else _printable(after[0])
+    character = "" if offset == len(data) else quote(after[:1].encode("utf-8", "surrogateescape") or b"\n")
     # Both sides are shown, the side before more so: that is where the reason tends to be.
     left, left_cells = _cut(before[::-1], width * 2 // 3, backwards=True)
     right, _ = _cut(after, max(width - left_cells, width // 3))

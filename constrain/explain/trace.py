@@ -14,7 +14,7 @@ from constrain.engine.expectations import in_words
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.explain.allowed import RankedToken, ids_in_mask, rank
+from constrain.explain.allowed import RankedToken, first_ids, ids_in_mask, rank
 from constrain.grammar.grammar import Grammar
 from constrain.tokenizers.base import Tokenizer
 
@@ -150,7 +150,7 @@ def trace_text(
     """
     _load_kernels(compiled.vocabulary)
     tokens, own = tokens_of_text(compiled.vocabulary, tokenizer, data)
-    walk = _Walk(compiled, model, best)
+    walk = _Walk(compiled, model, best, first_ids(tokenizer) if model is not None else [])
     steps: list[Step] = []
     read = 0
     for token in tokens[:most]:
@@ -177,6 +177,8 @@ def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) ->
         ids = tokenizer.encode(data.decode()).ids
     except (UnicodeDecodeError, ConstrainError):
         ids = []
+    if tokenizer.strips_leading_space and ids:
+        ids = _without_leading_space(vocabulary, ids)
     usable = all(token < vocabulary.size and vocabulary.kinds[token] == NORMAL for token in ids)
     if usable and b"".join(vocabulary.tokens[token] for token in ids) == data:
         return ids, True
@@ -198,16 +200,25 @@ def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) ->
     return found, False
 
 
+def _without_leading_space(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
+    """Tokens without the space that SentencePiece puts in front of a text; as they are, if there is no such token."""
+    first = vocabulary.tokens[ids[0]]
+    if first == b" ":
+        return ids[1:]
+    rest = first.removeprefix(b" ")
+    return [vocabulary.tokens.index(rest), *ids[1:]] if rest in vocabulary.tokens else ids
+
+
 class _Walk:
     """Goes through a text, and looks around at every token."""
 
-    def __init__(self, compiled: CompiledGrammar, model: Any, best: int) -> None:
+    def __init__(self, compiled: CompiledGrammar, model: Any, best: int, before: list[int]) -> None:
         self._vocabulary = compiled.vocabulary
         self._matcher = Matcher(compiled)
         self._mask = allocate_token_bitmask(1, self._vocabulary.size)
         self._model = model
         self._best = best
-        self._ids: list[int] = []
+        self._ids = before
 
     def step(self, token: int) -> Step:
         """Look around, and go on with a token if it is allowed."""

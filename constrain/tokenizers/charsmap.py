@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import charsmap_kernels as kernels
+from constrain.tokenizers.scratch import scratch
 from constrain.tokenizers.text_steps import Spans, TextStep
 from constrain.tokenizers.trie_kernels import trie_of
 
@@ -71,7 +72,7 @@ class Charsmap(TextStep):
         return self._run(text, False)[0].tobytes().decode("utf-8", "replace")
 
     def normalized(self, text: str) -> npt.NDArray[np.uint8]:
-        """The result as UTF-8."""
+        """The result as UTF-8, until this thread calls it again."""
         return self._run(text, False)[0]
 
     def align(self, text: str, first: bool) -> tuple[str, Spans]:
@@ -85,10 +86,12 @@ class Charsmap(TextStep):
         return normal, list(zip(place[begins].tolist(), last.tolist(), strict=True))
 
     def _run(self, text: str, with_origins: bool) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-        data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
+        source = text.encode("utf-8")
+        data = scratch("text", len(source), np.uint8)
+        data[:] = np.frombuffer(source, dtype=np.uint8)
         room = 3 * len(data) + 64
         while True:
-            out = np.empty(room, dtype=np.uint8)
+            out = scratch("normalized", room, np.uint8)
             origins = np.empty((room if with_origins else 0, 2), dtype=np.int32)
             size = kernels.normalize_spaces(
                 data, self._plain, self._rules, self._blob, self._fixed, self._flags, out, origins, with_origins

@@ -8,12 +8,13 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.bert_text import BertText, Lowercase, StripAccents
-from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.json_parts import flag_of, parts_of, pattern_of, text_of, type_of
+from constrain.tokenizers.nmt_text import NmtText
+from constrain.tokenizers.precompiled import Precompiled
 from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.text_steps import Form, Prepend, Replace, ReplaceRegex, Strip, TextStep
 
-_KNOWN = "NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, StripAccents, Strip, Prepend, Replace, Precompiled"
+_KNOWN = "NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, StripAccents, Strip, Prepend, Replace, Precompiled, Nmt"
 
 
 def steps_of_normalizer(entry: Any) -> tuple[TextStep, ...]:
@@ -45,6 +46,8 @@ def _steps(entry: Any) -> list[TextStep]:
             return [Replace(pattern, content)]
         RegexStage(pattern, line_anchors=True).check()
         return [ReplaceRegex(pattern, content)]
+    if kind == "Nmt":
+        return [NmtText()]
     if kind == "Precompiled":
         return _precompiled(entry)
     raise TokenizerError(f"normalizer {kind} is not supported; supported are {_KNOWN}")
@@ -55,10 +58,4 @@ def _precompiled(entry: dict[str, Any]) -> list[TextStep]:
         compiled = base64.b64decode(entry.get("precompiled_charsmap") or "", validate=True)
     except (binascii.Error, TypeError, ValueError):
         raise TokenizerError("normalizer Precompiled: precompiled_charsmap is not base 64") from None
-    if not compiled:
-        return []
-    rules = Charsmap(compiled, SpaceOptions(False, False, False))
-    # The reference works on grapheme clusters, and of these two characters, which are one, only the first counts.
-    if rules.apply("\r", True) == rules.apply("\n", True) == " ":
-        return [Replace("\r\n", "\n"), rules]
-    return [rules]
+    return [Precompiled(compiled)] if compiled else []

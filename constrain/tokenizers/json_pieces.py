@@ -18,6 +18,9 @@ from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceVocabulary
 
 Merges = tuple[Any, Any, Any]
 
+MODELS = "BPE, Unigram, WordPiece and WordLevel"
+"""Those that are supported."""
+
 
 def pieces_of_json(
     content: dict[str, Any],
@@ -83,6 +86,8 @@ def _unknown(model: dict[str, Any], ids: dict[str, int]) -> int:
     name = model.get("unk_token")
     if name is None:
         return -1
+    if name not in ids and model.get("type") == "WordLevel":
+        return -1
     if name not in ids:
         raise TokenizerError(f'"unk_token" {name!r} is not in the vocabulary')
     return ids[name]
@@ -115,8 +120,12 @@ def _model(
         if unknown < 0 or not isinstance(prefix, str) or type(most) is not int:
             raise TokenizerError("WordPiece: unk_token, continuing_subword_prefix or max_input_chars_per_word is wrong")
         return WordPiece(texts, unknown, prefix, min(most, 2**31))
+    if kind == "WordLevel":
+        from constrain.tokenizers.word_level import WordLevel
+
+        return WordLevel(texts, unknown)
     if kind != "BPE":
-        raise TokenizerError(f"model {type_of(model)} is not supported; supported are BPE, Unigram and WordPiece")
+        raise TokenizerError(f"model {type_of(model)} is not supported; supported are {MODELS}")
     from constrain.tokenizers.symbol_bpe import SymbolBPE
     from constrain.tokenizers.symbol_kernels import ALWAYS, NEVER
 

@@ -12,6 +12,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers import symbol_kernels
 from constrain.tokenizers.bpe_kernels import fill_merges, fill_tokens
 from constrain.tokenizers.piece_model import LARGEST_ID, PieceModel, check_vocabulary
+from constrain.tokenizers.scratch import scratch
 from constrain.tokenizers.trie_kernels import trie_of
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -79,7 +80,8 @@ class SymbolBPE(PieceModel):
         self._direct = np.zeros(len(self._starts), dtype=np.uint8)
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        out = np.empty((len(data), 3), dtype=np.int32)
+        size = len(data)
+        out = scratch("tokens", 3 * size, np.int32).reshape(size, 3)
         count = symbol_kernels.encode_symbols(
             data,
             ends,
@@ -98,10 +100,10 @@ class SymbolBPE(PieceModel):
             self._unk,
             self._fuse,
             self._byte_ids,
-            np.empty(len(data), dtype=np.int32),
+            scratch("symbols", size, np.int32),
             out,
         )
-        result: npt.NDArray[np.int32] = out[:count]
+        result: npt.NDArray[np.int32] = out[:count].copy()
         return result
 
     def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:

@@ -21,6 +21,7 @@ from constrain.tokenizers.base import SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
 from constrain.tokenizers.json_parts import parts_of, type_of
+from constrain.tokenizers.json_pieces import MODELS
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern
@@ -116,8 +117,8 @@ def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTo
 
 def _check_model(model: dict[str, Any]) -> None:
     kind = model.get("type", "BPE")
-    if kind not in ("BPE", "Unigram", "WordPiece"):
-        raise TokenizerError(f"model {kind} is not supported; supported are BPE, Unigram and WordPiece")
+    if kind not in ("BPE", "Unigram", "WordPiece", "WordLevel"):
+        raise TokenizerError(f"model {kind} is not supported; supported are {MODELS}")
     for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix") if kind == "BPE" else ():
         if model.get(key):
             raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a BPE model')

@@ -57,15 +57,15 @@ def older_controls() -> frozenset[str]:
 def older_punctuation() -> npt.NDArray[np.bool_]:
     """bool[0x110000]: punctuation."""
     members = _members(("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"))
-    members[_codes(_NEWER_PUNCTUATION)] = False
-    members[_codes(_FORMER_PUNCTUATION)] = True
+    members[codes_of_ranges(_NEWER_PUNCTUATION)] = False
+    members[codes_of_ranges(_FORMER_PUNCTUATION)] = True
     return members
 
 
 def _characters(categories: tuple[str, ...], newer: str, former: str) -> frozenset[str]:
     members = _members(categories)
-    members[_codes(newer)] = False
-    members[_codes(former)] = True
+    members[codes_of_ranges(newer)] = False
+    members[codes_of_ranges(former)] = True
     return frozenset(map(chr, np.flatnonzero(members).tolist()))
 
 
@@ -74,7 +74,8 @@ def _members(categories: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     return members
 
 
-def _codes(ranges: str) -> list[int]:
+def codes_of_ranges(ranges: str) -> list[int]:
+    """The code points in ranges like ``"61D 9FD-9FF"``, in hexadecimal."""
     codes: list[int] = []
     for part in ranges.split():
         first, _, last = part.partition("-")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.piece_model import PieceModel, check_vocabulary
+from constrain.tokenizers.scratch import scratch
 from constrain.tokenizers.trie_kernels import trie_of
 from constrain.tokenizers.unigram_kernels import encode_unigram
 
@@ -59,7 +60,8 @@ class Unigram(PieceModel):
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        out = np.empty((len(data), 3), dtype=np.int32)
+        size = len(data)
+        out = scratch("tokens", 3 * size, np.int32).reshape(size, 3)
         count = encode_unigram(
             data,
             ends,
@@ -70,11 +72,11 @@ class Unigram(PieceModel):
             self._single,
             self._fuse,
             self._byte_ids,
-            np.empty(len(data) + 1, dtype=np.float64),
-            np.empty((len(data) + 1, 2), dtype=np.int32),
+            scratch("sums", size + 1, np.float64),
+            scratch("paths", 2 * size + 2, np.int32).reshape(size + 1, 2),
             out,
         )
-        result: npt.NDArray[np.int32] = out[:count]
+        result: npt.NDArray[np.int32] = out[:count].copy()
         return result
 
     def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:

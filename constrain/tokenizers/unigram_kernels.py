@@ -31,6 +31,63 @@ def char_length(lead):  # type: ignore[no-untyped-def]
 
 
 @njit(
+    "void(uint8[::1], int64, int64, int32[:, ::1], float64[::1], int64, float64, boolean, float64[::1], int32[:, ::1])",
+    **INNER,
+)
+def _best_paths(data, begin, end, units, scores, unk, unk_score, single, best, back):  # type: ignore[no-untyped-def]
+    """For each place in ``data[begin:end]`` the best sum up to it, and where its last token begins and which it is."""
+    root = units[0, BASE]
+    for i in range(begin, end + 1):
+        best[i] = -np.inf
+    best[begin] = 0.0
+    pos = begin
+    reached = begin
+    while pos < end:
+        here = best[pos]
+        if single and here < _LOWEST_SINGLE:
+            for i in range(pos, reached + 1):
+                best[i] = np.float64(np.float32(best[i] - here))
+            here = 0.0
+        length = char_length(data[pos])
+        covered = False
+        node = 0
+        base = root
+        place = pos
+        while place < end:
+            child = base ^ data[place]
+            if units[child, CHECK] != node:
+                break
+            node = child
+            place += 1
+            base = units[node, BASE]
+            token = units[node, TOKEN]
+            if token >= 0:
+                score = scores[token] + here
+                if single:
+                    score = np.float64(np.float32(score))
+                if score > best[place]:
+                    best[place] = score
+                    back[place, 0] = pos
+                    back[place, 1] = token
+                if place - pos == length:
+                    covered = True
+        if place > reached:
+            reached = place
+        place = pos + length
+        if not covered:
+            score = unk_score + here
+            if single:
+                score = np.float64(np.float32(score))
+            if place > reached:
+                reached = place
+            if score > best[place]:
+                best[place] = score
+                back[place, 0] = pos
+                back[place, 1] = unk
+        pos = place
+
+
+@njit(
     "int64(uint8[::1], int32[::1], int32[:, ::1], float64[::1], int64, float64, boolean, boolean, int32[::1],"
     " float64[::1], int32[:, ::1], int32[:, ::1])",
     cache=True,
@@ -55,51 +112,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     begin = 0
     for piece in range(ends.size):
         end = ends[piece]
-        for i in range(begin, end + 1):
-            back[i, 0] = -1
-        best[begin] = 0.0
-        pos = begin
-        reached = begin
-        while pos < end:
-            here = best[pos]
-            if single and here < _LOWEST_SINGLE:
-                for i in range(pos, reached + 1):
-                    if back[i, 0] >= 0:
-                        best[i] = np.float64(np.float32(best[i] - here))
-                here = 0.0
-            length = char_length(data[pos])
-            covered = False
-            node = 0
-            place = pos
-            while place < end:
-                child = units[node, BASE] ^ data[place]
-                if units[child, CHECK] != node:
-                    break
-                node = child
-                place += 1
-                token = units[node, TOKEN]
-                if token >= 0:
-                    score = scores[token] + here
-                    if single:
-                        score = np.float64(np.float32(score))
-                    reached = max(reached, place)
-                    if back[place, 0] < 0 or score > best[place]:
-                        best[place] = score
-                        back[place, 0] = pos
-                        back[place, 1] = token
-                    if place - pos == length:
-                        covered = True
-            place = pos + length
-            if not covered:
-                score = unk_score + here
-                if single:
-                    score = np.float64(np.float32(score))
-                reached = max(reached, place)
-                if back[place, 0] < 0 or score > best[place]:
-                    best[place] = score
-                    back[place, 0] = pos
-                    back[place, 1] = unk
-            pos = place
+        _best_paths(data, begin, end, units, scores, unk, unk_score, single, best, back)
         # The path is known from its end: turn it round by letting each place say where the next one is.
         place = end
         following = end

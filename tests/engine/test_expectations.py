@@ -32,6 +32,7 @@ start: sum
 sum: NUMBER | sum "+" sum | "(" sum ")" | "if"i
 NUMBER: /[0-9]+/
 %ignore / +/
+%ignore "#" /[a-z]*/ ";"
 """
 GBNF = 'root ::= [a-c] ("+" item){2}\nitem ::= "foo" | [0-9]+ ws\nws ::= [ \\t]*\n'
 
@@ -83,6 +84,7 @@ def test_json_schema(text, expected):
         (constrain.Grammar.from_lark, "(1", '[0-9] (more of NUMBER), "+" or ")"'),
         (constrain.Grammar.from_lark, "(1 ", '"+" or ")"'),
         (constrain.Grammar.from_lark, "1 ", '"+" or end of text'),
+        (constrain.Grammar.from_lark, "1 #a", "[;a-z] (more of what is ignored)"),
         (constrain.Grammar.from_lark, "i", "'F' or 'f' (more of \"if\"i)"),
         (constrain.Grammar.from_gbnf, "", "'a', 'b' or 'c'"),
         (constrain.Grammar.from_gbnf, "a", "'+'"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -110,6 +112,23 @@ def test_tokens_add_up_to_the_text(text):
 def test_bytes_that_are_no_text():
     walk = trace(b"a\xff\xfe", constrain.Grammar.from_regex("a"))
     assert (walk.own_tokens, walk.refused, walk.read) == (False, True, 1)
+
+
+@pytest.mark.parametrize("text", ["ab", " ab", "b a", "", " "])
+def test_a_space_that_the_tokenizer_puts_in_front_is_left_out(text):
+    # As a SentencePiece model of the tokens ▁a, ▁, a, b.
+    tokens = [b" a", b" ", b"a", b"b"]
+
+    class Tokenizer:
+        strips_leading_space = True
+
+        def encode(self, text):
+            pieces = re.findall(" a| |a|b", " " + text if text else "")
+            return SimpleNamespace(ids=[tokens.index(piece.encode()) for piece in pieces])
+
+    ids, own = tokens_of_text(constrain.Vocabulary(tokens), Tokenizer(), text.encode())
+    assert own
+    assert b"".join(tokens[token] for token in ids) == text.encode()
 
 
 def test_a_byte_without_a_token():

@@ -171,7 +171,7 @@ UNSATISFIABLE: list[tuple[Any, str, list[str]]] = [
     ({"type": "integer", "minimum": 0.2, "maximum": 0.8}, "#/minimum", ["integer", "#/maximum"]),
     ({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}, "#/exclusiveMinimum", ["integer"]),
     ({"enum": []}, "#/enum", ["empty"]),
-    ({"enum": [1, 2], "type": "string"}, "#", ["#/enum", "string"]),
+    ({"enum": [1, 2], "type": "string"}, "#/type", ["#/enum", "string"]),
     ({"enum": [1.5], "type": "integer"}, "#/enum", ["1.5", "integer"]),
     ({"enum": ["abc"], "maxLength": 2, "type": "string"}, "#/enum", ["#/maxLength"]),
     ({"enum": [1, 2], "minimum": 3, "type": "integer"}, "#/enum", ["#/minimum"]),
@@ -191,7 +191,7 @@ UNSATISFIABLE: list[tuple[Any, str, list[str]]] = [
     ),
     ({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}, "#", ["without end"]),
     ({"type": "array", "minItems": 1, "items": {"anyOf": [{"$ref": "#"}, False]}}, "#", ["without end"]),
-    ({"const": {"a": 1}, "properties": {"a": {"type": "string"}}}, "#/properties/a", ["string", "number"]),
+    ({"const": {"a": 1}, "properties": {"a": {"type": "string"}}}, "#/properties/a/type", ["string", "number"]),
     ({"type": "object", "required": ["\udc00"]}, "#/required", ["surrogate"]),
 ]
 

@@ -31,14 +31,14 @@ STRING = {"minLength": counts, "maxLength": counts, "pattern": st.sampled_from([
 def combinations(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Schema objects with a few keywords about parts, and those about scalars."""
     keywords = {
-        "type": types | st.lists(types, min_size=1, max_size=3),
+        "type": types | st.lists(types, min_size=1, max_size=3, unique=True),
         "enum": st.lists(values, min_size=1, max_size=4),
         "const": values,
         "properties": st.dictionaries(names, inner, max_size=3),
         "required": st.lists(names, max_size=2, unique=True),
         "additionalProperties": inner,
         "items": inner,
-        "prefixItems": st.lists(inner, max_size=2),
+        "prefixItems": st.lists(inner, min_size=1, max_size=2),
         "minItems": counts,
         "maxItems": counts,
         "anyOf": st.lists(inner, min_size=1, max_size=3),

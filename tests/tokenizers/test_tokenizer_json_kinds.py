@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
+import time
 import unicodedata
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +21,11 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 import constrain
 from constrain.errors import TokenizerError
+from constrain.tokenizers import precompiled
 from constrain.tokenizers.bert_text import BERT_STAGES, BertText
+from constrain.tokenizers.nmt_text import NmtText
+from constrain.tokenizers.precompiled import Precompiled
+from constrain.tokenizers.sentencepiece_proto import parse_model
 from constrain.tokenizers.split_stages import split_in_stages
 from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
@@ -106,6 +113,15 @@ def bert_like(**options):
     )
 
 
+def words_like():
+    return trained(
+        models.WordLevel(unk_token="[UNK]"),
+        trainers.WordLevelTrainer(vocab_size=300, special_tokens=["[UNK]"], show_progress=False),
+        normalizers.Sequence([normalizers.Nmt(), normalizers.Lowercase()]),
+        pre_tokenizers.Whitespace(),
+    )
+
+
 def byte_level(*stages):
     byte_stage = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     return trained(
@@ -138,6 +154,7 @@ KINDS = {
     "bert uncased": bert_like,
     "bert cased": lambda: bert_like(lowercase=False, strip_accents=False),
     "bert accents": lambda: bert_like(lowercase=True, strip_accents=False, handle_chinese_chars=False),
+    "words": words_like,
     "starcoder": lambda: byte_level(
         pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)
     ),
@@ -190,6 +207,105 @@ def test_a_token_outside_the_byte_alphabet_is_never_reached():
     for sample in ("two words", "\u65e5"):
         assert ours.encode(sample).ids == reference.encode(sample).ids
     assert ours.decode([place, place + 1]) == reference.decode([place, place + 1]) == "two words\u65e5"
+
+
+def test_a_word_without_a_token(tmp_path):
+    content = words_like()
+    del content["model"]["vocab"]["[UNK]"]
+    content["added_tokens"] = []
+    ours = parse_tokenizer_json(json.dumps(content).encode())
+    assert ours.encode("the the").tokens == ["the", "the"]
+    with pytest.raises(TokenizerError, match="'zzz' is no token, and the vocabulary has none for unknown ones"):
+        ours.encode("the zzz")
+
+
+def test_every_character_in_nmt():
+    reference, ours = normalizers.Nmt(), NmtText()
+    text = "a".join(map(chr, (*range(1, 0xD800), *range(0xE000, 0x10100), *range(0xE0000, 0xE0100))))
+    assert ours.apply(text, True) == reference.normalize_str(text)
+
+
+@pytest.fixture(scope="module", params=["nmt_nfkc", "nmt_nfkc_cf"])
+def charsmap(request, tmp_path_factory):
+    """Real rules, out of a model that is trained on the spot."""
+    folder = tmp_path_factory.mktemp("charsmap")
+    (folder / "corpus.txt").write_text(DOCUMENT, encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "corpus.txt"), model_prefix=str(folder / "m"), vocab_size=300, model_type="unigram",
+        minloglevel=2, hard_vocab_limit=False, normalization_rule_name=request.param,
+    )  # fmt: skip
+    return parse_model((folder / "m.model").read_bytes()).charsmap
+
+
+CLUSTERS = (
+    "\u0301",
+    "\u0308",
+    "\u20dd",
+    "\u200d",
+    "\u1100",
+    "\u1161",
+    "\u11a8",
+    "\uac00",
+    "\uac01",
+    "\r\n",
+    "\r",
+    "\n",
+)
+CLUSTERS += (
+    "\u00ad",
+    "\u0600",
+    "A",
+    "\u00aa",
+    "\u0903",
+    "\u093f",
+    "\u0915",
+    "\U0001f3fb",
+    "\u2764",
+    "\ufe0f",
+    "\u01c5",
+)
+
+
+def test_precompiled_rules(charsmap):
+    reference, ours = normalizers.Precompiled(charsmap), Precompiled(charsmap)
+    blocks = (
+        (1, 0x3100),
+        (0xA600, 0xB000),
+        (0xD7A0, 0xD800),
+        (0xF900, 0x12000),
+        (0x1D000, 0x1F400),
+        (0xE0000, 0xE0200),
+    )
+    codes = [code for begin, end in blocks for code in range(begin, end)]
+    for after in ("-", "\u0301"):
+        text = "".join(f"A{chr(code)}{after}" for code in codes)
+        assert ours.apply(text, True) == reference.normalize_str(text)
+
+    for unit in ("\u1100", "\u1161\u0301", "\u0301", "\r", "\r\n", "\uac00\u11a8\u0301\u0301"):
+        text = unit * 100_000
+        begin = time.thread_time()
+        assert ours.apply(text, True) == reference.normalize_str(text)
+        assert time.thread_time() - begin < 2
+
+    @settings(max_examples=300)
+    @given(st.lists(st.one_of(TEXTS, st.sampled_from(CLUSTERS)), max_size=6).map("".join))
+    def check(text):
+        expected = reference.normalize_str(text)
+        assert ours.apply(text, True) == expected
+        aligned, spans = ours.align(text, True)
+        assert aligned == expected
+        assert len(spans) == len(aligned)
+        assert all(0 <= begin < end <= len(text) for begin, end in spans)
+
+    check()
+
+
+def test_precompiled_rules_forget_what_they_saw(charsmap, monkeypatch):
+    monkeypatch.setattr(precompiled, "_REMEMBERED", 10)
+    ours = pickle.loads(pickle.dumps(Precompiled(charsmap)))
+    text = "".join(f"{chr(code)}\u0301" for code in range(0x61, 0x17F))
+    assert ours.apply(text, True) == Precompiled(charsmap).apply(text, True)
+    assert len(ours._known) <= 10
 
 
 def test_offsets_cover_the_words():
@@ -245,8 +361,8 @@ def test_hostile_files():
         (changed(bert, vocab={"[UNK]": 0, "\ud800": 1}).replace(b"[CLS]", b"[UNK]"), "surrogate|twice|contradicts"),
         (changed(llama, merges=[["a", "no such"]]), "merge 0"),
         (changed(llama, dropout=0.1), "dropout"),
-        (changed(llama, type="WordLevel"), "model WordLevel is not supported"),
-        (json.dumps({**llama, "normalizer": {"type": "Nmt"}}).encode(), "normalizer Nmt is not supported"),
+        (changed(llama, type="Words"), "model Words is not supported"),
+        (json.dumps({**llama, "normalizer": {"type": "Rot13"}}).encode(), "normalizer Rot13 is not supported"),
         (json.dumps({**llama, "decoder": {"type": "CTC"}}).encode(), "decoder CTC is not supported"),
         (json.dumps({**llama, "pre_tokenizer": {"type": "UnicodeScripts"}}).encode(), "UnicodeScripts"),
         (

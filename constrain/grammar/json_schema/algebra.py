@@ -93,9 +93,9 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
     if nodes:
         return Normal(distinct(nodes, pointer))
     if not conflicts:
-        kinds, others = (_kinds(normal) for normal in (left, right))
-        places = f"(at {left.nodes[0].pointer}) contradicts {others} (at {right.nodes[0].pointer})"
-        return Normal((), Conflict(f"{kinds} {places}", right.nodes[0].pointer))
+        where = right.typed_by or right.nodes[0].pointer
+        first_kinds = f"{_kinds(left)} (at {left.typed_by or left.nodes[0].pointer})"
+        return Normal((), Conflict(f"{first_kinds} contradicts {_kinds(right)} (at {where})", where))
     return Normal((), conflicts[0])
 
 
@@ -186,8 +186,13 @@ def listed_values(normal: Normal, choice: Callable[[ObjectNode], Normal | None])
     return frozenset(keys)
 
 
-def subtract(left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, budget: Budget) -> Normal:
-    """What ``left`` allows and ``right`` does not; ``outside`` makes the complement of ``right``, if it is needed."""
+def subtract(
+    left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, excluded: str, budget: Budget
+) -> Normal:
+    """What ``left`` allows and ``right`` does not; ``outside`` makes the complement of ``right``, if it is needed.
+
+    ``pointer`` is the place of the subtraction, ``excluded`` that of what is taken away.
+    """
     kinds = by_kind(right)
     untouched: list[Node] = []
     touched: list[Node] = []
@@ -200,13 +205,17 @@ def subtract(left: Normal, right: Normal, outside: Callable[[], Normal], pointer
             touched.append(node)
     if not touched:
         return left
-    rest = intersect(Normal(tuple(touched)), outside(), pointer, budget)
+    allowed = outside()
+    rest = intersect(Normal(tuple(touched)), allowed, pointer, budget)
     nodes = untouched + list(rest.nodes)
     if nodes:
         return Normal(distinct(nodes, pointer))
     first = touched[0]
-    excluded = kinds[first.kind][0].pointer
-    return Normal((), Conflict(f"a {first.kind} (at {first.pointer}) is excluded (by {excluded})", excluded))
+    if rest.conflict is not None and any(node.kind == first.kind for node in allowed.nodes):
+        return rest
+    article = "an" if first.kind in ("object", "array") else "a"
+    what = f"{article} {first.kind} (at {first.pointer})" if len(left.nodes) < len(ANY.nodes) else "every value"
+    return Normal((), Conflict(f"{what} is excluded (by {excluded})", excluded))
 
 
 def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:

@@ -23,7 +23,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never, negate
-from constrain.grammar.json_schema.texts import NO_TEXTS, Format, Words, every, without
+from constrain.grammar.json_schema.texts import ALL_TEXTS, NO_TEXTS, Format, Words, every, is_regular, without
 
 MAX_PREFIX = 300
 """How many items with schemas of their own an array may have that is excluded: each makes an alternative."""
@@ -68,6 +68,8 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
         # Sets of strings have complements of their own, so one alternative would always do.
         for term in node.terms:
             _check_complement(term, refuse)
+        if not is_regular(text_of(node)):
+            return [StringNode(pointer)]
         return [StringNode(pointer, terms=(Term(without(text_of(node)), pointer),))]
     if node.low is not None and node.low.value > 0:
         out.append(StringNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
@@ -75,7 +77,7 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
         out.append(StringNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
     for term in node.terms:
         _check_complement(term, refuse)
-        text = without(term.text)
+        text = without(term.text) if is_regular(term.text) else ALL_TEXTS
         if text == NO_TEXTS:
             continue
         if isinstance(text, Words):
@@ -86,7 +88,7 @@ def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
 
 
 def _check_complement(term: Term, refuse: Refuse) -> None:
-    if term.text in _PARTS:
+    if term.text in _PARTS or not is_regular(term.text):
         refuse(f"the complement of {term.text} is not supported", term.pointer)
 
 

@@ -16,6 +16,7 @@ from urllib.parse import quote, urljoin
 
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.places import Handle, Place
+from constrain.grammar.json_schema.vocabularies import UnknownVocabulary, dialect_of
 from constrain.grammar.json_schema.vocabulary import (
     DIALECTS,
     UNDECLARED,
@@ -138,6 +139,9 @@ class Resolver(Protocol):
     def resolve_recursive(self, location: Location) -> Handle:
         """The place that ``$recursiveRef`` names."""
 
+    def metaschema(self, uri: str) -> Any:
+        """The document that ``$schema`` names; None if it is not at hand."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -228,6 +232,13 @@ class Document:
             raise SchemaError(f"$schema {declared!r} is not supported: draft 4 is the oldest", pointer + "/$schema")
         dialect = DIALECTS.get(name)
         if dialect is None:
+            metaschema = self.references.metaschema(declared)
+            if metaschema is not None:
+                try:
+                    return dialect_of(metaschema, default)
+                except UnknownVocabulary as error:
+                    reason = f"the metaschema {declared!r} demands the vocabulary {error.args[0]!r}, which is unknown"
+                    raise SchemaError(reason, pointer + "/$schema") from None
             self.warnings.append(f"at {pointer}/$schema: {declared!r} is unknown and read as {default.name}")
             return default
         return dialect

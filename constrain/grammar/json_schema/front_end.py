@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.ascii_only import ascii_only
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema.collection import paused_collection
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.metaschema import check_document
 from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
 
@@ -19,6 +23,7 @@ def from_json_schema(
     max_whitespace: int = 256,
     indent: int | None = None,
     separators: tuple[str, str] | None = None,
+    ensure_ascii: bool = False,
     property_order: str = "schema",
     formats: str = "assert",
     lenient: bool = False,
@@ -42,6 +47,9 @@ def from_json_schema(
         Exactly the white space that ``json.dumps(indent=...)`` writes, to 24 levels of nesting.
     separators : (str, str), optional
         Exactly these between members and after keys, as ``json.dumps(separators=...)`` writes; no other white space.
+    ensure_ascii : bool
+        Whether characters beyond ASCII must be written as ``\\uXXXX``, as ``json.dumps(ensure_ascii=True)`` does; they
+        may be written so in any case.
     property_order : {"schema", "any"}
         The members of an object come in the order of the schema, or in every order.
     formats : {"assert", "annotate"}
@@ -77,20 +85,30 @@ def from_json_schema(
         raise ConstrainError(f"formats must be 'assert' or 'annotate', not {formats!r}")
     if type(max_work) is not int or max_work < 1:
         raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    if type(ensure_ascii) is not bool:
+        raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
     options = Options(formats == "assert", bool(lenient))
-    if isinstance(schema, (str, bytes)):
-        schema = parse(schema)
+    any_order = property_order == "any"
+
+    def references(document: Document) -> References:
+        return References(document, registry)
+
     try:
-
-        def references(document: Document) -> References:
-            return References(document, registry)
-
-        try:
-            document = Document(schema, options, False, references)
-            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
-        except ScopeNeeded:
-            # The way to each place is kept only for schemas with a reference that depends on it.
-            document = Document(schema, options, True, references)
-            return write_rules(document, layout, any_order=property_order == "any", max_work=max_work)
+        with paused_collection():
+            if isinstance(schema, (str, bytes)):
+                schema = parse(schema)
+            try:
+                document = Document(schema, options, False, references)
+                grammar = write_rules(document, layout, any_order=any_order, max_work=max_work)
+            except ScopeNeeded:
+                # The way to each place is kept only for schemas with a reference that depends on it.
+                document = Document(schema, options, True, references)
+                grammar = write_rules(document, layout, any_order=any_order, max_work=max_work)
+            # Last, so that what is wrong with a part that matters is told by who knows what it is for.
+            known = len(document.warnings)
+            check_document(document)
+            if ensure_ascii:
+                grammar = replace(grammar, lexemes=tuple(map(ascii_only, grammar.lexemes)))
+            return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

@@ -13,6 +13,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.json_schema.assertions import TYPES, Assertions, check_names, to_array, to_count, to_decimal
 from constrain.grammar.json_schema.document import Location, escape, type_name
 from constrain.grammar.json_schema.format_patterns import FORMATS
+from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME
 from constrain.grammar.json_schema.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.texts import ALL_TEXTS, Format, Text, Words, pattern_text
@@ -176,19 +177,13 @@ def _read_format(assertions: Assertions, value: Any, location: Location, keyword
     if not isinstance(value, str):
         location.fail(f"format must be a string, not {type_name(value)}", keyword)
     document = location.resource.document
-    if not document.asserts_formats:
+    if not document.asserts_formats and not location.resource.dialect.asserts_formats:
         return
-    if value in FORMATS:
+    if value in FORMATS or value == IDN_HOSTNAME:
         assertions.terms += (Term(Format(value), f"{location.pointer}/{keyword}"),)
-    elif value in _NOT_REGULAR:
-        document.refuse(f"the format {value!r} is not supported", f"{location.pointer}/{keyword}")
     else:
         reason = f"the format {describe(value)} is unknown: it has no effect"
         document.warnings.append(f"at {location.pointer}/{keyword}: {reason}")
-
-
-# Formats of the specification that no regular language has.
-_NOT_REGULAR = frozenset(("idn-hostname",))
 
 
 # -- arrays --------------------------------------------------------------------------------------

@@ -199,10 +199,14 @@ class Conflict(NamedTuple):
 
 @dataclass(eq=False)
 class Normal:
-    """A schema in normal form.  ``conflict`` says why there are no nodes, where there are none."""
+    """A schema in normal form.  ``conflict`` says why there are no nodes, where there are none.
+
+    ``typed_by`` is the pointer of the one keyword that decided about the types, for messages.
+    """
 
     nodes: tuple[Node, ...]
     conflict: Conflict | None = None
+    typed_by: str | None = None
 
 
 ANY = Normal(

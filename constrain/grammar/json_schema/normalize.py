@@ -323,12 +323,12 @@ class Normalizer:
     def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
         """What a handle does not allow is left."""
         if not handle:
-            return Normal((), Conflict("everything is excluded", pointer))
+            return Normal((), Conflict("every value is excluded (by a schema that is true)", pointer))
 
         def outside() -> Normal:
             return self._untracked(negate(handle))
 
-        return subtract(result, self._untracked(handle), outside, pointer, self._budget)
+        return subtract(result, self._untracked(handle), outside, pointer, handle[0].pointer, self._budget)
 
     def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
         pointer, budget = location.pointer, self._budget
@@ -362,7 +362,7 @@ class Normalizer:
             if not member(node, name) or name in node.required or self._why_nothing(member(node, name)) is None:
                 there = intersect(intersect(one, present, where, self._budget), implied, where, self._budget)
                 out += there.nodes
-                conflict = conflict or there.conflict
+                conflict = conflict or _forced(name, node, there.conflict)
         return Normal(tuple(out), None if out else conflict)
 
     # -- names -----------------------------------------------------------------------------------
@@ -372,3 +372,11 @@ class Normalizer:
         normal = self._untracked(handle)
         found = [text_of(node) for node in normal.nodes if isinstance(node, StringNode)]
         return some(*found) if found else NO_TEXTS
+
+
+def _forced(name: str, node: ObjectNode, conflict: Conflict | None) -> Conflict | None:
+    """The conflict of what depends on a member, with the keyword that makes the member be there."""
+    if conflict is None or name not in node.required:
+        return conflict
+    who = f"property {name!r} is required (at {node.required[name]})"
+    return Conflict(f"{who}, but what depends on it can never hold: {conflict.reason}", conflict.pointer)

@@ -76,6 +76,15 @@ class References:
             resource = next(outer for outer in self._scope(location) if _is_recursive_anchor(outer))
         return self._place(resource.schema, resource.pointer, resource, location)
 
+    def metaschema(self, uri: str) -> Any:
+        """The document that ``$schema`` names; None if there is no registry, or none that has it."""
+        if self._registry is None:
+            return None
+        try:
+            return self._registry.get_or_retrieve(uri.rstrip("#")).value.contents
+        except LookupError:
+            return None
+
     def _scope(self, location: Location) -> Iterator[Resource]:
         if location.scope is None:
             raise ScopeNeeded

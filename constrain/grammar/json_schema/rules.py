@@ -8,21 +8,25 @@ so the recognizer has one row for it and not one per history.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.document import Document
+from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
-from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Normal, ObjectNode
+from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
+from constrain.grammar.json_schema.texts import Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
-from constrain.grammar.regular import literal
+from constrain.grammar.regular import Regular, literal
 
 Container = ArrayNode | ObjectNode
 
@@ -71,11 +75,11 @@ class _RuleWriter:
                     language = self.layout.open_array if isinstance(node, ArrayNode) else self.layout.open_object
                 self._queue.append((start, builder.lexeme(language, repr(bracket)), node, self.layout))
             else:
-                core = scalar(node, self.refuse)
-                if isinstance(core, Conflict):
-                    conflict = core
+                symbol = self._scalar(node, _nothing_before)
+                if isinstance(symbol, Conflict):
+                    conflict = symbol
                 else:
-                    builder.add(start, (builder.lexeme(core, scalar_name(node)),))
+                    builder.add(start, (symbol,))
         if conflict is not None:
             self._dead[start] = conflict
         while self._queue:
@@ -137,11 +141,11 @@ class _RuleWriter:
                 else:
                     symbols[container] = None
                 continue
-            scalar_core = scalar(node, self.refuse)
-            if isinstance(scalar_core, Conflict):
-                conflict = scalar_core
+            symbol = self._scalar(node, self.layout.value)
+            if isinstance(symbol, Conflict):
+                conflict = symbol
             else:
-                symbols[self.builder.lexeme(self.layout.value(scalar_core), scalar_name(node))] = None
+                symbols[symbol] = None
         result = None
         if len(symbols) == 1:
             result = next(iter(symbols))
@@ -164,10 +168,23 @@ class _RuleWriter:
 
     def scalar(self, node: Node) -> Symbol | None:
         """The symbol of a scalar node, after white space."""
+        symbol = self._scalar(node, self.layout.value)
+        return None if isinstance(symbol, Conflict) else symbol
+
+    def _scalar(self, node: Node, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+        """The symbol of a scalar node; ``opened`` puts before a token what may stand before it."""
+        if isinstance(node, StringNode) and node.values is None:
+            irregular = next((term for term in node.terms if not is_regular(term.text)), None)
+            if irregular is not None:
+                where = irregular.pointer
+                is_alone = len(node.terms) == 1 and node.low is None and node.high is None
+                if is_alone and isinstance(irregular.text, Format):
+                    self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
+                    return idn_hostname(self.builder, opened)
+                self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
+                node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
         core = scalar(node, self.refuse)
-        if isinstance(core, Conflict):
-            return None
-        return self.builder.lexeme(self.layout.value(core), scalar_name(node))
+        return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""
@@ -200,6 +217,10 @@ class _Written:
     def __init__(self) -> None:
         self.values: dict[Handle, Symbol | None] = {}
         self.containers: dict[Node, Symbol] = {}
+
+
+def _nothing_before(token: Regular) -> Regular:
+    return token
 
 
 # -- schemas that nothing satisfies ------------------------------------------------------------

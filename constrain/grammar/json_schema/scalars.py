@@ -70,6 +70,11 @@ def scalar(node: Node, refuse: Refuse) -> Regular | Conflict:
 
 def scalar_name(node: Node) -> str:
     """What the engine calls the lexeme of a scalar: where it comes from, and all that could make it empty."""
+    if isinstance(node, NumberNode) and (node.divisors or node.not_divisors):
+        numbers = [f"multipleOf {each.value} (at {each.pointer})" for each in node.divisors]
+        numbers += [f"no multipleOf {each.value} (at {each.pointer})" for each in node.not_divisors]
+        numbers += [str(bound) for bound in (node.low, node.high) if bound is not None]
+        return f"{'a number' if node.form is NumberForm.ANY else 'an integer'} with " + " and ".join(numbers)
     if not isinstance(node, StringNode) or not node.terms:
         return node.pointer
     parts = [str(term) for term in node.terms]

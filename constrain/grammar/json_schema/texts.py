@@ -15,6 +15,7 @@ from itertools import combinations
 from constrain.grammar import utf8
 from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
+from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME, is_idn_hostname
 from constrain.grammar.json_schema.strings import ANY_BODY, ANY_CHARACTER, spell, spell_any, spell_points
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points, regex_of_length
@@ -217,6 +218,15 @@ def plain(text: Text) -> Regular:
     return union(*map(plain, text.items)) if text.items else EMPTY
 
 
+def is_regular(text: Text) -> bool:
+    """Whether a set has a regular language; ``idn-hostname`` has not."""
+    if isinstance(text, Format):
+        return text.name != IDN_HOSTNAME
+    if isinstance(text, Without):
+        return is_regular(text.item)
+    return not isinstance(text, (Every, Some)) or all(map(is_regular, text.items))
+
+
 @lru_cache(maxsize=256)
 def _automaton(text: Text) -> Automaton:
     return Automaton(plain(text))
@@ -234,6 +244,8 @@ def contains(text: Text, value: str) -> bool:
         return all(contains(item, value) for item in text.items)
     if isinstance(text, Some):
         return any(contains(item, value) for item in text.items)
+    if isinstance(text, Format) and text.name == IDN_HOSTNAME:
+        return is_idn_hostname(value)
     return _automaton(text).matches(value.encode())
 
 
@@ -245,7 +257,7 @@ def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(text, Without) and isinstance(text.item, Words):
         words = text.item.values
         return tuple([value for value in values if value not in words])
-    if isinstance(text, (Pattern, Format)):
+    if isinstance(text, (Pattern, Format)) and is_regular(text):
         matches = _automaton(text).matches
         return tuple([value for value in values if matches(value.encode())])
     return tuple([value for value in values if contains(text, value)])
@@ -267,7 +279,7 @@ def is_surely_empty(text: Text) -> bool:
     wanted = [item for item in text.items if not isinstance(item, Without)]
     if not excluded.isdisjoint(wanted):
         return True
-    return any(_exclude_each_other(*pair) for pair in combinations(wanted, 2))
+    return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
 
 
 @lru_cache(maxsize=4096)

@@ -24,7 +24,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, Never
-from constrain.grammar.json_schema.texts import ALL_TEXTS, NO_TEXTS, Text, Words, some, without
+from constrain.grammar.json_schema.texts import ALL_TEXTS, NO_TEXTS, Text, Words, is_regular, some, without
 
 COMBINATORS = frozenset(
     [
@@ -104,7 +104,7 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
         nodes.append(BooleanNode(pointer))
     if "null" in types:
         nodes.append(NullNode(pointer))
-    return Normal(tuple(nodes), None if nodes else conflict)
+    return Normal(tuple(nodes), None if nodes else conflict, None if assertions.types is None else f"{pointer}/type")
 
 
 _TEXT_ASSERTIONS = frozenset(("min_length", "max_length", "terms", "words"))
@@ -143,8 +143,10 @@ def _object(assertions: Assertions, location: Location, tracking: bool, names_of
             additional = ()
     if assertions.property_names:
         wrong = without(names_of(assertions.property_names))
-        if wrong != NO_TEXTS:
-            where = f"{pointer}/propertyNames"
+        where = f"{pointer}/propertyNames"
+        if not is_regular(wrong):
+            location.resource.document.refuse(f"names that are {without(wrong)} are not supported", where)
+        elif wrong != NO_TEXTS:
             rule = KeyRule(wrong, Never(where, "propertyNames excludes this name").handle)
             properties = {name: bound_by_rules(value, (rule,), name) for name, value in properties.items()}
             rules += (rule,)

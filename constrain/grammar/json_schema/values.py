@@ -59,7 +59,7 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
     if booleans:
         nodes.append(BooleanNode(pointer, tuple(booleans)))
     if nodes:
-        return Normal(tuple(nodes))
+        return Normal(tuple(nodes), typed_by=pointer)
     reason = "the value holds a lone surrogate, which no UTF-8 text can" if values else "enum is empty"
     return Normal((), Conflict(reason, pointer))
 

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from constrain.grammar.json_schema.numbers import NumberForm
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Words with white space between them, as a set."""
     return frozenset(text.split())
 
 
-_DRAFT_4 = _words("""$schema $ref id title description default definitions type enum allOf anyOf oneOf not format
+_DRAFT_4 = words_of("""$schema $ref id title description default definitions type enum allOf anyOf oneOf not format
     multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern
     items additionalItems maxItems minItems uniqueItems
     properties required additionalProperties patternProperties maxProperties minProperties dependencies""")
 _DRAFT_6 = (_DRAFT_4 | {"$id", "const", "contains", "examples", "propertyNames"}) - {"id"}
-_DRAFT_7 = _DRAFT_6 | _words("$comment if then else readOnly writeOnly contentMediaType contentEncoding")
-_DRAFT_2019 = _DRAFT_7 | _words(
+_DRAFT_7 = _DRAFT_6 | words_of("$comment if then else readOnly writeOnly contentMediaType contentEncoding")
+_DRAFT_2019 = _DRAFT_7 | words_of(
     """$anchor $defs $recursiveRef $recursiveAnchor $vocabulary dependentSchemas dependentRequired deprecated
     minContains maxContains unevaluatedItems unevaluatedProperties contentSchema"""
 )
@@ -38,11 +39,11 @@ _OPENAPI = frozenset({"nullable"})
 ALL_WORDS = _DRAFT_4 | _DRAFT_2019 | _DRAFT_2020 | _OPENAPI
 """Every keyword that some draft knows."""
 
-ANNOTATIONS = _words("""$schema $id id $comment title description default examples deprecated readOnly writeOnly
+ANNOTATIONS = words_of("""$schema $id id $comment title description default examples deprecated readOnly writeOnly
     $defs definitions $anchor $dynamicAnchor $recursiveAnchor $vocabulary""")
 """Keywords that never make an instance invalid."""
 
-CONTENT = _words("contentMediaType contentEncoding contentSchema")
+CONTENT = words_of("contentMediaType contentEncoding contentSchema")
 """Keywords about what a string holds; no draft asserts them."""
 
 
@@ -68,6 +69,8 @@ class Dialect:
         Whether items that ``contains`` matches count as evaluated.
     integer : NumberForm
         What ``"type": "integer"`` means.
+    asserts_formats : bool
+        Whether ``format`` is enforced whatever the caller says.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Dialect:
     array_items: bool = True
     contains_evaluates: bool = False
     integer: NumberForm = NumberForm.INTEGRAL
+    asserts_formats: bool = False
 
 
 DRAFT_4 = Dialect(

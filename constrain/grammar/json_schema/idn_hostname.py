@@ -1,0 +1,109 @@
+"""The format ``idn-hostname``: names by IDNA 2008, as rules over the lexemes of single characters.
+
+A name is labels with dots between them, which may be those of other scripts.  A label is ASCII letters, digits and
+hyphens, or a U-label (:mod:`~.idn_labels`); if one label has letters from right to left, the Bidi rule binds all
+(RFC 5893).  Labels in Punycode (``xn--``) are not taken: nothing short of decoding tells whether they are valid, and
+each can be written as the U-label that it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+from constrain.grammar.ir import GrammarBuilder, Symbol
+from constrain.grammar.json_schema.idn_labels import Automaton, Kind, kinds, label_automaton
+from constrain.grammar.json_schema.strings import spell_points
+from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regular import Regular, concat, intersect, literal
+from constrain.grammar.utf8 import CodePoints
+
+IDN_HOSTNAME = "idn-hostname"
+"""The name of the format."""
+
+_DOTS = "[.\u3002\uff0e\uff61]"
+_END, _INNER = "[A-Za-z0-9]", "[A-Za-z0-9-]"
+# Two hyphens after two characters are kept for Punycode.
+_LABEL = (
+    f"(?:{_END}{{1,2}}|{_END}{_INNER}{_END}(?:{_INNER}{{0,59}}{_END})?"
+    f"|{_END}{_INNER}-{_END}(?:{_INNER}{{0,58}}{_END})?)"
+)
+
+
+@lru_cache(maxsize=1)
+def _texts() -> tuple[Regular, Regular, Regular, Regular]:
+    """Names of ASCII labels alone; such a label; one that the Bidi rule takes; a dot."""
+    spell = partial(regex_code_points, encode_char=spell_points)
+    name = intersect(spell(f"{_LABEL}(?:{_DOTS}{_LABEL})*"), spell("(?s:.{1,253})"))
+    return name, spell(_LABEL), intersect(spell(_LABEL), spell("[A-Za-z](?s:.*)")), spell(_DOTS)
+
+
+def idn_hostname(builder: GrammarBuilder, opened: Callable[[Regular], Regular]) -> Symbol:
+    """The symbol of a JSON string that is such a name; ``opened`` puts before a token what may stand before it."""
+    quote = literal('"')
+    name, label, bidi_label, dot = _texts()
+    result = builder.nonterminal(IDN_HOSTNAME)
+    builder.add(result, (builder.lexeme(opened(concat(quote, name, quote)), IDN_HOSTNAME),))
+    opening, closing = builder.lexeme(opened(quote), "'\"'"), builder.lexeme(quote, "'\"'")
+    separator = builder.lexeme(dot, "a dot")
+    characters = {kind: builder.lexeme(spell_points(points), "a character") for kind, points in kinds().items()}
+    for bidi, ascii_label in ((False, label), (True, bidi_label)):
+        wide = _label_rules(builder, label_automaton(bidi), characters)
+        plain = builder.lexeme(ascii_label, "a label")
+        # Left-recursive: labels so far, all of them ASCII, or not.
+        narrow, some_wide = builder.nonterminal("labels"), builder.nonterminal("labels")
+        builder.add(narrow, (plain,))
+        builder.add(narrow, (narrow, separator, plain))
+        builder.add(some_wide, (wide,))
+        builder.add(some_wide, (narrow, separator, wide))
+        builder.add(some_wide, (some_wide, separator, wide))
+        builder.add(some_wide, (some_wide, separator, plain))
+        builder.add(result, (opening, some_wide, closing))
+    return result
+
+
+def _label_rules(builder: GrammarBuilder, automaton: Automaton, characters: dict[Kind, Symbol]) -> Symbol:
+    """The nonterminal of what an automaton takes: one for each state, of what leads to it."""
+    states = [builder.nonterminal("a label") for _ in automaton.steps]
+    for state, steps in enumerate(automaton.steps):
+        for kind, after in steps.items():
+            builder.add(states[after], (characters[kind],) if state == 0 else (states[state], characters[kind]))
+    whole = builder.nonterminal("a label")
+    for state in sorted(automaton.finals):
+        builder.add(whole, (states[state],))
+    return whole
+
+
+def is_idn_hostname(text: str) -> bool:
+    """Whether a text is such a name."""
+    for dot in _DOTS[2:-1]:
+        text = text.replace(dot, ".")
+    labels = text.split(".")
+    if text.isascii():
+        return len(text) <= 253 and all(map(_is_plain, labels))
+    return any(all(_is_plain(label, bidi) or _is_wide(label, bidi) for label in labels) for bidi in (False, True))
+
+
+def _is_plain(label: str, bidi: bool = False) -> bool:
+    if not label.isascii() or not 1 <= len(label) <= 63 or "-" in (label[0], label[-1]) or label[2:4] == "--":
+        return False
+    return label.replace("-", "a").isalnum() and (label[0].isalpha() or not bidi)
+
+
+def _is_wide(label: str, bidi: bool) -> bool:
+    automaton, state = label_automaton(bidi), 0
+    for character in label:
+        kind = _kind(ord(character))
+        after = None if kind is None else automaton.steps[state].get(kind)
+        if after is None:
+            return False
+        state = after
+    return state in automaton.finals
+
+
+def _kind(point: int) -> Kind | None:
+    return next((kind for kind, points in kinds().items() if _holds(points, point)), None)
+
+
+def _holds(points: CodePoints, point: int) -> bool:
+    return any(first <= point <= last for first, last in points)

@@ -1,0 +1,110 @@
+"""One sequence of an inference engine that calls back with all token ids so far, as most of them do.
+
+An engine's logits processor is called once per token with the ids and a row of logits.  What it is not told is which
+of the ids are new, and where the prompt ends.  A :class:`Follower` keeps that, so that a hook for an engine is a few
+lines (``docs/integrations.md`` has them).  It imports no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.engine.bitmask import Bitmask, allocate_token_bitmask, apply_token_bitmask_inplace
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.matcher import Matcher
+from constrain.errors import ConstrainError
+
+
+class Follower:
+    """Follows one sequence from call to call.
+
+    Parameters
+    ----------
+    compiled : CompiledGrammar
+    prompt_tokens : int, optional
+        How many of the ids are the prompt, about which the grammar says nothing.  By default as many as there are in
+        the first call; 0 for an engine that hands over the generated ids alone.
+
+    Attributes
+    ----------
+    matcher : Matcher
+        Where the sequence is; ``matcher.is_accepting()`` says whether it is complete.
+
+    Raises
+    ------
+    ConstrainError
+        If the vocabulary has no end token, so that no sequence could end.
+    """
+
+    def __init__(self, compiled: CompiledGrammar, prompt_tokens: int | None = None) -> None:
+        if not compiled.vocabulary.eos_ids:
+            raise ConstrainError("the vocabulary has no end token, so that no sequence could end")
+        self.matcher = Matcher(compiled)
+        self._mask = allocate_token_bitmask(1, compiled.vocabulary.size)
+        self._begin = prompt_tokens
+        self._seen = 0
+
+    def mask(self, ids: Sequence[int] | NDArray[np.integer]) -> Bitmask | None:
+        """The tokens that may come next: int32[1, words], written over by the next call; None after an end token.
+
+        Parameters
+        ----------
+        ids : sequence of int
+            All ids so far, not only the new ones.
+
+        Raises
+        ------
+        ConstrainError
+            If a new id is not what the grammar allows (the engine did not apply the mask), or ids that were there
+            are gone.
+        """
+        if self._begin is None:
+            self._begin = len(ids)
+        new = ids[self._begin + self._seen :]
+        if len(ids) < self._begin + self._seen:
+            raise ConstrainError(
+                f"there were {self._begin + self._seen} ids and now there are {len(ids)}: "
+                "a sequence that goes back, or another one, needs a Follower of its own"
+            )
+        for token in new:
+            if self.matcher.is_terminated():
+                break
+            if not self.matcher.accept_token(int(token)):
+                raise ConstrainError(
+                    f"generated token {self._seen} has the id {int(token)}, which the grammar does not allow there"
+                )
+            self._seen += 1
+        if self.matcher.is_terminated():
+            return None
+        self.matcher.fill_next_token_bitmask(self._mask)
+        return self._mask
+
+    def apply(self, ids: Sequence[int] | NDArray[np.integer], logits: Any) -> Any:
+        """Set the logits of what may not come next to -inf, in place, and return them.
+
+        ``logits`` is a numpy array or torch tensor, float[vocab] or float[1, vocab], on any device.  After an end
+        token they stay as they are: what comes then is padding.  Errors are those of :meth:`mask`.
+        """
+        mask = self.mask(ids)
+        if mask is not None:
+            apply_token_bitmask_inplace(logits, mask)
+        return logits
+
+    def allowed(self, ids: Sequence[int] | NDArray[np.integer], width: int) -> NDArray[np.bool_]:
+        """The same as booleans, for arrays of other frameworks: bool[width], all True after an end token.
+
+        ``width`` is that of the logits; what lies behind the vocabulary is not allowed.  Errors are those of
+        :meth:`mask`.
+        """
+        mask = self.mask(ids)
+        if mask is None:
+            return np.ones(width, np.bool_)
+        bits = np.unpackbits(mask[0].astype("<i4").view(np.uint8), bitorder="little")
+        size = min(width, self.matcher.compiled.vocabulary.size)
+        allowed = np.zeros(width, np.bool_)
+        allowed[:size] = bits[:size]
+        return allowed

@@ -1,0 +1,116 @@
+"""What all commands have in common: sections of the help, completion, and outputs that cannot be written."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from constrain.cli.main import _SECTIONS, cli
+
+COMMAND = [sys.executable, "-m", "constrain"]
+needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+
+
+def test_every_command_is_in_a_section():
+    named = [name for names in _SECTIONS.values() for name in names]
+    assert sorted(named) == sorted(cli.commands)
+
+
+@pytest.mark.parametrize("name", ["check", "explain", "mask", "tokenize", "warmup"])
+def test_help_has_sections_and_says_what_options_take(run, name):
+    status, out, err = run(name, "--help")
+    assert (status, err) == (0, "")
+    assert len(re.findall(r"^[A-Z][a-z]+(?:, [a-z ]+)?:", out, re.MULTILINE)) >= 2
+    # Every option has a word to say for itself.
+    for option in cli.commands[name].params:
+        if option.param_type_name == "option":
+            assert option.help
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("constrain ch", "check"), ("constrain check --sch", "--schema"), ("constrain mask --model d", "demo")],
+)
+def test_completion(words, completed):
+    environment = {
+        **os.environ,
+        "_CONSTRAIN_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    code = "import sys; from constrain.cli.main import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == f"plain,{completed}\n"
+
+
+@needs_dev_full
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["check", "--help"], ["check", "--choices", "a", "--text", "a"], ["tokenize", "a"]]
+)
+def test_a_full_disk_is_one_line(arguments):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith(b"constrain: cannot write the output: No space left on device\n")
+    assert b"Traceback" not in done.stderr
+
+
+@needs_dev_full
+def test_where_there_is_nobody_to_tell_the_exit_code_has_to_do():
+    with open("/dev/full", "wb") as full:
+        assert subprocess.run([*COMMAND, "bogus"], stderr=full, check=False).returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor in a shell")
+def test_without_an_output():
+    script = f"'{sys.executable}' -m constrain check --choices a --text a >&-"
+    done = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"constrain: there is no standard output to write to\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tokenize", "--file", "-"],
+        ["explain", "--regex", "[a-z ]*", "-"],
+    ],
+)
+def test_a_closed_pipe(arguments):
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(b"word " * 20_000)
+        process.stdin.close()
+        assert process.stdout.read(10)
+        process.stdout.close()
+        err = process.stderr.read().decode()
+    assert process.returncode == 141
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
+def test_interrupt():
+    with subprocess.Popen(
+        [*COMMAND, "check", "--choices", "a", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        time.sleep(1)  # it waits for stdin by then, for as long as it takes
+        process.send_signal(signal.SIGINT)
+        err = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert err.strip() == "constrain: interrupted"
+
+
+def test_warmup_of_a_tokenizer(run, tmp_path):
+    status, out, err = run("warmup", "--tokenizer", tmp_path / "missing")
+    assert (status, out) == (1, "")
+    assert "missing: no such file" in err

@@ -1,0 +1,77 @@
+"""Follower: what it is told, call by call, against a matcher that is told the same token by token."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import constrain
+from constrain.integrations.follower import Follower
+
+TOKENS = [b"</s>", b"a", b"b", b"ab", b"<", b">"]
+VOCABULARY = constrain.Vocabulary(TOKENS, eos_ids=[0])
+COMPILED = constrain.GrammarCompiler(VOCABULARY).compile(constrain.Grammar.from_regex("<(ab|b)*>"))
+
+
+def expected_bits(ids):
+    matcher = constrain.Matcher(COMPILED)
+    for token in ids:
+        assert matcher.accept_token(token)
+    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
+    matcher.fill_next_token_bitmask(mask)
+    return [bool(mask[0, 0] >> i & 1) for i in range(len(TOKENS))]
+
+
+@given(prompt=st.lists(st.integers(0, 5), max_size=4), told=st.booleans(), draws=st.lists(st.integers(0, 99)))
+def test_it_follows(prompt, told, draws):
+    follower = Follower(COMPILED, prompt_tokens=len(prompt) if told else None)
+    generated: list[int] = []
+    for draw in [*draws, 0]:
+        allowed = follower.allowed(np.array(prompt + generated, np.int64), 8)
+        assert allowed.tolist() == [*expected_bits(generated), False, False]
+        choices = np.flatnonzero(allowed)
+        generated.append(int(choices[draw % len(choices)]))
+        if generated[-1] == 0:
+            break
+
+
+def test_apply():
+    follower = Follower(COMPILED)
+    logits = np.zeros(6, np.float32)
+    assert follower.apply([1, 2], logits) is logits
+    assert logits.tolist() == [-np.inf] * 4 + [0, -np.inf]
+    rows = np.zeros((1, 8), np.float32)
+    follower.apply([1, 2, 4], rows)
+    assert np.isfinite(rows[0]).nonzero()[0].tolist() == [1, 2, 3, 5]
+
+
+def test_apply_to_a_tensor():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    logits = torch.zeros(6)
+    Follower(COMPILED, prompt_tokens=0).apply([], logits)
+    assert logits.isfinite().tolist() == [False] * 4 + [True, False]
+
+
+def test_after_the_end_anything_goes():
+    follower = Follower(COMPILED, prompt_tokens=0)
+    assert follower.mask([4, 5, 0]) is None
+    logits = np.zeros(6, np.float32)
+    assert follower.apply([4, 5, 0, 3, 3], logits).tolist() == [0] * 6
+    assert follower.allowed([4, 5, 0, 3, 3], 7).all()
+    assert follower.matcher.is_terminated()
+
+
+def test_what_is_refused():
+    follower = Follower(COMPILED, prompt_tokens=0)
+    follower.mask([4])
+    with pytest.raises(constrain.ConstrainError, match="generated token 1 has the id 4"):
+        follower.mask([4, 4])
+    follower = Follower(COMPILED)
+    follower.mask([1, 1])
+    with pytest.raises(constrain.ConstrainError, match="there were 2 ids and now there are 1"):
+        follower.mask([1])
+    endless = constrain.GrammarCompiler(constrain.Vocabulary([b"a"])).compile(constrain.Grammar.from_regex("a"))
+    with pytest.raises(constrain.ConstrainError, match="no end token"):
+        Follower(endless)
