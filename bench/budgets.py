@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import statistics
 import time
 from collections import Counter
@@ -36,9 +37,10 @@ class Outcome:
     Attributes
     ----------
     kind : str
-        "valid", "invalid", "valid but for a format" (of which the package has its own opinion), "unfinished", "not
-        judged" (the package cannot read the schema or the text; the text is complete), "schema refused" (it does not
-        compile) or "schema too long" (its shortest text is).
+        "valid", "invalid", "unfinished"; "valid but for a format" (of which the package has its own opinion); "invalid
+        but for a key twice" (an additional key that is repeated counts once for the package, and the grammar warned of
+        that); "not judged" (the package cannot read the schema or the text; the text is complete); "schema refused" (it
+        does not compile) or "schema too long" (its shortest text is).
     most, tokens : int
         The budget, and what was made.
     seconds : float
@@ -63,7 +65,8 @@ def outcomes(count: int, seed: int, temperature: float) -> Iterator[Outcome]:
         if done == count:
             return
         try:
-            compiled = compiler.compile(constrain.Grammar.from_json_schema(entry["schema"]))
+            grammar = constrain.Grammar.from_json_schema(entry["schema"])
+            compiled = compiler.compile(grammar)
             shortest = constrain.Matcher(compiled).tokens_to_finish()
         except constrain.ConstrainError as error:
             yield Outcome(entry["id"], "schema refused", str(error))
@@ -79,26 +82,37 @@ def outcomes(count: int, seed: int, temperature: float) -> Iterator[Outcome]:
         for _ in generation:
             pass
         seconds = time.perf_counter() - start
-        kind, reason = _judged(entry["schema"], generation.text)
+        kind, reason = _judged(entry["schema"], generation.text, bool(grammar.warnings))
         if generation.statistics.finish_reason != "complete" or generation.statistics.tokens > most:
             kind, reason = "unfinished", f"{generation.statistics.tokens} tokens, {generation.statistics.finish_reason}"
         yield Outcome(entry["id"], kind, reason, generation.text, most, generation.statistics.tokens, seconds)
 
 
-def _judged(schema: Any, text: str) -> tuple[str, str]:
+def _last_of_each_key(text: str) -> str:
+    """A JSON text without the members that a later one of the same key hides; numbers stay as they are written."""
+    mark = "\ue000"
+    value = json.loads(text, parse_float=lambda number: mark + number, parse_int=lambda number: mark + number)
+    return re.sub(f'"{mark}([^"]*)"', r"\1", json.dumps(value, ensure_ascii=False))
+
+
+def _judged(schema: Any, text: str, warned: bool) -> tuple[str, str]:
     try:
         judge, lenient = Judge(schema), Judge(schema, formats=False)
     except Exception as error:  # whatever keeps the judge from reading a schema
         return "not judged", f"{type(error).__name__}: {error}"
     try:
+        twice = False
         try:
             reason = judge.verdict(text)
         except RepeatedKey:
-            text = json.dumps(json.loads(text))
+            twice = True
+            text = _last_of_each_key(text)
             reason = judge.verdict(text)
         if not reason:
             return "valid", ""
-        return ("invalid", reason) if lenient.verdict(text) else ("valid but for a format", reason)
+        if not lenient.verdict(text):
+            return "valid but for a format", reason
+        return "invalid but for a key twice" if twice and warned else "invalid", reason
     except NoVerdict as error:
         return "not judged", str(error)
 
@@ -113,7 +127,7 @@ def main(count: int, seed: int, temperature: float) -> None:
     made = []
     for outcome in outcomes(count, seed, temperature):
         counts[outcome.kind] += 1
-        if outcome.kind in ("invalid", "unfinished", "valid but for a format"):
+        if outcome.kind not in ("valid", "not judged") and not outcome.kind.startswith("schema"):
             click.echo(
                 f"{outcome.kind}: {outcome.schema}: n={outcome.most}: {outcome.reason}\n    {outcome.text[:300]}"
             )

@@ -61,7 +61,7 @@ def cli(context: click.Context) -> None:
       0    done; the output is complete; the text is valid
       1    bad input: a file, a grammar, a schema, a model; the text is not valid
       2    bad usage of the command line
-      3    --max-tokens came before the output was complete
+      3    --num-tokens is too little for a complete output
       130  interrupted
       141  whoever read the output closed it
     """

@@ -142,7 +142,9 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
         fill(first)
         for index in first:
             steps[index] = rows[index].step_if_over(masks[index])
-        times.mask_seconds += perf_counter() - start
+        seconds = perf_counter() - start
+        times.mask_seconds += seconds
+        self._overlap.filled(seconds)
         asked = [index for index in ready if not rows[index].is_finished]
         if not asked:
             return steps

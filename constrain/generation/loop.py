@@ -93,7 +93,9 @@ class Generation(Iterator[Step]):
             self._fill()
             mask = self._mask[0]
             step = row.step_if_over(mask)
-            statistics.mask_seconds += perf_counter() - start
+            seconds = perf_counter() - start
+            statistics.mask_seconds += seconds
+            self._overlap.filled(seconds)
             if step is not None or row.is_finished:
                 return step
             logits = self._overlap.ask(self._ask, statistics)
@@ -161,8 +163,8 @@ def generate(
     log_probabilities : int, optional
         Give each step's log-probability, and those of this many of the most likely tokens.
     overlap : bool, optional
-        Compute masks in a thread while the model runs.  By default where an answer of the model takes more than
-        2 ms, so that handing over costs nothing beside it.
+        Compute masks in a thread while the model runs.  By default where masks have lately taken more than 0.2 ms, and
+        the model more than 1 ms; handing over costs more than most masks do.
 
     Raises
     ------

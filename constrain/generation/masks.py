@@ -1,9 +1,9 @@
 """Masks, in another thread while the model runs where that pays.
 
 The mask of a step depends on the tokens before it, as the model's answer does, so the two can be computed at
-the same time: the kernels of both run without Python's lock.  Handing a job to a thread and taking its result back
-costs some 50 us, though, and a mask that is known takes 2 us.  So a thread is used only where the model takes so long
-that this is nothing beside it.
+the same time: the kernels of both run without Python's lock.  But handing a job to a thread and taking its result back
+costs 50 us, and 200 on a busy machine, while a mask takes 2 us where it is known and some 10 where it is not.
+So a thread is used only where masks have lately been dear and the model slow.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from constrain.generation.statistics import Statistics
 
 T = TypeVar("T")
 
-SLOW_MODEL_SECONDS = 2e-3
-"""From this time for one answer on, a mask is computed while the model runs."""
+SLOW_MODEL_SECONDS = 1e-3
+DEAR_MASK_SECONDS = 2e-4
+"""Where one answer and one mask have lately taken more than these, masks are computed while the model runs."""
 
 _RECENT = 0.25
 
@@ -30,18 +31,25 @@ class Overlap(Generic[T]):
     Parameters
     ----------
     enabled : bool or None
-        None: where the model has lately been slow enough for it to pay.
+        None: where model and masks have lately been slow enough for it to pay.
     """
 
     def __init__(self, enabled: bool | None) -> None:
         self._enabled = enabled if (os.cpu_count() or 1) > 1 or enabled is not None else False
-        self._seconds = 0.0
+        self._model_seconds = 0.0
+        self._mask_seconds = 0.0
         self._pool: ThreadPoolExecutor | None = None
 
     @property
     def pays(self) -> bool:
         """Whether :meth:`both` is to be used for the next step."""
-        return self._seconds > SLOW_MODEL_SECONDS if self._enabled is None else self._enabled
+        if self._enabled is not None:
+            return self._enabled
+        return self._model_seconds > SLOW_MODEL_SECONDS and self._mask_seconds > DEAR_MASK_SECONDS
+
+    def filled(self, seconds: float) -> None:
+        """Note what a mask took."""
+        self._mask_seconds += _RECENT * (seconds - self._mask_seconds)
 
     def ask(self, ask: Callable[[], T], statistics: Statistics) -> T:
         """Ask the model."""
@@ -51,7 +59,7 @@ class Overlap(Generic[T]):
         statistics.model_seconds += seconds
         # The first answer includes reading the prompt, and says little about the next.
         if statistics.tokens:
-            self._seconds = seconds if not self._seconds else self._seconds + _RECENT * (seconds - self._seconds)
+            self._model_seconds += _RECENT * (seconds - self._model_seconds)
         return answer
 
     def both(self, fill: Callable[[], None], ask: Callable[[], T], statistics: Statistics) -> T:
@@ -71,6 +79,7 @@ class Overlap(Generic[T]):
             # Whatever happens, nothing may write to the mask after this.
             start = perf_counter()
             spent = filling.result()
+            self.filled(spent)
             waited = perf_counter() - start
             statistics.mask_seconds += waited
             statistics.hidden_mask_seconds += max(0.0, spent - waited)

@@ -68,7 +68,7 @@ def test_help_lists_commands_and_exit_codes(run):
             "0    done",
             "1    bad input",
             "2    bad usage",
-            "3    --max-tokens",
+            "3    --num-tokens",
             "130",
             "141",
         ):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from constrain import Grammar, GrammarCompiler, Vocabulary
+from constrain.engine.matcher import Matcher
 from constrain.errors import ConstrainError
 from constrain.generation import encode_chat, encode_prompt, generate
 from constrain.sampling import Sampler
@@ -189,20 +190,21 @@ def test_masks_beside_the_model(compiler, overlap):
     assert statistics.model_seconds > 0.03
 
 
-def test_a_slow_model_gets_a_thread_and_a_fast_one_does_not(compiler):
-    compiled = compiler.compile(Grammar.from_regex("[ab]{40}"))
-    hidden = []
-    for pause in (0.0, 0.004):
+@pytest.mark.parametrize(
+    ("model", "mask", "pays"), [(0.0, 0.0, False), (0.02, 0.0, False), (0.0, 0.02, False), (0.02, 0.02, True)]
+)
+def test_a_thread_where_both_are_slow(compiler, monkeypatch, model, mask, pays):
+    class Timed(Recital):
+        def logits(self, ids):
+            time.sleep(model)
+            return super().logits(ids)
 
-        class Timed(Recital):
-            def logits(self, ids, pause=pause):
-                time.sleep(pause)
-                return super().logits(ids)
-
-        generation = generate(Timed("ab" * 20), TOKENIZER, compiled, sampler=Sampler(0), skip_forced=False)
-        list(generation)
-        hidden.append(generation.statistics.hidden_mask_seconds)
-    assert hidden[1] > 0
+    fill = Matcher.fill_next_token_bitmask
+    monkeypatch.setattr(Matcher, "fill_next_token_bitmask", lambda *all: (time.sleep(mask), fill(*all))[1])
+    compiled = compiler.compile(Grammar.from_regex("[ab]{5}"))
+    generation = generate(Timed("ababa"), TOKENIZER, compiled, sampler=Sampler(0), skip_forced=False, budget=False)
+    assert "".join(step.text for step in generation) == "ababa"
+    assert (generation.statistics.hidden_mask_seconds > 0) == pays
 
 
 def test_an_error_of_the_model_leaves_the_thread_in_order(compiler):
