@@ -66,6 +66,11 @@ _Since = tuple[int, Any, Any]
 
 def prepare(compiled: CompiledGrammar) -> None:
     """Work out what does not depend on the text, once per compiled grammar.  The caller holds the lock."""
+    if compiled.ir.make_unfolding is not None:
+        raise ConstrainError(
+            "max_tokens and completions are not supported for a grammar whose rules are made as a text comes to them "
+            "(objects in any order of keys, uniqueItems over free values)"
+        )
     tables = compiled._tables
     dots = len(tables.array(SYMBOLS))
     if tables.used(REST_COSTS) == dots:
@@ -110,7 +115,7 @@ def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EF
     if count == NEVER:
         return None
     records = compiled._tables.get(PATH_RECORDS).reshape(-1, 4)
-    end = Traveller(compiled, int(records[record][0]))
+    end = Traveller(compiled, int(records[record][0]), None)
     tokens = []
     while record >= 0:
         _, _, before, token = records[record].tolist()
@@ -135,7 +140,7 @@ def fewest_tokens(compiled: CompiledGrammar, data: bytes) -> int | None:
 def start_completion(compiled: CompiledGrammar) -> list[int] | None:
     """The shortest text that a search finds, as tokens; None if it finds none.  The caller holds the lock."""
     if compiled not in _starts:
-        _starts[compiled] = search(compiled, Traveller(compiled, compiled.start_state), completion_search.MOST)
+        _starts[compiled] = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
     return _starts[compiled]
 
 
@@ -240,7 +245,7 @@ class Budget:
         if token != self._planned(steps):
             plan: list[int] | None = []
             if count > self.left - 1:
-                place = Traveller(compiled, state)
+                place = Traveller(compiled, state, None)
                 plan = self._search_small(compiled, place)
                 state = place._state
                 if plan is None:
@@ -266,7 +271,7 @@ class Budget:
                 raise ConstrainError(f"tokens must be a number of tokens, not {tokens!r}")
             if tokens > self.left:
                 return False
-            place = Traveller(compiled, matcher._state)
+            place = Traveller(compiled, matcher._state, None)
             place.read(data)
             if place._state == 0:
                 return False
@@ -335,7 +340,7 @@ class Budget:
             if int(row[token >> 5]) >> (token & 31) & 1:
                 continue
             state, _ = push(compiled, matcher, token)
-            if state and self._search_small(compiled, Traveller(compiled, state)) is not None:
+            if state and self._search_small(compiled, Traveller(compiled, state, None)) is not None:
                 _allow(row, token)
 
 

@@ -161,6 +161,9 @@ def _move_states(ctx, state_map, row_map):
         # Steps to what is gone are not known any more.
         if trans[i] > 0:
             trans[i] = state_map[trans[i]]
+        elif trans[i] < -1:
+            # The step to an open state.
+            trans[i] = -state_map[-trans[i] - 2] - 2
     set_used(ctx, STATES, 3 * count)
     set_used(ctx, THREADS, 2 * thread)
     set_used(ctx, STATE_HASH, count)

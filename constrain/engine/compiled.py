@@ -14,11 +14,10 @@ import constrain.engine.closures
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, words_for
-from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place
+from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place, Traveller, find_places_again
 from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
-from constrain.engine.rows import END
 from constrain.engine.states import push_token
 from constrain.engine.tables import (
     BRANCHES,
@@ -50,6 +49,9 @@ from constrain.engine.tables import (
     NODES,
     NULLABLE,
     NULLABLE_REST,
+    OPEN_AT,
+    OPEN_NODES,
+    OPEN_STATE,
     POOL,
     PREDICTED,
     ROW_HASH,
@@ -59,16 +61,18 @@ from constrain.engine.tables import (
     SETS,
     STACK,
     STATE_HASH,
+    STOPPED,
     SYMBOLS,
     TOKEN_LISTS,
     UNMADE,
-    UNMADE_BRANCHES,
     WIDE_STACK,
     Tables,
 )
+from constrain.engine.trie import DEPTH_SHIFT
+from constrain.engine.unfolded import UnfoldedRules
 from constrain.engine.vocabulary import Vocabulary
 from constrain.errors import LimitError
-from constrain.grammar.ir import GrammarIR, Unfolding
+from constrain.grammar.ir import GrammarIR
 
 if TYPE_CHECKING:
     from constrain.engine.expectations import Expectation
@@ -78,6 +82,9 @@ DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 
 # Tables of rows and states may take this much before those that no text is at are looked for.
 _COLLECT_BYTES = 32 << 20
+
+# Unfolded rules, and what belongs to them, may take this much before they are dropped and made anew.
+_START_OVER_BYTES = 128 << 20
 
 # What has been collected to make room for a call of a kernel.
 _NOTHING, _SOME, _ALL = range(3)
@@ -144,23 +151,31 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.mask_limit_bytes = mask_limit_bytes
         self.lock = threading.Lock()
-        # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
-        self._thread, self._scratch = 0, np.empty(0, np.int32)
         self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
         self.generation = 0
         self._collect_above = _COLLECT_BYTES
-        self.start_state = 0
         self._words = words_for(vocabulary.size)
-        self._tables = Tables(limit_bytes)
+        self._limit_bytes = limit_bytes
+        self._starting_over = False
+        self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
+        self._begin()
+
+    # -- loading -----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Make the tables and the start state."""
+        self.start_state = 0
+        # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
+        self._thread = 0
+        self._scratch: Any = None
+        self._tables = Tables(self._limit_bytes)
         self._ctx = self._tables.ctx
         self.context_address = self._ctx.ctypes.data
         self._ctx[BUDGET] = _WORK_PER_CALL
-        self._load_vocabulary(vocabulary)
-        self._unfolding: Unfolding | None = None
-        self._load_grammar(ir)
+        self._load_vocabulary(self.vocabulary)
+        self._unfolded: UnfoldedRules | None = None
+        self._load_grammar(self.ir)
         self.start_state = self._run(states.make_start_state)
-
-    # -- loading -----------------------------------------------------------------------------
 
     def _load_grammar(self, ir: GrammarIR) -> None:
         tables, ctx = self._tables, self._ctx
@@ -175,14 +190,14 @@ class CompiledGrammar:
         tables.reserve(NODE_BUCKETS, 2 * n_nodes)
         tables.reserve(POOL, n_nodes // 4)
         self._run(nodes.build_nodes, lexemes.code, registers)
-        program.make_byte_classes(ctx)
+        program.make_byte_classes(ctx, ir.makes_lexemes)
         n_lexemes = len(ir.lexemes)
         tables.put(LEXEMES, np.zeros(3 * n_lexemes, np.int32))
-        self._run(program.describe_lexemes, registers, n_lexemes)
+        self._run(program.describe_lexemes, registers[:n_lexemes], 0)
 
         left, offsets, symbols = program.rule_arrays(ir)
         unfolded = np.array(ir.unfolded, np.int32)
-        tables.allocate(BRANCHES, 3 * len(unfolded))
+        tables.allocate(BRANCHES, 4 * len(unfolded))
         n_rules = len(ir.nonterminal_names)
         n_dots = len(symbols) + len(left) + 2
         for slot, size in (
@@ -206,33 +221,7 @@ class CompiledGrammar:
         tables.put(IGNORE, np.array(ignored, np.int32))
         ctx[N_IGNORE] = len(ignored)
         if ir.make_unfolding is not None:
-            self._begin_unfolding(productive)
-
-    def _begin_unfolding(self, productive: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
-        assert self.ir.make_unfolding is not None
-        if self._tables.array(NULLABLE)[list(self.ir.unfolded)].any():
-            raise ValueError("what is unfolded must not derive the empty string")
-        records = self._tables.get(LEXEMES).reshape(-1, 3)
-        usable = (records[:, 1:] != 0).any(axis=1).tolist()
-        derives = productive.tolist()
-        self._unfolding = self.ir.make_unfolding(
-            lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol])
-        )
-
-    def _unfold(self, branch: int) -> None:
-        """Make the rules of a branch that a kernel came upon."""
-        assert self._unfolding is not None
-        rights = self._unfolding.unfold(branch)
-        if isinstance(rights, int):
-            records = self._tables.array(BRANCHES)
-            records[3 * branch : 3 * branch + 2] = records[3 * rights : 3 * rights + 2]
-            return
-        flat: list[int] = []
-        for right in rights:
-            flat += right
-            flat.append(END)
-        symbols = np.array(flat, np.int32)
-        self._run(program.add_branch, branch, symbols)
+            self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
 
     def _load_vocabulary(self, vocabulary: Vocabulary) -> None:
         tables = self._tables
@@ -279,8 +268,8 @@ class CompiledGrammar:
                 self._ctx[BUDGET] = _WORK_PER_CALL
                 fresh = True
             elif result == UNMADE:
-                for branch in dict.fromkeys(self._tables.get(UNMADE_BRANCHES).tolist()):
-                    self._unfold(branch)
+                assert self._unfolded is not None
+                self._unfolded.unfold()
             elif result == LIMIT:
                 raise LimitError(
                     "a pattern takes too long to follow: it counts within counts, or intersects or excludes patterns "
@@ -295,11 +284,8 @@ class CompiledGrammar:
         Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.
         """
         with self.lock:
-            thread = get_ident()
-            if thread != self._thread:
-                self._scratch = self.vocabulary.scratch()
-                self._tables.share(FOUND, self._scratch.ctypes.data, len(self._scratch))
-                self._thread = thread
+            if get_ident() != self._thread:
+                self._share_scratch()
             result = _write_mask(self._ctx, cursor._state, out, index)
             if result == 0:
                 return
@@ -312,22 +298,111 @@ class CompiledGrammar:
                 ):
                     masks.forget_masks(self._ctx)
                     self._allocate_masks()
+                self.start_over_if_due()
+                self._share_scratch()
                 result = self.run_at(cursor, write_mask, out, index)
-            if result:
+            open_nodes = self._tables.get(OPEN_NODES).tolist() if result & 2 else []
+            if result & 1:
                 self.vocabulary.publish(self._run, int(self._ctx[NEW_SPLIT]))
                 self._ctx[NEW_SPLIT] = -1
+            if open_nodes:
+                self._add_open_tokens(cursor, open_nodes, out, index)
+
+    def _share_scratch(self) -> None:
+        """Let kernels use the work space that the vocabulary has for this thread."""
+        address, size, self._scratch = self.vocabulary.scratch()
+        self._tables.share(FOUND, address, size)
+        self._thread = get_ident()
+
+    def _add_open_tokens(self, cursor: Place, nodes: list[int], out: Bitmask, index: int) -> None:
+        """Add the tokens to a mask that depend on the text: those at or below some trie nodes."""
+        vocabulary, trie = self.vocabulary, self.vocabulary.trie
+        todo = [(cursor, 0, node) for node in nodes]
+        for place, done, node in todo:
+            here = leaf = int(trie.token[node])
+            place_of_leaf = node
+            while leaf < 0:
+                place_of_leaf += 1
+                leaf = int(trie.token[place_of_leaf])
+            count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
+            ahead = Traveller(self, place._state, place._parent)
+            ahead.read(vocabulary.tokens[leaf][done:count])
+            if ahead._state == 0:
+                continue
+            while here >= 0:
+                out[index, here >> 5] |= np.uint32(1 << (here & 31)).astype(np.int32)
+                here = int(trie.same[here]) if len(trie.same) else -1
+            if trie.size[node] > 1:
+                self.run_at(ahead, masks.add_below, node, out, index)
+                todo += [(ahead, count, further) for further in self._tables.get(OPEN_NODES).tolist()]
 
     def forced_bytes(self, cursor: Place) -> bytes:
         """The bytes that every continuation of a cursor's text begins with."""
         out = np.empty(_FORCED_LIMIT, np.uint8)
         with self.lock:
+            self.start_over_if_due()
             count = self.run_at(cursor, states.forced, out)
+            place = cursor
+            begin = 0
+            while self._ctx[OPEN_AT] and count < _FORCED_LIMIT:
+                ahead = Traveller(self, place._state, place._parent)
+                ahead.read(out[begin:count].tobytes())
+                place, begin = ahead, count
+                count += self.run_at(place, states.forced, out[begin:])
         return out[:count].tobytes()
 
     def push_token(self, cursor: Place, token: int) -> int:
         """The state after a token's bytes; 0 if it is not allowed.  The caller holds the lock."""
         result: int = _push_token(self._ctx, cursor._state, token)
-        return result if result >= 0 else self.run_at(cursor, push_token, token)
+        if result >= 0:
+            return result
+        self.start_over_if_due()
+        result = self.run_at(cursor, push_token, token)
+        if result != STOPPED:
+            return result
+        traveller = Traveller(self, cursor._state, cursor._parent)
+        traveller.read(self.vocabulary.tokens[token])
+        return traveller._state
+
+    # -- what depends on the text -------------------------------------------------------------
+
+    def stopped_at(self) -> tuple[int, int]:
+        """The open state at which the last kernel stopped, and how many bytes it had read."""
+        return int(self._ctx[OPEN_STATE]), int(self._ctx[OPEN_AT])
+
+    def close(self, place: Place, text: Callable[[int], bytes]) -> int:
+        """The state that a place's open state is after its text; ``text(n)`` are its last ``n`` bytes at least."""
+        assert self._unfolded is not None
+        dots = np.empty(64, np.int32)
+        count = states.open_dots(self._ctx, place._state, dots)
+        if count > len(dots):
+            dots = np.empty(count, np.int32)
+            states.open_dots(self._ctx, place._state, dots)
+        pairs = self._unfolded.close(sorted(set(dots[:count].tolist())), text)
+        return self.run_at(place, states.close_state, *pairs)
+
+    def start_over_if_due(self) -> None:
+        """Drop all rules that were unfolded, and with them all tables, if they take too much; texts are read again.
+
+        Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
+        The caller holds the lock, and no state but those of places.
+        """
+        if self._unfolded is None or self._starting_over or self._bytes_of_rules() <= self._start_over_above:
+            return
+        self._starting_over = True
+        try:
+            places = list(self.cursors)
+            self.generation += 1
+            self._begin()
+            find_places_again(self, places)
+        finally:
+            self._starting_over = False
+        # As often as it pays.
+        self._start_over_above = max(self._start_over_above, 2 * self._bytes_of_rules())
+
+    def _bytes_of_rules(self) -> int:
+        """Memory of what is never forgotten but by starting over."""
+        return self._tables.nbytes - self.mask_bytes - self._tables.bytes_of(BY_ROW_OR_STATE)
 
     def accepts(self, cursor: Place) -> bool:
         """Whether a cursor's text is a sentence.  The caller holds the lock."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from constrain.engine import states
+from constrain.engine.tables import STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -101,10 +102,12 @@ class Cursor:
         """Go on with some bytes as one step; False, and nothing changes, if they cannot follow."""
         compiled = self.compiled
         with compiled.lock:
+            state = STOPPED
             if len(data) <= _BYTES_AT_ONCE:
+                compiled.start_over_if_due()
                 state = compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
-            else:
-                traveller = Traveller(compiled, self._state)
+            if state == STOPPED:
+                traveller = Traveller(compiled, self._state, self._parent)
                 traveller.read(data)
                 state = traveller._state
             if state == 0:
@@ -133,22 +136,51 @@ class Cursor:
 
 
 class Traveller:
-    """A place on the way to somewhere, which is kept while more of the grammar is found out."""
+    """A place on the way to somewhere, which is kept while more of the grammar is found out.
 
-    def __init__(self, compiled: CompiledGrammar, state: int) -> None:
+    Its links spell the text before it, like those of a cursor.
+    """
+
+    def __init__(self, compiled: CompiledGrammar, state: int, parent: Link | None) -> None:
         self._compiled = compiled
         self._state = state
-        self._parent: Link | None = None
+        self._parent = parent
         self._young: deque[Link] = deque(maxlen=_YOUNG_LINKS)
         compiled.cursors.add(self)
 
     def read(self, data: bytes) -> None:
         """Go on with some bytes, piece by piece; to state 0 if they cannot follow.  The caller holds the lock."""
-        for begin in range(0, len(data), _BYTES_AT_ONCE):
-            if self._state == 0:
-                return
-            piece = np.frombuffer(data, np.uint8)[begin : begin + _BYTES_AT_ONCE]
-            self._state = self._compiled.run_at(self, states.push_bytes, piece)
+        compiled = self._compiled
+        while data and self._state != 0:
+            compiled.start_over_if_due()
+            piece = data[:_BYTES_AT_ONCE]
+            state = compiled.run_at(self, states.push_bytes, np.frombuffer(piece, np.uint8))
+            if state == STOPPED:
+                state, count = compiled.stopped_at()
+                piece = data[:count]
+                state = _close(compiled, state, (compiled.generation, self._state, piece, self._parent))
+            self._parent = (compiled.generation, self._state, piece, self._parent)
+            self._state = state
+            data = data[len(piece) :]
+
+
+def _close(compiled: CompiledGrammar, state: int, link: Link) -> int:
+    """The state that an open state is after a text, which ends with the step of ``link``."""
+    place = Traveller(compiled, state, link)
+    return compiled.close(place, lambda count: _last_bytes(compiled, place._parent, count))
+
+
+def _last_bytes(compiled: CompiledGrammar, link: Link | None, count: int) -> bytes:
+    """The last ``count`` bytes of a text, or some more; all of it if it is shorter."""
+    tokens = compiled.vocabulary.tokens
+    pieces = []
+    while link is not None and count > 0:
+        step = link[_STEP]
+        piece: bytes = step if isinstance(step, bytes) else tokens[step]
+        pieces.append(piece)
+        count -= len(piece)
+        link = link[_BEFORE]
+    return b"".join(reversed(pieces))
 
 
 def _find_again(compiled: CompiledGrammar, target: Link) -> Traveller:
@@ -162,17 +194,30 @@ def _find_again(compiled: CompiledGrammar, target: Link) -> Traveller:
     while link is not None:
         way.append(link)
         link = link[_BEFORE]
-    place = Traveller(compiled, compiled.start_state)
+    place = Traveller(compiled, compiled.start_state, None)
     while way:
         link = way.pop()
-        before = place._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]
-        place._parent = (compiled.generation, place._state, link[_STEP], before)
-        place._young.append(place._parent)
+        behind = Traveller(compiled, place._state, place._parent)
         if isinstance(link[_STEP], bytes):
             place.read(link[_STEP])
         else:
             place._state = compiled.push_token(place, link[_STEP])
+        before = behind._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]
+        place._parent = (compiled.generation, behind._state, link[_STEP], before)
+        place._young.append(place._parent)
     return place
+
+
+def find_places_again(compiled: CompiledGrammar, places: list[Place]) -> None:
+    """Give places their states in tables that were made anew.  The caller holds the lock."""
+    lost = [place for place in places if place._state > 0]
+    for place in lost:
+        # Whatever happens: a number of a state that is no more may not be used.
+        place._state = 0
+    for place in lost:
+        found = _find_again(compiled, (compiled.generation - 1, 0, b"", place._parent))
+        place._state, place._parent = found._state, found._parent
+        place._young.extend(found._young)
 
 
 class LinksKept:

@@ -41,6 +41,8 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
         if i32(ctx, STATE_MASKS)[3 * states[i] + MASK_DENSE] == NO_MASK:
             missing[count] = i
             count += 1
-        else:
-            write_mask(ctx, states[i], out, rows[i])
+        elif write_mask(ctx, states[i], out, rows[i]) != 0:
+            # Part of it depends on the text.
+            missing[count] = i
+            count += 1
     return count

@@ -31,6 +31,8 @@ from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.splits import FIRST_SHARED, add_dense, clear_scratch, keep_dense
 from constrain.engine.states import (
+    IS_HARD,
+    IS_UNSURE,
     MASK_COUNT,
     MASK_DENSE,
     MASK_LIST,
@@ -39,6 +41,7 @@ from constrain.engine.states import (
     STATE_COUNT,
     STATE_OFFSET,
     reset_work,
+    state_kinds,
     state_of_row,
 )
 from constrain.engine.tables import (
@@ -62,6 +65,8 @@ from constrain.engine.tables import (
     LIST_LIMIT,
     N_WORDS,
     NEW_SPLIT,
+    OPEN,
+    OPEN_NODES,
     ROWS,
     SAME_BYTES,
     SCRATCH,
@@ -110,8 +115,24 @@ def _allow(ctx, token):
 
 
 @njit_inner(int64(CTX, int64, int64))
+def _note_open(ctx, node, kinds):
+    """Note that what follows a trie node depends on the text; 0 or FAIL."""
+    if kinds & IS_UNSURE == 0 and i32(ctx, TRIE_SIZE)[node] == 1:
+        return int64(0)
+    if not room(ctx, OPEN_NODES, 1):
+        return int64(FAIL)
+    n = used(ctx, OPEN_NODES)
+    i32(ctx, OPEN_NODES)[n] = node
+    set_used(ctx, OPEN_NODES, n + 1)
+    return int64(0)
+
+
+@njit_inner(int64(CTX, int64, int64))
 def _walk(ctx, root, state):
-    """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL or LIMIT."""
+    """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL, LIMIT or UNMADE.
+
+    Where that depends on the text, the trie node is noted, for the walk goes on below as if it did not.
+    """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
     tokens = i32(ctx, TRIE_TOKEN)
@@ -132,6 +153,15 @@ def _walk(ctx, root, state):
             there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
             if there < 0:
                 return there
+            if there >= OPEN:
+                there -= OPEN
+                kinds = state_kinds(ctx, there)
+                if kinds & IS_HARD and _note_open(ctx, int64(p), kinds) < 0:
+                    return int64(FAIL)
+                if kinds & IS_UNSURE:
+                    stack[depth + uint64(1)] = there
+                    p += uint64(1)
+                    continue
         if there == 0:
             p += uint64(sizes[p])
             continue
@@ -177,6 +207,7 @@ def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
     reset_work(ctx)
     words = ctx[N_WORDS]
+    set_used(ctx, OPEN_NODES, 0)
     offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
     count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
     dense = int64(NO_DENSE)
@@ -216,7 +247,7 @@ def compute_mask(ctx, state, _unused):
         row = int64(i32(ctx, THREADS)[2 * i])
         begin = int64(split[record + SPLIT_CROSSINGS])
         last_accept = int64(-1)
-        below, groups = int64(0), int64(0)
+        below, groups, kinds = int64(0), int64(0), int64(0)
         for j in range(begin, begin + int64(split[record + SPLIT_CROSSING_COUNT])):
             crossings = i32(ctx, CROSSINGS)
             accept = int64(crossings[2 * j + 1])
@@ -232,6 +263,9 @@ def compute_mask(ctx, state, _unused):
                     follows[place + 1] = below
                     follows[place + 2] = _first_groups(ctx, below)
                 below, groups = follows[place + 1], follows[place + 2]
+                kinds = state_kinds(ctx, below)
+            if kinds & IS_HARD and _note_open(ctx, int64(crossings[2 * j]), kinds) < 0:
+                return int64(FAIL)
             # Where an identifier can end at every node, few nodes have a child with which anything goes on.
             if children[crossings[2 * j]] & groups:
                 status = _walk(ctx, int64(crossings[2 * j]), below)
@@ -241,11 +275,21 @@ def compute_mask(ctx, state, _unused):
     if n_dense > 1 or ctx[LIST_END] > ctx[LIST_LIMIT]:
         dense = keep_dense(ctx)
         listed = int64(0)
+    n_open = used(ctx, OPEN_NODES)
     set_used(ctx, TOKEN_LISTS, first + listed)
+    if n_open:
+        # How many, and the nodes themselves, stand behind the tokens.
+        if not room(ctx, TOKEN_LISTS, n_open + 1):
+            return int64(FAIL)
+        lists = i32(ctx, TOKEN_LISTS)
+        lists[first + listed] = n_open
+        for i in range(n_open):
+            lists[first + listed + 1 + i] = i32(ctx, OPEN_NODES)[i]
+        set_used(ctx, TOKEN_LISTS, first + listed + 1 + n_open)
     masks = i32(ctx, STATE_MASKS)
     masks[3 * state + MASK_DENSE] = dense
     masks[3 * state + MASK_LIST] = first
-    masks[3 * state + MASK_COUNT] = listed
+    masks[3 * state + MASK_COUNT] = ~listed if n_open else listed
     return int64(0)
 
 
@@ -256,8 +300,9 @@ far_entry(F_MASK, compute_mask)
 def write_mask(ctx, state, out, index):
     """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
 
-    Returns 0; 1 if there is also a split to publish (NEW_SPLIT, which stays until the caller has done so); FAIL or
-    LIMIT.
+    Returns 0; FAIL, LIMIT or UNMADE; or the sum of 1, if there is also a split to publish (NEW_SPLIT, which stays until
+    the caller has done so), and 2, if tokens are missing that depend on the text: those at or below the nodes that are
+    in OPEN_NODES then.
     """
     masks = i32(ctx, STATE_MASKS)
     result = int64(0)
@@ -284,7 +329,18 @@ def write_mask(ctx, state, out, index):
             row[i] = 0
     lists = i32(ctx, TOKEN_LISTS)
     begin = int64(masks[3 * state + MASK_LIST])
-    for i in range(begin, begin + int64(masks[3 * state + MASK_COUNT])):
+    count = int64(masks[3 * state + MASK_COUNT])
+    if count < 0:
+        count = ~count
+        n_open = int64(lists[begin + count])
+        set_used(ctx, OPEN_NODES, 0)
+        if not room(ctx, OPEN_NODES, n_open):
+            return int64(FAIL)
+        for i in range(n_open):
+            i32(ctx, OPEN_NODES)[i] = lists[begin + count + 1 + i]
+        set_used(ctx, OPEN_NODES, n_open)
+        result |= 2
+    for i in range(begin, begin + count):
         token = int64(lists[i])
         row[token >> 5] |= 1 << (token & 31)
     empty = i32(ctx, EMPTY_TOKENS)
@@ -295,6 +351,25 @@ def write_mask(ctx, state, out, index):
         for i in range(len(ends)):
             row[ends[i] >> 5] |= 1 << (ends[i] & 31)
     return result
+
+
+@njit_entry(int64(CTX, int64, int64, types.int32[:, ::1], int64))
+def add_below(ctx, state, node, out, index):
+    """Add the tokens strictly below a trie node that ``state`` allows to row ``index`` of ``out``.
+
+    ``out`` is int32[batch, words].  Returns 0, FAIL, LIMIT or UNMADE; what depends on the text is in OPEN_NODES then.
+    """
+    reset_work(ctx)
+    set_used(ctx, OPEN_NODES, 0)
+    ctx[LIST_END] = ctx[LIST_LIMIT] = used(ctx, TOKEN_LISTS)
+    clear_scratch(ctx)
+    status = _walk(ctx, node, state)
+    if status < 0:
+        return status
+    scratch = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        out[index, i] |= scratch[i]
+    return status
 
 
 @njit_entry(types.void(CTX))

@@ -75,6 +75,7 @@ _INHERITED = COMPLEX_FLAG | LOOP_FLAG
 
 _UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
 _LIVENESS_LIMIT = 200_000
+_LONG_PATH = 64
 # Larger lengths are not told apart.
 _LONG = 1 << 24
 
@@ -652,9 +653,9 @@ def _search_live(ctx, node, _unused):
     known = u8(ctx, NODE_LIVE)[node]
     if known == _ALIVE or known == _DEAD:
         return int64(known == _ALIVE)
-    # Depth first for a nullable derivative, and first of all towards shorter strings: with a counter of thousands
-    # the way to its end would be long.  The visited nodes are kept on the work stack; the path, as (node, next
-    # class), on the liveness stack, where a class is counted from ``classes`` on when all are tried.
+    # Depth first for a nullable derivative.  On a long path it goes towards shorter strings first: with a counter of
+    # thousands the way to its end would be long.  The visited nodes are kept on the work stack; the path, as (node,
+    # next class), on the liveness stack, where a class is counted from ``classes`` on when any successor will do.
     bottom = used(ctx, TMP)
     path = used(ctx, LIVE_STACK)
     classes = ctx[CLASSES]
@@ -663,7 +664,7 @@ def _search_live(ctx, node, _unused):
     i32(ctx, TMP)[bottom] = node
     set_used(ctx, TMP, bottom + 1)
     i32(ctx, LIVE_STACK)[path] = node
-    i32(ctx, LIVE_STACK)[path + 1] = 0
+    i32(ctx, LIVE_STACK)[path + 1] = classes
     set_used(ctx, LIVE_STACK, path + 2)
     u8(ctx, NODE_LIVE)[node] = _VISITED
     status = int64(0)
@@ -701,7 +702,7 @@ def _search_live(ctx, node, _unused):
                 i32(ctx, TMP)[used(ctx, TMP)] = successor
                 set_used(ctx, TMP, used(ctx, TMP) + 1)
                 i32(ctx, LIVE_STACK)[top] = successor
-                i32(ctx, LIVE_STACK)[top + 1] = 0
+                i32(ctx, LIVE_STACK)[top + 1] = classes if top - path < 2 * _LONG_PATH else 0
                 set_used(ctx, LIVE_STACK, top + 2)
                 u8(ctx, NODE_LIVE)[successor] = _VISITED
     # Only an exhausted search proves that what it visited is dead.

@@ -7,6 +7,7 @@ nonterminal that derives nothing.  So whatever the recognizer reaches can be com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -30,7 +31,7 @@ from constrain.engine.nodes import (
     is_live,
     is_nullable,
 )
-from constrain.engine.rows import BRANCH, BRANCH_COUNT, BRANCH_FIRST, BRANCH_LEFT, END
+from constrain.engine.rows import BRANCH, BRANCH_COUNT, BRANCH_FIRST, BRANCH_KIND, BRANCH_LEFT, END
 from constrain.engine.tables import (
     BRANCH_DOTS,
     BRANCHES,
@@ -93,18 +94,29 @@ class LexemeProgram:
     """
 
     def __init__(self, lexemes: tuple[Regular, ...]) -> None:
-        self._code: list[int] = []
         self._bytes = bytearray()
         self._sets: dict[int, int] = {}
         self._shared: dict[int, int] = {}
-        self.registers = len(lexemes)
-        for index, lexeme in enumerate(lexemes):
+        self.registers = 0
+        self.extend(lexemes)
+
+    def extend(self, lexemes: Sequence[Regular]) -> int:
+        """Make a program of further lexemes, the first of which ends in the register that is returned.
+
+        It goes on with the registers as they were left; ``literals`` and ``sets`` hold those of all programs.  All
+        lexemes must be kept, since parts that they share are known by their identity.
+        """
+        self._code: list[int] = []
+        first = self.registers
+        self.registers += len(lexemes)
+        for index, lexeme in enumerate(lexemes, first):
             self._write(lexeme)
             self._code += (OP_STORE, index)
         self.code = np.array(self._code, np.int32)
         self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
         words = [bits >> shift & 0xFFFFFFFFFFFFFFFF for bits in self._sets for shift in (0, 64, 128, 192)]
         self.sets = np.array(words, np.uint64).view(np.int64)
+        return first
 
     def _write(self, root: Regular) -> None:
         # Depth first with a stack of our own: an expression may be nested deeper than Python recurses.
@@ -144,9 +156,12 @@ class LexemeProgram:
                     stack.extend(parts[::-1])
 
 
-@njit_allocating(types.void(CTX))
-def make_byte_classes(ctx):  # type: ignore[no-untyped-def]
-    """Partition the 256 bytes so that no literal and no set tells two bytes of a class apart."""
+@njit_allocating(types.void(CTX, int64))
+def make_byte_classes(ctx, apart):  # type: ignore[no-untyped-def]
+    """Partition the 256 bytes so that no literal and no set tells two bytes of a class apart.
+
+    With ``apart`` each byte is a class of its own, whatever lexemes may come later.
+    """
     class_of = u8(ctx, CLASS_OF)
     sets = i64(ctx, SETS)
     single = np.zeros(256, np.uint8)
@@ -155,7 +170,7 @@ def make_byte_classes(ctx):  # type: ignore[no-untyped-def]
         single[data[i]] = 1
     group = np.zeros(256, np.int32)
     for byte in range(256):
-        if single[byte]:
+        if single[byte] or apart:
             group[byte] = byte + 1
     renumber = np.empty(1024, np.int32)
     for k in range(used(ctx, SETS) // 4):
@@ -184,13 +199,16 @@ def make_byte_classes(ctx):  # type: ignore[no-untyped-def]
 
 
 @njit_entry(int64(CTX, I32, int64))
-def describe_lexemes(ctx, registers, count):  # type: ignore[no-untyped-def]
-    """Fill the LEXEMES table (node, matches the empty string, matches anything else); 0, FAIL or LIMIT."""
+def describe_lexemes(ctx, registers, first):  # type: ignore[no-untyped-def]
+    """Fill the LEXEMES table from ``first`` on (node, matches the empty string, matches anything else).
+
+    ``registers`` (int32[n]) are the nodes.  Returns 0, FAIL or LIMIT.
+    """
     set_used(ctx, TMP, 0)
     set_used(ctx, LIVE_STACK, 0)
     lexemes = i32(ctx, LEXEMES)
-    for lexeme in range(count):
-        node = int64(registers[lexeme])
+    for lexeme in range(first, first + len(registers)):
+        node = int64(registers[lexeme - first])
         nullable = is_nullable(ctx, node)
         consumes = int64(node != EPSILON)
         if not nullable:
@@ -326,10 +344,11 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # 
     branches = i32(ctx, BRANCHES)
     for i in range(len(unfolded)):
         branch_of[unfolded[i]] = i
-        branches[3 * i + BRANCH_FIRST] = 0
-        branches[3 * i + BRANCH_COUNT] = -1
-        branches[3 * i + BRANCH_LEFT] = unfolded[i]
-    set_used(ctx, BRANCHES, 3 * len(unfolded))
+        branches[4 * i + BRANCH_FIRST] = 0
+        branches[4 * i + BRANCH_COUNT] = -1
+        branches[4 * i + BRANCH_LEFT] = unfolded[i]
+        branches[4 * i + BRANCH_KIND] = 0
+    set_used(ctx, BRANCHES, 4 * len(unfolded))
     for p in range(len(left)):
         if branch_of[left[p]] >= 0:
             continue
@@ -369,6 +388,10 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # 
             n += 2
     for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
         set_used(ctx, slot, n)
+    set_used(ctx, RULES, n_rules + 2)
+    set_used(ctx, RULE_STARTS, int64(rules[n_rules + 1]))
+    set_used(ctx, NULLABLE, n_rules + 1)
+    set_used(ctx, PREDICTED, n_rules + 1)
     _mark_nullable_rests(ctx, int64(0))
     return int64(1)
 
@@ -383,32 +406,22 @@ def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
     branch : int
         One that has no rules yet.
     symbols : int32[n]
-        The right-hand sides as in SYMBOLS, each with END behind it.  Branches in them are numbered
-        from the first free number up, in order.
+        The right-hand sides as in SYMBOLS, each with END behind it.
 
     Returns
     -------
     0, or FAIL
     """
     n = len(symbols)
-    count, further = 0, 0
+    count = 0
     for i in range(n):
-        if symbols[i] == END:
-            count += 1
-        elif symbols[i] >= BRANCH:
-            further += 1
+        count += symbols[i] == END
     if not room(ctx, SYMBOLS, n) or not room(ctx, DOT_LEFT, n) or not room(ctx, NULLABLE_REST, n):
         return int64(FAIL)
-    if not room(ctx, BRANCH_DOTS, count) or not room(ctx, BRANCHES, 3 * further):
+    if not room(ctx, BRANCH_DOTS, count):
         return int64(FAIL)
     records = i32(ctx, BRANCHES)
-    left = records[3 * branch + BRANCH_LEFT]
-    end = used(ctx, BRANCHES)
-    for i in range(further):
-        records[end + 3 * i + BRANCH_FIRST] = 0
-        records[end + 3 * i + BRANCH_COUNT] = -1
-        records[end + 3 * i + BRANCH_LEFT] = left
-    set_used(ctx, BRANCHES, end + 3 * further)
+    left = records[4 * branch + BRANCH_LEFT]
     first_dot = used(ctx, SYMBOLS)
     first = used(ctx, BRANCH_DOTS)
     dots = i32(ctx, BRANCH_DOTS)
@@ -425,8 +438,8 @@ def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
         set_used(ctx, slot, first_dot + n)
     set_used(ctx, BRANCH_DOTS, first + count)
     _mark_nullable_rests(ctx, first_dot)
-    records[3 * branch + BRANCH_FIRST] = first
-    records[3 * branch + BRANCH_COUNT] = count
+    records[4 * branch + BRANCH_FIRST] = first
+    records[4 * branch + BRANCH_COUNT] = count
     return int64(0)
 
 

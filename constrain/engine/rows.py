@@ -30,6 +30,7 @@ from constrain.engine.tables import (
     CORE_DOTS,
     CORE_GROUPS,
     CORE_HASH,
+    CORE_KINDS,
     CORE_SCANS,
     CORE_WAITS,
     CORES,
@@ -90,8 +91,9 @@ END = 1 << 30
 BRANCH = 1 << 28
 """The same number as in the IR (program.py sees to that)."""
 
-# Fields of a branch's record: its dots in BRANCH_DOTS, and how many (-1: not made yet); the rule that it is part of.
-BRANCH_FIRST, BRANCH_COUNT, BRANCH_LEFT = range(3)
+# Fields of a branch's record: its dots in BRANCH_DOTS, and how many (-1: not made yet); the rule that it is part of;
+# its kind, and so in CORE_KINDS those of all branches in a core.
+BRANCH_FIRST, BRANCH_COUNT, BRANCH_LEFT, BRANCH_KIND = range(4)
 
 # Fields of a lexeme's record: its expression; whether it matches the empty string; whether it
 # matches anything else.
@@ -185,6 +187,8 @@ def _make_core(ctx, base, count):
     core = used(ctx, CORE_HASH)
     if not room(ctx, CORES, 7) or not room(ctx, CORE_HASH, 1) or not room(ctx, CORE_DOTS, count):
         return int64(FAIL)
+    if not room(ctx, CORE_KINDS, 1):
+        return int64(FAIL)
     if not bucket_room(ctx, CORE_BUCKETS, core):
         return int64(FAIL)
 
@@ -192,6 +196,7 @@ def _make_core(ctx, base, count):
     set_used(ctx, KERNEL, 0)
     set_used(ctx, WORK, 0)
     set_used(ctx, UNMADE_BRANCHES, 0)
+    kinds = int64(0)
     for i in range(count):
         if _emit(ctx, int64(tmp[base + i]), i) < 0:
             return int64(FAIL)
@@ -201,8 +206,9 @@ def _make_core(ctx, base, count):
         if rule < 0:
             source = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])
             set_used(ctx, WORK, used(ctx, WORK) - 1)
-            first = int64(i32(ctx, BRANCHES)[3 * ~rule + BRANCH_FIRST])
-            n_dots = int64(i32(ctx, BRANCHES)[3 * ~rule + BRANCH_COUNT])
+            first = int64(i32(ctx, BRANCHES)[4 * ~rule + BRANCH_FIRST])
+            n_dots = int64(i32(ctx, BRANCHES)[4 * ~rule + BRANCH_COUNT])
+            kinds |= int64(i32(ctx, BRANCHES)[4 * ~rule + BRANCH_KIND])
             if n_dots < 0:
                 if not room(ctx, UNMADE_BRANCHES, 1):
                     return int64(FAIL)
@@ -292,6 +298,8 @@ def _make_core(ctx, base, count):
     records[7 * core + CORE_GROUP] = first_group
     records[7 * core + CORE_GROUP_COUNT] = group - first_group
     set_used(ctx, CORES, 7 * core + 7)
+    u8(ctx, CORE_KINDS)[core] = kinds
+    set_used(ctx, CORE_KINDS, core + 1)
     i32(ctx, CORE_HASH)[core] = code
     set_used(ctx, CORE_HASH, core + 1)
     buckets[bucket] = core

@@ -17,15 +17,28 @@ from numba import int64, types
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
-from constrain.engine.rows import CORE_INIT, ROW_ACCEPTS, ROW_CORE, make_start_row
+from constrain.engine.rows import (
+    BRANCH,
+    BRANCH_KIND,
+    CORE_INIT,
+    END,
+    ROW_ACCEPTS,
+    ROW_CORE,
+    ROW_COUNT,
+    ROW_OFFSET,
+    make_start_row,
+)
 from constrain.engine.tables import (
+    BRANCHES,
     CLASS_OF,
     CLASS_SIZE,
     CLASSES,
+    CORE_KINDS,
     CORES,
     CTX,
     F_LEXER_STATE,
     F_LEXER_STEP,
+    F_ROW,
     F_SCAN,
     F_STEP,
     FAIL,
@@ -34,6 +47,10 @@ from constrain.engine.tables import (
     LEX_HASH,
     LEX_TRANS,
     LIVE_STACK,
+    OPEN,
+    OPEN_AT,
+    OPEN_STATE,
+    ROW_ITEMS,
     ROWS,
     STATE_BUCKETS,
     STATE_HASH,
@@ -41,6 +58,8 @@ from constrain.engine.tables import (
     STATE_TRANS,
     STATE_WORK,
     STATES,
+    STOPPED,
+    SYMBOLS,
     THREADS,
     TMP,
     TOKEN_BYTES,
@@ -65,6 +84,10 @@ STATE_OFFSET, STATE_COUNT, STATE_ACCEPTS = range(3)
 MASK_DENSE, MASK_LIST, MASK_COUNT = range(3)
 NO_MASK = -2
 """In MASK_DENSE: the mask of this state has not been computed yet."""
+
+# Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
+# the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
+IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
 
 
 @njit_inner(types.void(CTX))
@@ -142,13 +165,29 @@ def _intern_state(ctx, count, accepts):
     return state
 
 
+@njit_inner(RESULT1)
+def row_kinds(ctx, row):
+    """The kinds of the branches in a row."""
+    return int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * row + ROW_CORE])])
+
+
+@njit_inner(RESULT1)
+def state_kinds(ctx, state):
+    """The kinds of the branches in the rows of a state's threads."""
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    kinds = int64(0)
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        kinds |= row_kinds(ctx, int64(i32(ctx, THREADS)[2 * i]))
+    return kinds
+
+
 @njit_inner(RESULT2)
 def state_of_row(ctx, row, lexer_state):
     """The state with the one thread (row, lexer state); with none if the lexer state is dead (0)."""
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
     i64(ctx, STATE_WORK)[0] = row << 32 | lexer_state
-    return _intern_state(ctx, int64(1 if lexer_state else 0), int64(0))
+    return _intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
 
 
 @njit_inner(RESULT1)
@@ -163,11 +202,17 @@ def state_at_row(ctx, row):
 
 @njit_inner(RESULT2)
 def step(ctx, state, byte_class):
-    """The state after one byte of the class.  FAIL or LIMIT if < 0."""
+    """The state after one byte of the class, with OPEN added if it is an open one.  < 0: FAIL, LIMIT or UNMADE.
+
+    A state is open if a lexeme ends with the byte and the row behind it holds a branch that depends on the text.
+    Going on from there as it is, is a guess.  Transitions to open states are kept as numbers below -1.
+    """
     place = state * ctx[CLASSES] + byte_class
     known = int64(i32(ctx, STATE_TRANS)[place])
     if known >= 0:
         return known
+    if known < -1:
+        return OPEN - known - 2
     offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
     count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
     # Threads that go on are kept at the front of the work list, ends of lexemes behind them.
@@ -196,16 +241,21 @@ def step(ctx, state, byte_class):
         i32(ctx, STATE_TRANS)[place] = 0
         return int64(0)
     accepts = int64(0)
+    kinds = int64(0)
     if ended:
         row = far_call(ctx, F_SCAN, count + 1, ended)
         if row < 0:
             return row
         accepts = int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
         start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
-        if start:
+        kinds = row_kinds(ctx, row)
+        if start or kinds:
             i64(ctx, STATE_WORK)[kept] = row << 32 | start
             kept += 1
     successor = _intern_state(ctx, kept, accepts)
+    if successor >= 0 and kinds:
+        i32(ctx, STATE_TRANS)[place] = -successor - 2
+        return OPEN + successor
     if successor >= 0:
         i32(ctx, STATE_TRANS)[place] = successor
     return successor
@@ -226,11 +276,20 @@ def make_start_state(ctx):
     return row if row < 0 else state_at_row(ctx, row)
 
 
+@njit_inner(RESULT2)
+def _stop(ctx, state, count):
+    """Stop at an open state, ``count`` bytes from where the kernel began."""
+    ctx[OPEN_STATE] = state - OPEN
+    ctx[OPEN_AT] = count
+    return int64(STOPPED)
+
+
 @njit_entry(RESULT2)
 def push_byte(ctx, state, byte):
     """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
     reset_work(ctx)
-    return far_call(ctx, F_STEP, state, int64(u8(ctx, CLASS_OF)[byte]))
+    state = far_call(ctx, F_STEP, state, int64(u8(ctx, CLASS_OF)[byte]))
+    return _stop(ctx, state, int64(1)) if state >= OPEN else state
 
 
 @njit_entry(RESULT2)
@@ -247,6 +306,8 @@ def push_token(ctx, state, token):
         state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
         if state <= 0:
             return state
+        if state >= OPEN:
+            return _stop(ctx, state, i + 1 - starts[token])
     return state
 
 
@@ -255,11 +316,87 @@ def push_bytes(ctx, state, data):
     """The state after all of ``data`` (uint8[n]); 0 if that is no prefix of a sentence."""
     reset_work(ctx)
     class_of = u8(ctx, CLASS_OF)
-    for byte in data:
-        state = far_call(ctx, F_STEP, state, int64(class_of[byte]))
+    for i in range(len(data)):
+        state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
         if state <= 0:
             return state
+        if state >= OPEN:
+            return _stop(ctx, state, i + 1)
     return state
+
+
+@njit_entry(int64(CTX, int64, types.int32[::1]))
+def open_dots(ctx, state, out):
+    """Write the dots at open branches in a state to ``out`` (int32[n]); returns how many there are.
+
+    There may be more than fit into ``out``, and some more than once.
+    """
+    count = 0
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        if not row_kinds(ctx, row):
+            continue
+        begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+        for j in range(begin, begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])):
+            dot = int64(i32(ctx, ROW_ITEMS)[2 * j])
+            symbol = int64(i32(ctx, SYMBOLS)[dot])
+            if BRANCH <= symbol < END and i32(ctx, BRANCHES)[4 * (symbol - BRANCH) + BRANCH_KIND]:
+                if count < len(out):
+                    out[count] = dot
+                count += 1
+    return count
+
+
+@njit_entry(int64(CTX, int64, types.int32[::1], types.int32[::1]))
+def close_state(ctx, state, dots, others):
+    """The state with ``others[i]`` (or nothing, if < 0) in place of the dot ``dots[i]`` wherever a row is open.
+
+    ``dots`` (int32[n]) are sorted.
+    """
+    reset_work(ctx)
+    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    if not room(ctx, STATE_WORK, count + 1):
+        return int64(FAIL)
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    kept = int64(0)
+    for i in range(offset, offset + count):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        if row_kinds(ctx, row):
+            begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+            items = int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
+            set_used(ctx, KERNEL, 0)
+            if not room(ctx, KERNEL, items):
+                return int64(FAIL)
+            keys = i64(ctx, KERNEL)
+            pool = i32(ctx, ROW_ITEMS)
+            for j in range(items):
+                dot = int64(pool[2 * (begin + j)])
+                low, high = int64(0), int64(len(dots))
+                while low < high:
+                    middle = (low + high) // 2
+                    if dots[middle] < dot:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low < len(dots) and dots[low] == dot:
+                    dot = int64(others[low])
+                if dot >= 0:
+                    keys[used(ctx, KERNEL)] = dot << 32 | int64(pool[2 * (begin + j) + 1])
+                    set_used(ctx, KERNEL, used(ctx, KERNEL) + 1)
+            if used(ctx, KERNEL) == 0:
+                continue
+            row = far_call(ctx, F_ROW, used(ctx, KERNEL), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+            if row < 0:
+                return row
+            # The row has just begun: nothing of a lexeme has been read.
+            lexer_state = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+            if not lexer_state:
+                continue
+        i64(ctx, STATE_WORK)[kept] = row << 32 | lexer_state
+        kept += 1
+    return _intern_state(ctx, kept, int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS]))
 
 
 @njit_entry(int64(CTX, int64))
@@ -270,13 +407,15 @@ def accepts(ctx, state):
 
 @njit_entry(int64(CTX, int64, types.uint8[::1]))
 def forced(ctx, state, out):
-    """Write the bytes that every continuation begins with to ``out``; returns how many, or FAIL or LIMIT.
+    """Write the bytes that every continuation begins with to ``out``; returns how many, or FAIL, LIMIT or UNMADE.
 
-    Stops at a state that accepts, at one with a choice, and when ``out`` is full.
+    Stops at a state that accepts, at one with a choice, when ``out`` is full, and behind a byte that leads to an open
+    state: ``ctx[OPEN_AT]`` is 1 then, and 0 otherwise.
     """
     reset_work(ctx)
     class_of = u8(ctx, CLASS_OF)
     size = i32(ctx, CLASS_SIZE)
+    ctx[OPEN_AT] = 0
     for n in range(len(out)):
         if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
             return n
@@ -298,5 +437,8 @@ def forced(ctx, state, out):
         if choice or only < 0:
             return n
         out[n] = only
+        if successor >= OPEN:
+            ctx[OPEN_AT] = 1
+            return n + 1
         state = successor
     return len(out)

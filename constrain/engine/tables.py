@@ -35,15 +35,34 @@ FAIL = -2
 LIMIT = -3
 """A kernel's return value when something was given up because it is larger than its limit."""
 
+OPEN = 1 << 40
+"""Added to a state that a step leads to, if how it goes on depends on the text (see states.py)."""
+
+STOPPED = -5
+"""A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
+
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
 
 HEADER = 48
 _FAR = 16
 # Scalars that kernels share, by position in the header.
-NEED_SLOT, NEED_SIZE, CLASSES, EPOCH, START_NT, N_IGNORE, N_WORDS, LIST_END, LIST_LIMIT, NEW_SPLIT, LONGEST, BUDGET = (
-    range(12)
-)
+(
+    NEED_SLOT,
+    NEED_SIZE,
+    CLASSES,
+    EPOCH,
+    START_NT,
+    N_IGNORE,
+    N_WORDS,
+    LIST_END,
+    LIST_LIMIT,
+    NEW_SPLIT,
+    LONGEST,
+    BUDGET,
+    OPEN_STATE,
+    OPEN_AT,
+) = range(14)
 
 _NAMES: list[str] = []
 _SPECS: list[tuple[Any, int, int]] = []
@@ -100,12 +119,13 @@ RULES = _slot("rules", np.int32, 256)
 RULE_STARTS = _slot("rule starts", np.int32, 256)
 NULLABLE = _slot("nullable nonterminals", np.uint8, 256)
 IGNORE = _slot("ignored lexemes", np.int32, 4)
-BRANCHES = _slot("branches", np.int32, 3 * 16)
+BRANCHES = _slot("branches", np.int32, 4 * 16)
 BRANCH_DOTS = _slot("rules of branches", np.int32, 64)
 
 # Earley rows (rows.py).
 CORES = _slot("cores", np.int32, 8 * 64)
 CORE_DOTS = _slot("core dots", np.int32, 256)
+CORE_KINDS = _slot("core kinds", np.uint8, 64)
 CORE_HASH = _slot("core hashes", np.int32, 64)
 CORE_BUCKETS = _slot("core buckets", np.int32, 128, CORE_HASH)
 CORE_SCANS = _slot("core scans", np.int32, 3 * 256)
@@ -126,6 +146,7 @@ KERNEL_SLOTS = _slot("kernel item slots", np.int32, 2048)
 KERNEL_PLACES = _slot("kernel item places", np.int32, 1024)
 WORK = _slot("completion work list", np.int32, 256)
 UNMADE_BRANCHES = _slot("branches without rules", np.int32, 64)
+OPEN_NODES = _slot("trie nodes at open states", np.int32, 64)
 
 # Recognizer states (states.py).
 STATES = _slot("states", np.int32, 3 * 512)
@@ -206,7 +227,7 @@ _SIBLINGS = {
         (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
         (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_MUST, NODE_SHORTEST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
-        (CORES, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
+        (CORES, CORE_KINDS, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
         (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
         (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
     )
@@ -602,6 +623,13 @@ class Tables:
         if size > self.array(slot).shape[0]:
             self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
             self.grow()
+
+    def append(self, slot: int, values: np.ndarray[Any, Any]) -> None:
+        """Add ``values`` to a table, enlarging it as needed."""
+        begin = self.used(slot)
+        self.reserve(slot, begin + len(values))
+        self.array(slot)[begin : begin + len(values)] = values
+        self.ctx[HEADER + 3 * slot + 2] = begin + len(values)
 
     def wanted(self) -> tuple[int, int]:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""

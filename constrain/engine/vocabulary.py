@@ -171,11 +171,12 @@ class Vocabulary:
         """(slot, address, length) of the tables that kernels read; valid while the vocabulary lives."""
         return self._addresses
 
-    def scratch(self) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """int32[size + 1] for a walk's results; each thread has its own."""
-        found = getattr(self._local, "found", None)
+    def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
+        """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""
+        found: tuple[int, int, np.ndarray[Any, Any]] | None = getattr(self._local, "found", None)
         if found is None:
-            found = self._local.found = np.empty(self.size + 1, np.int32)
+            array = np.empty(self.size + 1, np.int32)
+            found = self._local.found = array.ctypes.data, len(array), array
         return found
 
     def publish(self, run: Callable[..., int], lexer_state: int) -> None:

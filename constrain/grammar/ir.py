@@ -26,6 +26,10 @@ BRANCH = 1 << 28
 """In the rules that an :class:`Unfolding` makes, symbol ``BRANCH + n`` is branch ``n``."""
 
 
+OPEN, HARD, UNSURE = 1, 2, 4
+"""Kinds of branches, as sets of bits; see :class:`Unfolding`."""
+
+
 class Unfolding(Protocol):
     """Makes rules when a text comes to them: those of the nonterminals in :attr:`GrammarIR.unfolded`.
 
@@ -33,20 +37,49 @@ class Unfolding(Protocol):
     right-hand sides are unfolded piece by piece.  A *branch* is a place in it; branch ``i`` is the beginning of
     ``unfolded[i]``, and what is made for a branch may end in further branches.
 
+    How it goes on at a branch may also depend on the text so far: such a branch is OPEN.  Where a text comes to an open
+    branch, at the end of a lexeme, :meth:`close` names another to go on with.  A mask looks ahead: a token may hold the
+    end of that lexeme and more.  There the rules of the open branch itself stand in for those of the other.  They must
+    allow the same, but where they lead to a branch that is HARD, which has no rules: what comes there is looked up
+    text by text.  A branch that a text comes to goes on in some way; but one that only a mask comes to, from an open
+    branch, may be UNSURE, that is, may be closed with nothing, -1.
+
     Each compiled grammar has one of its own and calls it under a lock.  The same calls have the same results.
+
     """
 
+    @property
+    def lefts(self) -> Sequence[int]:
+        """For each branch so far, the nonterminal whose right-hand side it is part of."""
+
+    @property
+    def kinds(self) -> Sequence[int]:
+        """For each branch so far, 0 or a sum of OPEN, HARD and UNSURE; the latter are OPEN too."""
+
+    @property
+    def lexemes(self) -> Sequence[Regular]:
+        """The lexemes that were made (see :attr:`GrammarIR.makes_lexemes`); symbols go on from the grammar's."""
+
+    @property
+    def nonterminals(self) -> Sequence[int]:
+        """For each nonterminal that was made, the branch that it is.
+
+        Their symbols begin at the number of nonterminals of the grammar plus one.
+        """
+
     def unfold(self, branch: int) -> list[tuple[Symbol, ...]] | int:
-        """How a text goes on at a branch; asked once per branch.
+        """How a text goes on at a branch, if it is not HARD; asked once per branch.
 
         Returns
         -------
         list of tuple of Symbol, or int
-            Right-hand sides, at least one.  None begins with a symbol that derives the empty string.  All symbols are
-            usable, that is, derive something, and so does each branch.  A branch stands only at the end of a right-hand
-            side; it is a new one, with the next number that has not been used.  Or else an earlier branch that goes on
-            in the same way.
+            Right-hand sides, at least one unless the branch is UNSURE.  None begins with a symbol that derives the
+            empty string.  All symbols are usable, that is, derive something, and so does each branch.  A branch
+            stands only at the end of a right-hand side.  Or else an earlier branch that goes on in the same way.
         """
+
+    def close(self, branch: int, text: Callable[[int], bytes]) -> int:
+        """The branch that takes the place of an open one after a text; ``text(n)`` is its last ``n`` bytes or more."""
 
 
 UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
@@ -85,6 +118,8 @@ class GrammarIR:
         whether the nonterminal derives something.  They must not derive the empty string.
     make_unfolding : callable, optional
         Makes the rules of ``unfolded``.
+    makes_lexemes : bool
+        Whether those rules have lexemes of their own.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -101,6 +136,7 @@ class GrammarIR:
     warnings: tuple[str, ...] = ()
     unfolded: tuple[int, ...] = ()
     make_unfolding: UnfoldingMaker | None = None
+    makes_lexemes: bool = False
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
 
@@ -248,6 +284,7 @@ class GrammarBuilder:
         unfolded: Iterable[Symbol] = (),
         make_unfolding: UnfoldingMaker | None = None,
         describe: Describer = by_name,
+        makes_lexemes: bool = False,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -262,6 +299,7 @@ class GrammarBuilder:
             warnings=tuple(self.warnings),
             unfolded=tuple(unfolded),
             make_unfolding=make_unfolding,
+            makes_lexemes=makes_lexemes,
             make_error=make_error,
             describe=describe,
         )

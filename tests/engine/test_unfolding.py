@@ -33,23 +33,33 @@ Edges = tuple[tuple[tuple[int, ...], int], ...]
 class Machine:
     """An unfolding of finite automata, whose states get a new branch each time they are reached."""
 
-    def __init__(self, automata: list[list[Edges]], symbols: list[Symbol]) -> None:
+    lexemes: tuple[Regular, ...] = ()
+    nonterminals: tuple[int, ...] = ()
+
+    def __init__(self, automata: list[list[Edges]], symbols: list[Symbol], unfolded: list[Symbol]) -> None:
+        self.lefts = list(unfolded)
+        self.kinds = [0] * len(unfolded)
         self._automata = automata
         self._symbols = symbols
         self._states = [(index, 0) for index in range(len(automata))]
         self._known: dict[tuple[int, int], int] = {}
+
+    def close(self, branch: int, text: Any) -> int:
+        raise AssertionError
 
     def unfold(self, branch: int) -> list[tuple[Symbol, ...]] | int:
         known = self._known.setdefault(self._states[branch], branch)
         if known != branch:
             return known
         index, state = self._states[branch]
-        rights = []
+        rights: list[tuple[Symbol, ...]] = []
         for read, target in self._automata[index][state]:
             right = tuple(self._symbols[position] for position in read)
             if target >= 0:
                 right += (BRANCH + len(self._states),)
                 self._states.append((index, target))
+                self.lefts.append(self.lefts[branch])
+                self.kinds.append(0)
             rights.append(right)
         return rights
 
@@ -91,7 +101,7 @@ def _grammars(draw: st.DrawFn) -> GrammarIR:
         places = draw(st.lists(st.integers(0, len(symbols) - 1), min_size=1, max_size=2))
         builder.add(start, [symbols[place] for place in places])
     builder.add(start, (unfolded[0],))
-    return builder.finish(start, unfolded=unfolded, make_unfolding=lambda _: Machine(automata, symbols))
+    return builder.finish(start, unfolded=unfolded, make_unfolding=lambda _: Machine(automata, symbols, unfolded))
 
 
 @settings(max_examples=150)
@@ -125,7 +135,7 @@ def _counting(limit: int) -> GrammarIR:
     count = builder.nonterminal()
     builder.add(count, (letter,))
     automaton = [(((0,), state + 1 if state + 1 < limit else -1),) for state in range(limit)]
-    return builder.finish(count, unfolded=[count], make_unfolding=lambda _: Machine([automaton], [letter]))
+    return builder.finish(count, unfolded=[count], make_unfolding=lambda _: Machine([automaton], [letter], [count]))
 
 
 def test_long_unfolding() -> None:
@@ -155,7 +165,7 @@ def test_what_is_unfolded_may_not_be_empty() -> None:
     builder = GrammarBuilder()
     rule = builder.nonterminal()
     builder.add(rule, ())
-    ir = builder.finish(rule, unfolded=[rule], make_unfolding=lambda _: Machine([[()]], []))
+    ir = builder.finish(rule, unfolded=[rule], make_unfolding=lambda _: Machine([[()]], [], [rule]))
     with pytest.raises(ValueError, match="empty string"):
         constrain.CompiledGrammar(ir, VOCABULARY)
 
@@ -169,7 +179,7 @@ def test_what_derives_nothing_is_not_unfolded() -> None:
     builder.add(start, (letter,))
 
     def fail(_: Any) -> Machine:
-        return Machine([], [])
+        return Machine([], [], [rule])
 
     compiled = constrain.CompiledGrammar(builder.finish(start, unfolded=[rule], make_unfolding=fail), VOCABULARY)
     assert constrain.Matcher(compiled).forced_bytes() == b"a"

@@ -112,7 +112,7 @@ class _RuleWriter:
             make_error=_make_error,
             describe=describe,
             unfolded=self._unfolded,
-            make_unfolding=UnfoldingMaker(tuple(self._unfolded.values())) if self._unfolded else None,
+            make_unfolding=UnfoldingMaker(self._unfolded) if self._unfolded else None,
         )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)

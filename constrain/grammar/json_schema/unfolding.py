@@ -7,10 +7,11 @@ have had so far.  Its states are numbered as branches, and worked out one by one
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from constrain.grammar.ir import BRANCH, Symbol
+from constrain.grammar.regular import Regular
 
 IsUsable = Callable[[Symbol], bool]
 
@@ -37,11 +38,12 @@ class Automaton(Protocol):
 class UnfoldingMaker:
     """Begins an unfolding of some templates, one for each nonterminal."""
 
-    def __init__(self, templates: tuple[Template, ...]) -> None:
+    def __init__(self, templates: dict[Symbol, Template]) -> None:
         self._templates = templates
 
     def __call__(self, is_usable: IsUsable) -> JsonUnfolding:
-        return JsonUnfolding([template.begin(is_usable) for template in self._templates])
+        """An unfolding for a compiled grammar."""
+        return JsonUnfolding({symbol: template.begin(is_usable) for symbol, template in self._templates.items()})
 
 
 class JsonUnfolding:
@@ -51,8 +53,13 @@ class JsonUnfolding:
     500 of them in each place.
     """
 
-    def __init__(self, automata: list[Automaton]) -> None:
-        self._automata = automata
+    lexemes: Sequence[Regular] = ()
+    nonterminals: Sequence[int] = ()
+
+    def __init__(self, automata: dict[Symbol, Automaton]) -> None:
+        self._automata = list(automata.values())
+        self.lefts = array("i", automata)
+        self.kinds = array("i", [0] * len(automata))
         self._before = array("i", [-1] * len(automata))
         self._edge = array("i", range(len(automata)))
         self._states: dict[int, tuple[int, Hashable]] = {}
@@ -72,7 +79,13 @@ class JsonUnfolding:
         self._states[branch] = (index, state)
         ends, further = self._automata[index].edges(state)
         next_branch = len(self._before)
+        self.lefts.extend([self.lefts[branch]] * len(further))
+        self.kinds.extend([0] * len(further))
         self._before.extend([branch] * len(further))
         self._edge.extend([edge for _, edge in further])
         ends += [(*right, BRANCH + number) for number, (right, _) in enumerate(further, next_branch)]
         return ends
+
+    def close(self, branch: int, text: Callable[[int], bytes]) -> int:
+        """No branch depends on the text."""
+        raise AssertionError("no branch is open")
