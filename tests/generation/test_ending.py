@@ -141,6 +141,31 @@ def test_the_models_context_is_a_limit_too():
         generate(Short("abc"), TOKENIZER, None, prompt=[1] * 6)
 
 
+def test_an_empty_prompt_is_the_token_that_begins_a_text():
+    class Starts(Recital):
+        start_id = 5
+
+        def logits(self, ids):
+            self.seen = list(ids)
+            return super().logits(ids)
+
+    model = Starts("ab")
+    generation = generate(model, TOKENIZER, None, prompt=[], sampler=Sampler(0))
+    assert "".join(step.text for step in generation) == "ab"
+    assert model.seen == [5, 97, 98]
+    assert generation.token_ids == [97, 98]
+    assert generation.statistics.prompt_tokens == 1
+
+
+def test_ids_that_have_no_token_are_never_drawn():
+    class Wide(Recital):
+        def logits(self, ids):
+            return np.concatenate([super().logits(ids), np.full(50, 99, np.float32)])
+
+    generation = generate(Wide("abc"), TOKENIZER, None, sampler=Sampler(0))
+    assert "".join(step.text for step in generation) == "abc"
+
+
 def test_cancelling():
     generation = generate(Recital("abcdef"), TOKENIZER, None, sampler=Sampler(0))
     assert next(generation).text == "a"
