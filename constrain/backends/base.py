@@ -23,6 +23,8 @@ class Backend(ABC):
         How many logits there are; the tokenizer's, or more.
     max_seq_len : int or None
         The most tokens that prompt and output may have together; None: no limit.
+    start_id : int or None
+        The token that stands for a context without tokens; None: the model needs none, or has none.
     can_batch : bool
         Whether :meth:`logits_batch` answers for several sequences in one go, and remembers them all.
     """
@@ -31,6 +33,7 @@ class Backend(ABC):
     tokenizer: Tokenizer
     vocab_size: int
     max_seq_len: int | None = None
+    start_id: int | None = None
     can_batch: bool = False
 
     @cached_property

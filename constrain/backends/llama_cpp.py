@@ -107,13 +107,13 @@ class LlamaCppBackend(Backend):
         self._cached: list[int] = []
         self._evicted = 0
         start = self.tokenizer.special_tokens.bos
-        self._start = start if start is not None else next(iter(self.tokenizer.eos_ids), None)
+        self.start_id = start if start is not None else next(iter(self.tokenizer.eos_ids), None)
 
     def logits(self, ids: Sequence[int]) -> Any:
         if not ids:
-            if self._start is None:
+            if self.start_id is None:
                 raise ConstrainError("the model needs a prompt: its tokenizer has no token that begins a text")
-            ids = [self._start]
+            ids = [self.start_id]
         context = list(ids)
         if self._window is not None:
             context = list(self._window.visible(ids))

@@ -81,7 +81,7 @@ class TransformersBackend(Backend):
         self._cache: Any = None
         self._cached: list[int] = []
         starts = (tokenizer.special_tokens.bos, getattr(config, "bos_token_id", None), *tokenizer.eos_ids)
-        self._start = next((start for start in starts if isinstance(start, int)), None)
+        self.start_id = next((start for start in starts if isinstance(start, int)), None)
 
     @classmethod
     def load(
@@ -181,9 +181,9 @@ class TransformersBackend(Backend):
     def _context(self, ids: Sequence[int]) -> list[int]:
         """What the model sees of the tokens so far."""
         if not ids:
-            if self._start is None:
+            if self.start_id is None:
                 raise ConstrainError("the model needs a prompt: its tokenizer has no token that begins a text")
-            ids = [self._start]
+            ids = [self.start_id]
         if self._window is not None:
             ids = self._window.visible(ids)
         if self._limit is not None and len(ids) > self._limit:
@@ -191,8 +191,12 @@ class TransformersBackend(Backend):
         return list(ids)
 
     def _forward(self, **arguments: Any) -> Any:
-        with self._torch.inference_mode():
-            return self._model(**arguments, **self._last_only)
+        try:
+            with self._torch.inference_mode():
+                return self._model(**arguments, **self._last_only)
+        except (RuntimeError, IndexError) as error:  # no memory, or a token that the model has not
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise ConstrainError(f"the model cannot go on: {lines[0]}") from error
 
     def _tensor(self, rows: list[list[int]]) -> Any:
         return self._torch.tensor(rows, dtype=self._torch.long, device=self._model.device)

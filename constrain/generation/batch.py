@@ -17,7 +17,7 @@ from constrain.generation.drawing import draw
 from constrain.generation.interfaces import BatchModel, Encoder, Model
 from constrain.generation.loop import Generation, check_log_probabilities
 from constrain.generation.masks import Overlap
-from constrain.generation.prompts import encode_prompt
+from constrain.generation.prompts import context_of
 from constrain.generation.row import Row, Step
 from constrain.generation.statistics import Statistics
 from constrain.sampling import Sampler
@@ -226,7 +226,7 @@ def generate_batch(
         Row(
             tokenizer,
             grammar,
-            encode_prompt(tokenizer, prompt),
+            context_of(model, tokenizer, prompt),
             max_tokens=max_tokens,
             max_seq_len=getattr(model, "max_seq_len", None),
             stop=stop,

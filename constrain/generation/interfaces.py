@@ -9,8 +9,9 @@ from typing import Any, Protocol
 class Model(Protocol):
     """Anything that says how likely each token is to come next.
 
-    A model may have two more attributes: ``max_seq_len``, the most tokens that prompt and output may have together
-    (None: no limit), and ``logits_batch`` (see :class:`BatchModel`).
+    A model may have more attributes: ``max_seq_len``, the most tokens that prompt and output may have together (None:
+    no limit); ``start_id``, the token that stands for an empty prompt; ``logits_batch`` (see :class:`BatchModel`), with
+    ``can_batch`` to say that it is not to be used.
     """
 
     def logits(self, ids: Sequence[int]) -> Any:

@@ -12,7 +12,7 @@ from constrain.errors import ConstrainError
 from constrain.generation.drawing import draw
 from constrain.generation.interfaces import Encoder, Model
 from constrain.generation.masks import Overlap
-from constrain.generation.prompts import encode_prompt
+from constrain.generation.prompts import context_of
 from constrain.generation.row import Row, Step
 from constrain.generation.statistics import Statistics
 from constrain.sampling import Sampler
@@ -179,7 +179,7 @@ def generate(
     row = Row(
         tokenizer,
         compiled_grammar,
-        encode_prompt(tokenizer, prompt),
+        context_of(model, tokenizer, prompt),
         max_tokens=max_tokens,
         max_seq_len=getattr(model, "max_seq_len", None),
         stop=stop,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from constrain.generation.interfaces import Encoder
+from constrain.generation.interfaces import Encoder, Model
 from constrain.tokenizers.base import Tokenizer
 
 
@@ -25,6 +25,13 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
         end -= 1
     # A text of special tokens alone has them all in front of it, as for [CLS] [SEP].
     return encoding.ids[:end] if end or not prompt else encoding.ids
+
+
+def context_of(model: Model, tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
+    """What a generation begins with: :func:`encode_prompt`, or for nothing the token that the model has for that."""
+    ids = encode_prompt(tokenizer, prompt)
+    start = getattr(model, "start_id", None)
+    return ids if ids or start is None else [start]
 
 
 def encode_chat(tokenizer: Tokenizer, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[int]:

@@ -85,6 +85,12 @@ def test_an_empty_context_begins_with_the_token_that_begins_a_text(backend):
     assert np.allclose(backend.logits([]), reference(backend._model, [BOS]), atol=1e-4)
 
 
+def test_a_token_that_the_model_has_not(backend):
+    with pytest.raises(ConstrainError, match="the model cannot go on: "):
+        backend.logits([BOS, ROWS])
+    assert np.allclose(backend.logits(IDS[:5]), reference(backend._model, IDS[:5]), atol=1e-4)
+
+
 def test_types_of_keys_and_values(backend):
     exact = make(backend, kv_type="f32")
     half = make(backend, kv_type="f16")

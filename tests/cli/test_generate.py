@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -237,6 +241,21 @@ def test_sliding(run, folder, gguf):
         assert status == 0, err
         assert re.fullmatch("[a-e]{60,80}\n", out)
         assert stats(err)["tokens"] > 32
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
+def test_interrupt_with_a_model(folder):
+    rows = ["generate", "--model", str(folder), "--prompt", "a", "--no-chat", "--regex", "[a-e]{2000}", "-n", "2000"]
+    rows += ["--eviction-policy", "sliding"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "constrain", *rows], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.read(10)
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        err = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert err.strip() == "constrain: interrupted"
 
 
 def test_demo_is_the_default():

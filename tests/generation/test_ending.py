@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from constrain import Grammar, GrammarCompiler, Vocabulary
-from constrain.engine.matcher import Matcher
 from constrain.errors import ConstrainError
-from constrain.generation import encode_chat, encode_prompt, generate
+from constrain.generation import Statistics, encode_chat, encode_prompt, generate
+from constrain.generation.masks import Overlap
 from constrain.sampling import Sampler
 from constrain.tokenizers.mock import MockTokenizer
 
@@ -141,6 +141,31 @@ def test_the_models_context_is_a_limit_too():
         generate(Short("abc"), TOKENIZER, None, prompt=[1] * 6)
 
 
+def test_an_empty_prompt_is_the_token_that_begins_a_text():
+    class Starts(Recital):
+        start_id = 5
+
+        def logits(self, ids):
+            self.seen = list(ids)
+            return super().logits(ids)
+
+    model = Starts("ab")
+    generation = generate(model, TOKENIZER, None, prompt=[], sampler=Sampler(0))
+    assert "".join(step.text for step in generation) == "ab"
+    assert model.seen == [5, 97, 98]
+    assert generation.token_ids == [97, 98]
+    assert generation.statistics.prompt_tokens == 1
+
+
+def test_ids_that_have_no_token_are_never_drawn():
+    class Wide(Recital):
+        def logits(self, ids):
+            return np.concatenate([super().logits(ids), np.full(50, 99, np.float32)])
+
+    generation = generate(Wide("abc"), TOKENIZER, None, sampler=Sampler(0))
+    assert "".join(step.text for step in generation) == "abc"
+
+
 def test_cancelling():
     generation = generate(Recital("abcdef"), TOKENIZER, None, sampler=Sampler(0))
     assert next(generation).text == "a"
@@ -193,18 +218,23 @@ def test_masks_beside_the_model(compiler, overlap):
 @pytest.mark.parametrize(
     ("model", "mask", "pays"), [(0.0, 0.0, False), (0.02, 0.0, False), (0.0, 0.02, False), (0.02, 0.02, True)]
 )
-def test_a_thread_where_both_are_slow(compiler, monkeypatch, model, mask, pays):
-    class Timed(Recital):
-        def logits(self, ids):
-            time.sleep(model)
-            return super().logits(ids)
+def test_a_thread_where_both_are_slow(monkeypatch, model, mask, pays):
+    now = [0.0]
+    monkeypatch.setattr("constrain.generation.masks.perf_counter", lambda: now[0])
 
-    fill = Matcher.fill_next_token_bitmask
-    monkeypatch.setattr(Matcher, "fill_next_token_bitmask", lambda *all: (time.sleep(mask), fill(*all))[1])
-    compiled = compiler.compile(Grammar.from_regex("[ab]{5}"))
-    generation = generate(Timed("ababa"), TOKENIZER, compiled, sampler=Sampler(0), skip_forced=False, budget=False)
-    assert "".join(step.text for step in generation) == "ababa"
-    assert (generation.statistics.hidden_mask_seconds > 0) == pays
+    def answer():
+        now[0] += model
+
+    overlap = Overlap(None)
+    assert not overlap.pays
+    # The first answer, with the prompt, says nothing about the next.
+    overlap.ask(answer, Statistics())
+    overlap.filled(mask)
+    assert not overlap.pays
+    overlap.ask(answer, Statistics(tokens=1))
+    assert overlap.pays == pays
+    assert Overlap(True).pays
+    assert not Overlap(False).pays
 
 
 def test_an_error_of_the_model_leaves_the_thread_in_order(compiler):
