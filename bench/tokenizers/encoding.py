@@ -24,7 +24,7 @@ def encode(subjects: list[Subject]) -> None:
 
 
 def batch(subjects: list[Subject]) -> None:
-    """Many short texts in one call; the reference libraries may use several threads for that."""
+    """Many short texts in one call, one thread."""
     lines = [line for line in mixed(500_000).split("\n") if line]
     size = sum(len(line.encode()) for line in lines)
     head("batch encode: lines in one call, wall clock", "MB/s")

@@ -26,13 +26,11 @@ from constrain.tokenizers.addresses import context_of
 from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
+from constrain.tokenizers.merge_ids import Merges
 from constrain.tokenizers.short_texts import ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.unicode_classes import class_table
-
-Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Left ids, right ids and merged ids, in order of rank."""
 
 _LARGEST_ID = 2**24
 _LONGEST_RANKED_TOKEN = 1024
