@@ -145,9 +145,7 @@ def _is_plainly_valid(root: Any, dialect: Dialect) -> bool:
                 todo += value
             elif entry is _ITEMS:
                 todo.append(value)
-            elif entry is _DEPENDENCIES or entry(value) is not None:
-                return False
-            elif is_draft_4 and keyword in ("exclusiveMinimum", "exclusiveMaximum"):
+            elif entry is _DEPENDENCIES or entry(value) is not None or (is_draft_4 and keyword.startswith("exclusive")):
                 return False
     return True
 
