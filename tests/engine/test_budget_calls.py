@@ -247,17 +247,17 @@ def test_deep_nesting_and_long_chains_of_rules() -> None:
     builder.add(value, (builder.lexeme(literal("[")), value, builder.lexeme(literal("]"))))
     # Rules that each are just the next one, numbered both ways.
     for step in (1, -1):
-        chain = [builder.nonterminal(f"chain{step}{index}") for index in range(30)][::step]
+        chain = [builder.nonterminal(f"chain{step}{index}") for index in range(300)][::step]
         for one, other in itertools.pairwise(chain):
             builder.add(one, (other,))
         builder.add(value, (chain[0],))
         builder.add(chain[-1], (builder.lexeme(literal("x" if step > 0 else "yy")),))
     compiled = compile_with(builder.finish(value), BYTES)
-    matcher = constrain.Matcher(compiled, max_tokens=201)
-    for _ in range(100):
+    matcher = constrain.Matcher(compiled, max_tokens=2001)
+    for _ in range(1000):
         assert matcher.accept_token(0x5B)
     assert mask_of(matcher) == {ord("x")}
-    assert matcher.tokens_to_finish() == 101
+    assert matcher.tokens_to_finish() == 1001
 
 
 def test_forgetting_states_changes_nothing() -> None:
