@@ -37,7 +37,7 @@ from constrain.engine.tables import (
     Tables,
 )
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import EMPTY, Literal, Regular, byte_set, complement, concat, intersect, repeat, union
+from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
 from constrain.grammar.words import Progress, by_name, either
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ DEFAULT_LIMIT = 64
 
 # An expression with more nodes than this, or nested deeper, is not put in words.
 _NODES, _DEPTH = 3000, 60
-_BLANKS = frozenset(b" \t\n\r")
+_BLANKS = sum(1 << byte for byte in b" \t\n\r")
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Reader:
         for (lexeme, node), cores in places.items():
             if len(begun) + len(fresh) + len(ignored) == limit:
                 break
-            first = self._first(node) & allowed
+            first = self._bits(NODE_FIRST, node) & allowed
             if not first:
                 continue
             started = self._has_begun(lexeme, node)
@@ -187,10 +187,6 @@ class _Reader:
         # The rule that the engine adds around the start rule has no name.
         return [names[rule] for rule in np.unique(left).tolist() if rule < len(names) and names[rule]]
 
-    def _first(self, node: int) -> int:
-        words = self._get(NODE_FIRST)[4 * node : 4 * node + 4].view(np.uint64).tolist()
-        return sum(int(word) << 64 * i for i, word in enumerate(words))
-
     def _has_begun(self, lexeme: int, node: int) -> bool:
         """Whether more of a lexeme has been read than blanks in front of it."""
         start = int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])
@@ -206,13 +202,13 @@ class _Reader:
             head = nodes[nodes[node, 1]]
             # One more may come; two or more may; or exactly one is left.
             item = nodes[head[1]] if head[0] & 255 == REPEAT else head
-            if item[0] & 255 == SET and _BLANKS.issuperset(self._set_members(int(item[1]))):
+            if item[0] & 255 == SET and not self._bits(SETS, int(item[1])) & ~_BLANKS:
                 return int(item[1]), int(nodes[node, 2])
         return -1, -1
 
-    def _set_members(self, index: int) -> list[int]:
-        words = self._get(SETS)[4 * index : 4 * index + 4].view(np.uint64).tolist()
-        return [64 * i + bit for i, word in enumerate(words) for bit in range(64) if int(word) >> bit & 1]
+    def _bits(self, slot: int, index: int) -> int:
+        """One of the sets of bytes in a table, 256 bits."""
+        return int.from_bytes(self._get(slot)[4 * index : 4 * index + 4].astype("<i8").tobytes(), "little")
 
     # -- expressions -------------------------------------------------------------------------
 
@@ -242,7 +238,7 @@ class _Reader:
         if kind == LITERAL:
             return Literal(self._get(BYTES)[a : a + b].tobytes())
         if kind == SET:
-            return byte_set(self._set_members(a))
+            return ByteSet(self._bits(SETS, a))
         if kind == CONCAT:
             parts = [self._read(a, depth)]
             while self._nodes[b, 0] & 255 == CONCAT:
