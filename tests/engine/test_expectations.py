@@ -124,6 +124,11 @@ def test_choices():
     assert place(grammar, "yes").expected() == [END_OF_TEXT]
 
 
+def test_patterns_can_be_read():
+    grammar = constrain.Grammar.from_json_schema({"type": "string", "pattern": r"^\d+\.\d$"})
+    assert in_words(place(grammar, "").expected()) == r"a string with pattern '^\d+\.\d$'"
+
+
 def test_fields():
     (bracket, *names) = place(constrain.Grammar.from_json_schema({"properties": {"a": True}}), "{").expected()
     assert (bracket.texts, bracket.next_bytes, bracket.rules) == (("'}'",), b"\t\n\r }", ("#",))

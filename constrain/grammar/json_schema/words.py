@@ -80,7 +80,8 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
     is_string = _last_bytes(whole).endswith(b'"')
     name = _KINDS.get(core, "")
     if not name and progress.name.startswith("a string with"):
-        name = _PLACE.sub("", progress.name)
+        # What the name quotes it has escaped, which makes patterns hard to read.
+        name = _PLACE.sub("", progress.name).replace("\\\\", "\\")
     elif not name:
         name = ("a string" if is_string else "a number") + f" as {progress.name} says" * progress.name.startswith("#")
     if not progress.begun:
