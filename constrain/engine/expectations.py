@@ -38,7 +38,7 @@ from constrain.engine.tables import (
 )
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
-from constrain.grammar.words import Progress, by_name, either
+from constrain.grammar.words import Progress, by_name, either, printable
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -174,9 +174,10 @@ class _Reader:
         else:
             progress = Progress(ir.lexeme_names[lexeme], ir.lexemes[lexeme], self._regular(node), begun, first)
             words = ir.describe(progress)
-        rules = sorted({name for core in cores for name in self._rules(core, lexeme)})
+        rules = sorted({printable(name) for core in cores for name in self._rules(core, lexeme)})
+        texts = tuple(map(printable, words.texts))
         following = bytes(byte for byte in range(256) if first >> byte & 1)
-        return Expectation(words.kind, words.texts, lexeme, tuple(rules), following)
+        return Expectation(words.kind, texts, lexeme, tuple(rules), following)
 
     def _rules(self, core: int, lexeme: int) -> list[str]:
         """The names of the rules in which a core expects a lexeme."""

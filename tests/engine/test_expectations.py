@@ -129,6 +129,20 @@ def test_patterns_can_be_read():
     assert in_words(place(grammar, "").expected()) == r"a string with pattern '^\d+\.\d$'"
 
 
+def test_names_cannot_reach_the_terminal():
+    # A schema or a grammar may come from anywhere.
+    schema = {"properties": {"\x1b[31m\u202e": {"type": "string", "maxLength": 9}}, "required": ["\x1b[31m\u202e"]}
+    recognizer = place(constrain.Grammar.from_json_schema(schema), "{")
+    assert all(str(each).isprintable() for each in recognizer.expected())
+    for byte in rb'"\u001b[31m' + "\u202e".encode() + b'":':
+        assert recognizer.try_push_byte(byte)
+    for each in recognizer.expected():
+        assert str(each).isprintable()
+        assert all(rule.isprintable() for rule in each.rules)
+    lark = place(constrain.Grammar.from_lark('start: "\x1b[31m"'), "")
+    assert in_words(lark.expected()).isprintable()
+
+
 def test_fields():
     (bracket, *names) = place(constrain.Grammar.from_json_schema({"properties": {"a": True}}), "{").expected()
     assert (bracket.texts, bracket.next_bytes, bracket.rules) == (("'}'",), b"\t\n\r }", ("#",))

@@ -100,7 +100,7 @@ def _value(data: bytes) -> str:
         return repr(text)
     with contextlib.suppress(ValueError):
         text = json.dumps(json.loads(text), ensure_ascii=False) if text.startswith('"') else text
-    return text if text.isprintable() else ascii(text)[1:-1]
+    return text
 
 
 def _last_bytes(whole: Regular) -> bytes:
