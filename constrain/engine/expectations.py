@@ -172,12 +172,19 @@ class _Reader:
             under_way = begun and not self._nodes[node, 0] & NULLABLE_FLAG
             words = by_name(Progress(_IGNORED, ir.lexemes[lexeme], self._regular(node), under_way, first))
         else:
-            progress = Progress(ir.lexeme_names[lexeme], ir.lexemes[lexeme], self._regular(node), begun, first)
-            words = ir.describe(progress)
+            name, language = self._lexeme(lexeme)
+            words = ir.describe(Progress(name, language, self._regular(node), begun, first))
         rules = sorted({printable(name) for core in cores for name in self._rules(core, lexeme)})
         texts = tuple(map(printable, words.texts))
         following = bytes(byte for byte in range(256) if first >> byte & 1)
         return Expectation(words.kind, texts, lexeme, tuple(rules), following)
+
+    def _lexeme(self, lexeme: int) -> tuple[str, Regular]:
+        """The name and the language of a lexeme; of one that is not in the grammar, but in the tables, no name."""
+        ir = self._ir
+        if lexeme < len(ir.lexemes):
+            return ir.lexeme_names[lexeme], ir.lexemes[lexeme]
+        return "", self._regular(int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])) or EMPTY
 
     def _rules(self, core: int, lexeme: int) -> list[str]:
         """The names of the rules in which a core expects a lexeme."""

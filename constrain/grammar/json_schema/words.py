@@ -66,7 +66,7 @@ def _key(progress: Progress, whole: Regular) -> Words:
         # The comma in front of a later key is part of its lexeme, and the quote is where the name begins.
         if progress.first != _QUOTE:
             return Words(f"the rest of {kind}", ())
-        return Words(kind, ("another one" if progress.name == "key" else f"like {progress.name}",))
+        return Words(kind, ("another one" if progress.name in ("key", "") else f"like {progress.name}",))
     name = names[0][names[0].index(b'"') : names[0].rindex(b'"') + 1]
     rest = few_strings(progress.rest, 1) if progress.rest else []
     if rest and not rest[0].lstrip(b", \n").startswith(name):
