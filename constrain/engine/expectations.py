@@ -84,11 +84,13 @@ END_OF_TEXT = Expectation("", ("end of text",))
 _IGNORED = "what is ignored"
 
 
-def in_words(expectations: list[Expectation], most: int = 8) -> str:
+def in_words(expectations: list[Expectation], most: int = 8, limit: int = DEFAULT_LIMIT) -> str:
     """One phrase for all of them, alternatives of one kind together: ``a property name ("a" or "b") or '}'``.
 
-    Of each kind, and of what has no kind, ``most`` are named; how many more there are is said.
+    Of each kind, and of what has no kind, ``most`` are named; how many more there are is said, unless these are only
+    the first ``limit`` that were asked for.
     """
+    cut = len(expectations) - (END_OF_TEXT in expectations) >= limit
     groups: dict[str, dict[str, None]] = {}
     for each in expectations:
         if each != END_OF_TEXT and each.texts != (_IGNORED,):
@@ -97,7 +99,7 @@ def in_words(expectations: list[Expectation], most: int = 8) -> str:
     for kind, texts in groups.items():
         named = list(texts)[:most]
         if len(texts) > most:
-            named.append(f"{len(texts) - most} more")
+            named.append("more" if cut else f"{len(texts) - most} more")
         if not kind:
             parts += named
         elif named:

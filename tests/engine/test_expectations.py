@@ -124,6 +124,15 @@ def test_choices():
     assert place(grammar, "yes").expected() == [END_OF_TEXT]
 
 
+@pytest.mark.parametrize("values", [["x" * 100_000], ["x" * 100_000, "y"], ["x" * 70, "y" * 70]])
+def test_long_values_are_put_in_few_words(values):
+    grammar = constrain.Grammar.from_json_schema({"enum": values})
+    for text in ("", '"', '"xx'):
+        words = in_words(place(grammar, text).expected())
+        assert 5 < len(words) < 200
+        assert "of" not in words[-3:]
+
+
 def test_patterns_can_be_read():
     grammar = constrain.Grammar.from_json_schema({"type": "string", "pattern": r"^\d+\.\d$"})
     assert in_words(place(grammar, "").expected()) == r"a string with pattern '^\d+\.\d$'"
@@ -165,7 +174,10 @@ def test_as_many_as_asked_for():
     recognizer = place(constrain.Grammar.from_json_schema(schema), "{")
     assert len(recognizer.expected()) == 64
     assert len(recognizer.expected(limit=1000)) == 301
-    assert in_words(recognizer.expected(limit=1000), 2) == '\'}\' or a property name ("p0", "p1" or 298 more)'
+    assert in_words(recognizer.expected(), 2) == '\'}\' or a property name ("p0", "p1" or more)'
+    assert (
+        in_words(recognizer.expected(limit=1000), 2, limit=1000) == '\'}\' or a property name ("p0", "p1" or 298 more)'
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ _PUNCTUATION = ("{", "}", "[", "]", ",", ":")
 _QUOTE, _COMMA, _COLON, _ESCAPE = (1 << byte for byte in b'",:\\')
 _POINT = literal(".")
 _PLACE = re.compile(r" \(at #[^)]*\)")
-# How deep an expression is looked into.
-_DEPTH = 40
+# How deep an expression is looked into, and how much is shown of a long value.
+_DEPTH, _SHOWN = 40, 60
 
 
 def describe(progress: Progress) -> Words:
@@ -55,7 +55,7 @@ def describe(progress: Progress) -> Words:
         return _scalar(progress, whole)
     if not progress.begun:
         return Words("", tuple(map(_value, values)))
-    ends = tuple(few_strings(rest) if rest else ())
+    ends = tuple(few_strings(rest) if rest else ()) or b""
     return Words("the rest of", tuple(_value(value) for value in values if value.endswith(ends)))
 
 
@@ -100,6 +100,8 @@ def _value(data: bytes) -> str:
         return repr(text)
     with contextlib.suppress(ValueError):
         text = json.dumps(json.loads(text), ensure_ascii=False) if text.startswith('"') else text
+    if len(text) > _SHOWN:
+        text = text[: _SHOWN - 3] + "..."
     return text
 
 
