@@ -197,6 +197,37 @@ values = st.recursive(
 )
 
 
+def test_keys_in_any_order():
+    # Their rules, and lexemes, are made while the text is read.
+    schema = {
+        "properties": {f"p{i}": {"type": "integer"} for i in range(12)},
+        "patternProperties": {"^x": {"type": "string"}},
+        "additionalProperties": {"type": "boolean"},
+        "required": ["p3"],
+        "type": "object",
+    }
+    recognizer = COMPILER.compile(constrain.Grammar.from_json_schema(schema, property_order="any")).recognizer()
+    said = {}
+    text = b'{"p5": 1, "zz": true, "xy": "q", "p3": 2}'
+    for i in range(len(text)):
+        expected = recognizer.expected(1000)
+        said[text[:i]] = in_words(expected, 20, limit=1000)
+        assert set(b"".join(each.next_bytes for each in expected)) == bytes_taken(recognizer)
+        assert recognizer.try_push_byte(text[i])
+    assert said[b'{"p5": 1,'].startswith('a property name ("p0", "p1", "p2", "p3", "p4", "p6", ')
+    assert said[b'{"p5": 1, "zz": '] == "true or false"
+    assert said[b'{"p5": 1, "zz": true, "xy": '] == "a string"
+
+
+def bytes_taken(recognizer):
+    taken = set()
+    for byte in range(256):
+        if recognizer.try_push_byte(byte):
+            taken.add(byte)
+            recognizer.pop_bytes(1)
+    return taken
+
+
 @settings(max_examples=40)
 @given(value=values, data=st.data())
 def test_next_bytes_are_exactly_those_that_are_taken(value, data):
@@ -209,11 +240,6 @@ def test_next_bytes_are_exactly_those_that_are_taken(value, data):
             break
     expected = recognizer.expected(1000)
     told = set(b"".join(each.next_bytes for each in expected))
-    taken = set()
-    for byte in range(256):
-        if recognizer.try_push_byte(byte):
-            taken.add(byte)
-            recognizer.pop_bytes(1)
-    assert told == taken
+    assert told == bytes_taken(recognizer)
     assert (END_OF_TEXT in expected) == recognizer.is_accepting()
     assert in_words(expected)
