@@ -91,7 +91,7 @@ def test_a_closed_pipe(arguments):
     with subprocess.Popen(
         [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        process.stdin.write(b"word " * 20_000)
+        process.stdin.write(b"word " * 4_000)
         process.stdin.close()
         assert process.stdout.read(10)
         process.stdout.close()
