@@ -184,7 +184,7 @@ class CompiledGrammar:
         tables.put(SETS, lexemes.sets)
         registers = np.zeros(lexemes.registers + 1, np.int32)
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-        n_nodes = 2 * len(lexemes.code) // 5
+        n_nodes = 2 * len(lexemes.code) // 3
         for slot, each in _NODE_TABLES.items():
             tables.reserve(slot, each * n_nodes)
         tables.reserve(NODE_BUCKETS, 2 * n_nodes)

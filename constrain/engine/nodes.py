@@ -747,7 +747,8 @@ def is_live(ctx, node):
 
 
 # Operations of the postfix program that program.py writes for the lexemes.
-(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_LOAD) = range(10)
+# A negative one, ``~register``, loads a register.
+(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP) = range(10)
 
 
 @njit_entry(int64(CTX, types.int32[::1], types.int32[::1]))
@@ -755,7 +756,8 @@ def build_nodes(ctx, program, registers):
     """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
 
     ``program`` is int32: an operation and its operands (LITERAL offset length; SET index; CONCAT,
-    UNION, INTERSECT count; REPEAT low high; STORE and LOAD register).
+    UNION, INTERSECT count; REPEAT low high; STORE and KEEP register, of which the second leaves the value on the
+    stack; ``~register`` to load it).
     """
     set_used(ctx, TMP, 0)
     if used(ctx, NODE_HASH) == 0:
@@ -770,9 +772,14 @@ def build_nodes(ctx, program, registers):
             return int64(FAIL)
         op = program[pc]
         top = used(ctx, TMP)
-        if op == OP_STORE:
+        if op < 0:
+            i32(ctx, TMP)[top] = registers[~op]
+            set_used(ctx, TMP, top + 1)
+            pc += 1
+            continue
+        if op == OP_STORE or op == OP_KEEP:
             registers[program[pc + 1]] = i32(ctx, TMP)[top - 1]
-            set_used(ctx, TMP, top - 1)
+            set_used(ctx, TMP, top - 1 if op == OP_STORE else top)
             pc += 2
             continue
         if op == OP_EMPTY:
@@ -783,9 +790,6 @@ def build_nodes(ctx, program, registers):
             pc += 3
         elif op == OP_SET:
             node = intern_node(ctx, SET, int64(program[pc + 1]), 0, 0)
-            pc += 2
-        elif op == OP_LOAD:
-            node = int64(registers[program[pc + 1]])
             pc += 2
         elif op == OP_NOT:
             node = make_not(ctx, int64(i32(ctx, TMP)[top - 1]))

@@ -22,8 +22,8 @@ from constrain.engine.nodes import (
     OP_CONCAT,
     OP_EMPTY,
     OP_INTERSECT,
+    OP_KEEP,
     OP_LITERAL,
-    OP_LOAD,
     OP_NOT,
     OP_REPEAT,
     OP_SET,
@@ -97,6 +97,7 @@ class LexemeProgram:
     def __init__(self, lexemes: tuple[Regular, ...]) -> None:
         self._bytes = bytearray()
         self._sets: dict[int, int] = {}
+        # By the identity of a node: the instruction that loads it.
         self._shared: dict[int, int] = {}
         self.registers = 0
         self.extend(lexemes)
@@ -121,40 +122,50 @@ class LexemeProgram:
 
     def _write(self, root: Regular) -> None:
         # Depth first with a stack of our own: an expression may be nested deeper than Python recurses.
-        # This loop is a good part of the time that compiling takes, hence no calls for leaves.
-        code, shared, data, sets = self._code, self._shared, self._bytes, self._sets
+        # This loop is a good part of the time that compiling takes, hence no calls for leaves, and what is
+        # known is looked for first: most parts are characters that occurred before.
+        code, data, sets = self._code, self._bytes, self._sets
+        shared = self._shared
+        load = shared.get
         stack: list[Any] = [root]
         while stack:
             node = stack.pop()
             kind = type(node)
-            if kind is Literal:
+            if kind is tuple:
+                code += node
+            elif kind is Literal:
                 code += (OP_LITERAL, len(data), len(node.data))
                 data += node.data
             elif kind is ByteSet:
                 code += (OP_SET, sets.setdefault(node.bits, len(sets)))
-            elif kind is tuple:
-                code += node
             elif kind is Empty:
                 code.append(OP_EMPTY)
+            elif (known := load(id(node))) is not None:
+                code.append(known)
             else:
-                register = shared.get(id(node))
-                if register is not None:
-                    code += (OP_LOAD, register)
-                    continue
                 # The same object often stands in many lexemes (any character, a JSON string).
-                register = shared[id(node)] = self.registers
+                register = self.registers
                 self.registers = register + 1
+                shared[id(node)] = ~register
                 if kind is Repeat:
                     high = -1 if node.high is None else node.high
-                    stack.append((OP_REPEAT, node.low, high, OP_STORE, register, OP_LOAD, register))
-                    stack.append(node.item)
+                    stack += ((OP_REPEAT, node.low, high, OP_KEEP, register), node.item)
                 elif kind is Complement:
-                    stack.append((OP_NOT, OP_STORE, register, OP_LOAD, register))
-                    stack.append(node.item)
+                    stack += ((OP_NOT, OP_KEEP, register), node.item)
                 else:
                     parts = node.parts
-                    stack.append((_N_ARY[kind], len(parts), OP_STORE, register, OP_LOAD, register))
-                    stack.extend(parts[::-1])
+                    loaded = 0
+                    for part in parts:
+                        known = load(id(part))
+                        if known is None:
+                            break
+                        code.append(known)
+                        loaded += 1
+                    if loaded == len(parts):
+                        code += (_N_ARY[kind], loaded, OP_KEEP, register)
+                        continue
+                    stack.append((_N_ARY[kind], len(parts), OP_KEEP, register))
+                    stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
 
 
 @njit_allocating(types.void(CTX, int64))
