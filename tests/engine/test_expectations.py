@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -44,6 +45,11 @@ def place(grammar, text):
     return recognizer
 
 
+def parts(words):
+    """Alternatives without their order, which is that of the lexemes and up to the front-end."""
+    return sorted(re.split(r", | or | ?[()]", words))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -74,7 +80,8 @@ def place(grammar, text):
     ],
 )
 def test_json_schema(text, expected):
-    assert in_words(place(constrain.Grammar.from_json_schema(PERSON), text).expected()) == expected
+    words = in_words(place(constrain.Grammar.from_json_schema(PERSON), text).expected())
+    assert parts(words) == parts(expected)
 
 
 @pytest.mark.parametrize(
