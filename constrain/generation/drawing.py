@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,11 @@ def draw(
             return row.step(token, log_probability, top)
         assert mask is not None
         before = mask.copy()
+        start = perf_counter()
         row.fill_budget_mask(mask.reshape(1, -1))
+        seconds = perf_counter() - start
+        # The caller takes all the time that passes here for drawing.
+        row.statistics.mask_seconds += seconds
+        row.statistics.sample_seconds -= seconds
         if np.array_equal(mask, before):
             raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")
