@@ -87,7 +87,14 @@ def byte_level() -> list[Subject]:
     hugging = tokenizers.Tokenizer.from_file(str(path))
     return [
         _ours("cl100k", ranks),
-        Subject("cl100k", "tiktoken", fast.encode_ordinary, fast.decode, fast.encode_ordinary_batch, load_tiktoken),
+        Subject(
+            "cl100k",
+            "tiktoken",
+            fast.encode_ordinary,
+            fast.decode,
+            partial(fast.encode_ordinary_batch, num_threads=1),
+            load_tiktoken,
+        ),
         _ours("llama3", path),
         Subject(
             "llama3",
@@ -126,7 +133,7 @@ def sentencepiece() -> list[Subject]:
                 "sentencepiece",
                 processor.encode,
                 processor.decode,
-                processor.encode,
+                partial(processor.encode, num_threads=1),
                 lambda path=path: reference.SentencePieceProcessor(model_file=str(path)),
             ),
         ]

@@ -62,6 +62,7 @@ def check(
     announce_compilation()
     from constrain import GrammarCompiler, Vocabulary
     from constrain.explain import read_text, without_last_line_break
+    from constrain.grammar.words import printable
 
     # Whether a text is valid has nothing to do with tokens.
     vocabulary = Vocabulary([bytes((byte,)) for byte in range(256)])
@@ -77,9 +78,9 @@ def check(
     if as_json:
         write(json.dumps(_as_json(reading, data), ensure_ascii=False) + "\n")
     elif not quiet and reading.complete:
-        write(f"{source}: {paint('valid', fg='green')}\n")
+        write(f"{printable(source)}: {paint('valid', fg='green')}\n")
     elif not quiet:
-        _complain(source, data, reading)
+        _complain(printable(source), data, reading)
     if not reading.complete:
         raise Stop(Exit.INPUT)
 

@@ -22,6 +22,7 @@ from constrain.cli.status import Exit, Stop
 from constrain.cli.tokenize import tokenize
 from constrain.cli.warmup import warmup
 from constrain.errors import ConstrainError
+from constrain.grammar.words import printable
 from constrain.version import __version__
 
 _SECTIONS = {
@@ -122,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _complain(message: str) -> None:
     # Where there is nobody to tell, the exit code has to do.
     with contextlib.suppress(OSError):
-        click.echo("constrain: " + " ".join(message.split()), err=True)
+        click.echo("constrain: " + printable(" ".join(message.split())), err=True)
 
 
 def _forget_output() -> None:

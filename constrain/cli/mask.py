@@ -81,7 +81,7 @@ def mask(
 
     announce_compilation()
     from constrain import GrammarCompiler, Matcher
-    from constrain.explain.allowed import allowed_tokens, first_ids, rank
+    from constrain.explain.allowed import allowed_tokens, first_ids, probabilities, rank
 
     tokens = load_tokens(tokenizer, model)
     with errors_in(grammar_source):
@@ -91,12 +91,12 @@ def mask(
     if not matcher.accept_bytes(data):
         raise Stop(Exit.INPUT, _why_not(matcher, source, data))
     ids = allowed_tokens(matcher)
-    logits = None
+    shares = None
     if tokens.model is not None:
         context = tokens.tokenizer.encode(as_text(source, data)).ids
         with errors_in(str(model)):
-            logits = tokens.model.logits([*first_ids(tokens.tokenizer), *context])
-    ranked = rank(ids, logits, limit or len(ids))
+            shares = probabilities(ids, tokens.model.logits([*first_ids(tokens.tokenizer), *context]))
+    ranked = rank(ids, shares, limit or len(ids))
     if as_json:
         write(json.dumps(_as_json(matcher, tokens, len(ids), ranked), ensure_ascii=False) + "\n")
     else:

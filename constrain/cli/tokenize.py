@@ -114,8 +114,10 @@ def _show(tokenizer: Tokenizer, encoding: Encoding) -> None:
         if colours is not None:
             colour = next(colours)
             text = click.style(text, fg=colour)
-            piece = name if data is None else visible(data).replace("\\n", "\\n\n")
-            painted.append(click.style(piece, fg="black", bg=colour))
+            piece = name if data is None else visible(data)
+            # A background that goes on to the end of the line would be mistaken for blanks.
+            line_breaks = (data or b"").count(b"\n")
+            painted.append(click.style(piece, fg="black", bg=colour) + "\n" * line_breaks)
         rows.append(f"{token:>{width}}  {begin:>{place}}-{end:<{place}}  {text}\n")
     if painted:
         write("".join(painted) + "\n\n")
@@ -135,6 +137,6 @@ def _as_json(tokenizer: Tokenizer, encoding: Encoding, name: str) -> dict[str, A
 
 
 def _summary(text: str, size: int, count: int) -> str:
-    tokens = f"{count:,} token" + "s" * (count != 1)
+    counts = ((count, "token"), (len(text), "character"), (size, "byte"))
     each = f", {size / count:.2f} bytes a token" if count else ""
-    return f"{tokens}, {len(text):,} characters, {size:,} bytes{each}"
+    return ", ".join(f"{number:,} {name}" + "s" * (number != 1) for number, name in counts) + each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from constrain.cli.grammar_options import errors_in
 from constrain.cli.progress import Progress
 from constrain.cli.sections import SectionCommand
 from constrain.cli.tokenizer_options import load, tokenizer_option
+
+if TYPE_CHECKING:
+    from constrain.tokenizers.base import Tokenizer
 
 # Importing a module compiles its kernels.
 _PACKAGES = ("constrain.engine", "constrain.sampling", "constrain.sampling.kernels", "constrain.tokenizers")
@@ -28,6 +32,8 @@ def warmup(tokenizer: str | None) -> None:
     """
     start = perf_counter()
     announce_compilation()
+    # What can be wrong with it is said at once.
+    loaded = None if tokenizer is None else load(tokenizer)
 
     modules = [
         module.name
@@ -41,8 +47,9 @@ def warmup(tokenizer: str | None) -> None:
             progress.advance()
         _generate()
         progress.advance()
-        if tokenizer is not None:
-            _read_vocabulary(tokenizer)
+        if loaded is not None:
+            with errors_in(str(tokenizer)):
+                _read_vocabulary(loaded)
         progress.advance()
     click.echo(f"constrain: kernels are ready ({perf_counter() - start:.1f} s)", err=True)
 
@@ -61,10 +68,8 @@ def _generate() -> None:
             pass
 
 
-def _read_vocabulary(tokenizer: str) -> None:
+def _read_vocabulary(tokenizer: Tokenizer) -> None:
     """Have the tables of a vocabulary made, which are kept on disk."""
     from constrain import GrammarCompiler, Vocabulary
 
-    loaded = load(tokenizer)
-    with errors_in(tokenizer):
-        GrammarCompiler(Vocabulary.from_tokenizer(loaded))
+    GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))

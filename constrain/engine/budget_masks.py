@@ -35,10 +35,11 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
 )
 from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST
-from constrain.engine.nodes import RESULT2
+from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, state_at_row
 from constrain.engine.tables import (
+    BYTE_GROUP,
     CLASS_OF,
     CLASSES,
     CORES,
@@ -71,6 +72,7 @@ from constrain.engine.tables import (
     TOKEN_BYTES,
     TOKEN_COSTS,
     TOKEN_START,
+    TRIE_CHILDREN,
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
@@ -93,20 +95,26 @@ NO_SPLIT = -4
 
 
 @njit_inner(RESULT2)
+def _state_after(ctx, row, accept):
+    """The state after any lexeme of an accept set that began in a row; FAIL or LIMIT if < 0."""
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | accept
+    after = far_call(ctx, F_SCAN, 0, 1)
+    return after if after < 0 else state_at_row(ctx, after)
+
+
+@njit_inner(RESULT2)
 def _tokens_after(ctx, row, lexeme):
     """What finishing takes in the state after a lexeme that began in a row; NEVER if not sure, FAIL or LIMIT."""
     top = used(ctx, TMP)
-    if not room(ctx, TMP, 1) or not room(ctx, STATE_WORK, 1):
+    if not room(ctx, TMP, 1):
         return int64(FAIL)
     i32(ctx, TMP)[top] = lexeme
     accept = far_call(ctx, F_ACCEPT_SET, top, 1)
     if accept < 0:
         return accept
-    i64(ctx, STATE_WORK)[0] = row << 32 | accept
-    after = far_call(ctx, F_SCAN, 0, 1)
-    if after < 0:
-        return after
-    after = state_at_row(ctx, after)
+    after = _state_after(ctx, row, accept)
     if after < 0:
         return after
     count = far_call(ctx, F_TOKENS, after, 0)
@@ -254,6 +262,19 @@ def _walk(ctx, root, state, n, known):
     return n
 
 
+@njit_inner(RESULT1)
+def _first_groups(ctx, state):
+    """The groups of the bytes (trie.py) with which a state may go on: bit ``g`` for group ``g``."""
+    class_of = u8(ctx, CLASS_OF)
+    group = u8(ctx, BYTE_GROUP)
+    trans = i32(ctx, STATE_TRANS)
+    result = int64(0)
+    for byte in range(256):
+        if trans[state * ctx[CLASSES] + int64(class_of[byte])] != 0:
+            result |= int64(1) << int64(group[byte])
+    return result
+
+
 @njit_inner(types.boolean(CTX, int64, int64))
 def _is_left_out(ctx, node, count):
     """Whether a trie node is in one of the ``count`` parts in COST_STACK, which are in the order of the trie."""
@@ -319,6 +340,7 @@ def cost_tokens(ctx, state, most, known):
         return n
     tokens = i32(ctx, TRIE_TOKEN)
     nodes = i32(ctx, TRIE_NODE)
+    children = i64(ctx, TRIE_CHILDREN)
     starts = i64(ctx, TOKEN_START)
     data = u8(ctx, TOKEN_BYTES)
     class_of = u8(ctx, CLASS_OF)
@@ -329,9 +351,17 @@ def cost_tokens(ctx, state, most, known):
         if i32(ctx, SPLITS)[split + SPLIT_DENSE] == NOT_SPLIT:
             return int64(NO_SPLIT)
         begin = int64(i32(ctx, SPLITS)[split + SPLIT_CROSSINGS])
+        last_accept, groups = int64(-1), int64(0)
         for crossing in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):
             node = int64(i32(ctx, CROSSINGS)[2 * crossing])
-            if not _is_left_out(ctx, node, parts):
+            accept = int64(i32(ctx, CROSSINGS)[2 * crossing + 1])
+            if accept != last_accept:
+                after = _state_after(ctx, int64(i32(ctx, THREADS)[2 * i]), accept)
+                if after < 0:
+                    return after
+                last_accept, groups = accept, _first_groups(ctx, after)
+            # Few nodes have a child with which something goes on behind the lexeme.
+            if not children[node] & groups or not _is_left_out(ctx, node, parts):
                 continue
             # A node's bytes are the first of any token below it.
             p = node

@@ -37,8 +37,8 @@ from constrain.engine.tables import (
     Tables,
 )
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import EMPTY, Literal, Regular, byte_set, complement, concat, intersect, repeat, union
-from constrain.grammar.words import Progress, by_name, either
+from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
+from constrain.grammar.words import Progress, by_name, either, printable
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -49,7 +49,7 @@ DEFAULT_LIMIT = 64
 
 # An expression with more nodes than this, or nested deeper, is not put in words.
 _NODES, _DEPTH = 3000, 60
-_BLANKS = frozenset(b" \t\n\r")
+_BLANKS = sum(1 << byte for byte in b" \t\n\r")
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,13 @@ END_OF_TEXT = Expectation("", ("end of text",))
 _IGNORED = "what is ignored"
 
 
-def in_words(expectations: list[Expectation], most: int = 8) -> str:
+def in_words(expectations: list[Expectation], most: int = 8, limit: int = DEFAULT_LIMIT) -> str:
     """One phrase for all of them, alternatives of one kind together: ``a property name ("a" or "b") or '}'``.
 
-    Of each kind, and of what has no kind, ``most`` are named; how many more there are is said.
+    Of each kind, and of what has no kind, ``most`` are named; how many more there are is said, unless these are only
+    the first ``limit`` that were asked for.
     """
+    cut = len(expectations) - (END_OF_TEXT in expectations) >= limit
     groups: dict[str, dict[str, None]] = {}
     for each in expectations:
         if each != END_OF_TEXT and each.texts != (_IGNORED,):
@@ -97,7 +99,7 @@ def in_words(expectations: list[Expectation], most: int = 8) -> str:
     for kind, texts in groups.items():
         named = list(texts)[:most]
         if len(texts) > most:
-            named.append(f"{len(texts) - most} more")
+            named.append("more" if cut else f"{len(texts) - most} more")
         if not kind:
             parts += named
         elif named:
@@ -156,7 +158,7 @@ class _Reader:
         for (lexeme, node), cores in places.items():
             if len(begun) + len(fresh) + len(ignored) == limit:
                 break
-            first = self._first(node) & allowed
+            first = self._bits(NODE_FIRST, node) & allowed
             if not first:
                 continue
             started = self._has_begun(lexeme, node)
@@ -172,11 +174,19 @@ class _Reader:
             under_way = begun and not self._nodes[node, 0] & NULLABLE_FLAG
             words = by_name(Progress(_IGNORED, ir.lexemes[lexeme], self._regular(node), under_way, first))
         else:
-            progress = Progress(ir.lexeme_names[lexeme], ir.lexemes[lexeme], self._regular(node), begun, first)
-            words = ir.describe(progress)
-        rules = sorted({name for core in cores for name in self._rules(core, lexeme)})
+            name, language = self._lexeme(lexeme)
+            words = ir.describe(Progress(name, language, self._regular(node), begun, first))
+        rules = sorted({printable(name) for core in cores for name in self._rules(core, lexeme)})
+        texts = tuple(map(printable, words.texts))
         following = bytes(byte for byte in range(256) if first >> byte & 1)
-        return Expectation(words.kind, words.texts, lexeme, tuple(rules), following)
+        return Expectation(words.kind, texts, lexeme, tuple(rules), following)
+
+    def _lexeme(self, lexeme: int) -> tuple[str, Regular]:
+        """The name and the language of a lexeme; of one that is not in the grammar, but in the tables, no name."""
+        ir = self._ir
+        if lexeme < len(ir.lexemes):
+            return ir.lexeme_names[lexeme], ir.lexemes[lexeme]
+        return "", self._regular(int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])) or EMPTY
 
     def _rules(self, core: int, lexeme: int) -> list[str]:
         """The names of the rules in which a core expects a lexeme."""
@@ -186,10 +196,6 @@ class _Reader:
         left = self._left[scans[scans[:, 0] == lexeme, 1]]
         # The rule that the engine adds around the start rule has no name.
         return [names[rule] for rule in np.unique(left).tolist() if rule < len(names) and names[rule]]
-
-    def _first(self, node: int) -> int:
-        words = self._get(NODE_FIRST)[4 * node : 4 * node + 4].view(np.uint64).tolist()
-        return sum(int(word) << 64 * i for i, word in enumerate(words))
 
     def _has_begun(self, lexeme: int, node: int) -> bool:
         """Whether more of a lexeme has been read than blanks in front of it."""
@@ -206,13 +212,13 @@ class _Reader:
             head = nodes[nodes[node, 1]]
             # One more may come; two or more may; or exactly one is left.
             item = nodes[head[1]] if head[0] & 255 == REPEAT else head
-            if item[0] & 255 == SET and _BLANKS.issuperset(self._set_members(int(item[1]))):
+            if item[0] & 255 == SET and not self._bits(SETS, int(item[1])) & ~_BLANKS:
                 return int(item[1]), int(nodes[node, 2])
         return -1, -1
 
-    def _set_members(self, index: int) -> list[int]:
-        words = self._get(SETS)[4 * index : 4 * index + 4].view(np.uint64).tolist()
-        return [64 * i + bit for i, word in enumerate(words) for bit in range(64) if int(word) >> bit & 1]
+    def _bits(self, slot: int, index: int) -> int:
+        """One of the sets of bytes in a table, 256 bits."""
+        return int.from_bytes(self._get(slot)[4 * index : 4 * index + 4].astype("<i8").tobytes(), "little")
 
     # -- expressions -------------------------------------------------------------------------
 
@@ -242,7 +248,7 @@ class _Reader:
         if kind == LITERAL:
             return Literal(self._get(BYTES)[a : a + b].tobytes())
         if kind == SET:
-            return byte_set(self._set_members(a))
+            return ByteSet(self._bits(SETS, a))
         if kind == CONCAT:
             parts = [self._read(a, depth)]
             while self._nodes[b, 0] & 255 == CONCAT:

@@ -36,7 +36,7 @@ class Matcher(Cursor):
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
-        self._kinds = compiled.vocabulary.kinds.tobytes()
+        self._kinds = compiled.vocabulary.kind_bytes
         self._checked: Any = None
         self._checked_rows = 0
         self._budget = None

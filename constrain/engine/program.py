@@ -7,6 +7,7 @@ nonterminal that derives nothing.  So whatever the recognizer reaches can be com
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -112,10 +113,10 @@ class LexemeProgram:
         for index, lexeme in enumerate(lexemes, first):
             self._write(lexeme)
             self._code += (OP_STORE, index)
-        self.code = np.array(self._code, np.int32)
+        # Of a list of numbers, array() makes an array in a third of the time that numpy takes.
+        self.code = np.frombuffer(array("i", self._code), np.int32)
         self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
-        words = [bits >> shift & 0xFFFFFFFFFFFFFFFF for bits in self._sets for shift in (0, 64, 128, 192)]
-        self.sets = np.array(words, np.uint64).view(np.int64)
+        self.sets = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in self._sets), "<i8")
         return first
 
     def _write(self, root: Regular) -> None:
@@ -449,8 +450,8 @@ def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:
     left, right = zip(*productions, strict=True) if productions else ((), ())
     offsets = np.zeros(len(productions) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, right), np.int32, len(productions)), out=offsets[1:])
-    symbols = np.fromiter(chain.from_iterable(right), np.int32, int(offsets[-1]))
-    return np.array(left, np.int32), offsets, symbols
+    symbols = np.array(array("i", chain.from_iterable(right)), np.int32)
+    return np.array(array("i", left), np.int32), offsets, symbols
 
 
 def explain_empty(

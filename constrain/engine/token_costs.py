@@ -21,6 +21,7 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 _MOST_TOKENS = 2_000_000
 
 _ALL = -1
+_NONE = np.empty(0, np.int32)
 
 
 class StateCosts:
@@ -43,10 +44,13 @@ class StateCosts:
 
     def __init__(self, tokens: Int32Array, counts: Int32Array, usual: int, valid_from: int) -> None:
         self.valid_from, self.usual = valid_from, usual
-        order = np.argsort(counts, kind="stable")
-        self._tokens, self._counts = tokens[order], counts[order]
-        self.highest = max(self.usual, int(self._counts[-1])) if len(counts) else self.usual
+        self._tokens, self._counts = tokens, counts
+        self.highest = usual
         self.size = len(counts) + 16
+        if len(counts):
+            order = np.argsort(counts, kind="stable")
+            self._tokens, self._counts = tokens[order], counts[order]
+            self.highest = max(usual, int(self._counts[-1]))
 
     def restrict(self, ctx: Any, state: int, most: int, out: Bitmask, index: int) -> None:
         """Make the mask of the state, in row ``index``, that of a budget of ``most``, from which it is valid."""
@@ -91,8 +95,11 @@ class TokenCosts:
         # Most tokens in a string leave the same behind, or are known to leave little enough.
         least = int(self._known[4])
         kept = drop_usual(compiled._ctx, count, least)
-        listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)
-        new = StateCosts(listed[:, 0], listed[:, 1], kept & 0xFFFFFFFF, max(least, 0))
+        tokens = counts = _NONE
+        if kept >> 32:
+            listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)
+            tokens, counts = listed[:, 0], listed[:, 1]
+        new = StateCosts(tokens, counts, kept & 0xFFFFFFFF, max(least, 0))
         if self._generation != compiled.generation or self._size > _MOST_TOKENS:
             self._clear(compiled.generation)
         self._size += new.size - (found.size if found is not None else 0)

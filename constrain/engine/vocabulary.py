@@ -76,6 +76,8 @@ class Vocabulary:
         kinds[list(self.special_ids)] = SPECIAL
         kinds[list(self.eos_ids)] = END
         self.kinds = kinds
+        # Of bytes, one is read in a fifth of the time that an array takes.
+        self.kind_bytes = kinds.tobytes()
         self.data = np.frombuffer(b"".join(self.tokens) or b"\0", np.uint8).copy()
         self.starts = np.zeros(self.size + 1, np.int64)
         np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])

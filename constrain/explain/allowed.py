@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from constrain.errors import ConstrainError
 from constrain.tokenizers.base import Tokenizer
 
 Ids = NDArray[np.int64]
+Probabilities = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,31 +42,34 @@ def ids_in_mask(row: NDArray[np.int32]) -> Ids:
     return np.flatnonzero(np.unpackbits(row.astype("<i4").view(np.uint8), bitorder="little"))
 
 
-def rank(ids: Ids, logits: Any, most: int) -> list[RankedToken]:
-    """The first ``most`` of some tokens: the most likely first, or by id if ``logits`` is None.
+def probabilities(ids: Ids, logits: Any) -> Probabilities:
+    """What a model gives each of some tokens, among them alone: float64[n].
 
     Parameters
     ----------
     ids : int64[n]
-        The tokens that are allowed.
-    logits : float[vocab_size] or None
-        What a model says of every token; only the allowed ones count.
+        The tokens that are allowed, increasing.
+    logits : float[vocab_size]
+        What the model says of every token; only the allowed ones count.
 
     Raises
     ------
     ConstrainError
         If there are fewer logits than tokens, or none of them is finite.
     """
-    if logits is None or not len(ids):
-        return [RankedToken(int(token)) for token in ids[:most]]
     scores = np.asarray(logits, np.float64)
-    if scores.ndim != 1 or len(scores) <= ids[-1]:
+    if scores.ndim != 1 or (len(ids) and len(scores) <= ids[-1]):
         raise ConstrainError(f"the model has logits for {scores.size} tokens, which are too few for this vocabulary")
     scores = scores[ids]
-    if not np.isfinite(scores.max()):
+    if len(ids) and not np.isfinite(scores.max()):
         raise ConstrainError("the model rules out all tokens that are allowed here")
-    weights = np.exp(scores - scores.max())
-    weights /= weights.sum()
-    # Equal ones by id.
-    order = np.argsort(-weights, kind="stable")[:most]
-    return [RankedToken(int(ids[i]), float(weights[i])) for i in order]
+    weights = np.exp(scores - scores.max(initial=-np.inf))
+    return cast(Probabilities, weights / weights.sum())
+
+
+def rank(ids: Ids, shares: Probabilities | None, most: int) -> list[RankedToken]:
+    """The first ``most`` of some tokens: the most likely first (equal ones by id), or by id if ``shares`` is None."""
+    if shares is None:
+        return [RankedToken(int(token)) for token in ids[:most]]
+    order = np.argsort(-shares, kind="stable")[:most]
+    return [RankedToken(int(ids[i]), float(shares[i])) for i in order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from constrain.grammar.words import quote
+from constrain.grammar.words import printable, quote
 
 _TAB = 4
 
@@ -91,7 +91,7 @@ def _printable(character: str) -> str:
         return " " * _TAB
     if "\udc80" <= character <= "\udcff":
         return f"\\x{ord(character) - 0xDC00:02x}"
-    return character if character.isprintable() else ascii(character)[1:-1]
+    return printable(character)
 
 
 def _cells(character: str) -> int:

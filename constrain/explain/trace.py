@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.compiler import GrammarCompiler
@@ -14,7 +16,7 @@ from constrain.engine.expectations import in_words
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.explain.allowed import RankedToken, first_ids, ids_in_mask, rank
+from constrain.explain.allowed import Ids, Probabilities, RankedToken, first_ids, ids_in_mask, probabilities, rank
 from constrain.grammar.grammar import Grammar
 from constrain.tokenizers.base import Tokenizer
 
@@ -164,7 +166,7 @@ def trace_text(
     shown = sum(len(step.data) for step in steps)
     if steps and not steps[-1].accepted:
         read += walk.read_part(steps[-1].data)
-    return Trace(steps, walk.place()[0], read, data[shown:], own)
+    return Trace(steps, walk.look()[0], read, data[shown:], own)
 
 
 def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) -> tuple[Sequence[int], bool]:
@@ -223,31 +225,29 @@ class _Walk:
     def step(self, token: int) -> Step:
         """Look around, and go on with a token if it is allowed."""
         data = self._vocabulary.tokens[token]
-        place, probabilities = self.place()
+        place, ids, shares = self.look()
         accepted = self._matcher.accept_token(token)
         self._ids.append(token)
         only = place.allowed == 1 or (bool(data) and place.forced.startswith(data))
-        return Step(token, data, place, accepted, accepted and only, probabilities.get(token) if accepted else None)
+        share = float(shares[np.searchsorted(ids, token)]) if accepted and shares is not None else None
+        return Step(token, data, place, accepted, accepted and only, share)
 
-    def place(self) -> tuple[Place, dict[int, float]]:
-        """What is allowed here; with a model, the probabilities of all of it."""
+    def look(self) -> tuple[Place, Ids, Probabilities | None]:
+        """What is allowed here, its tokens, and with a model their probabilities."""
         matcher = self._matcher
         start = perf_counter()
         matcher.fill_next_token_bitmask(self._mask)
         seconds = perf_counter() - start
         ids = ids_in_mask(self._mask[0])
-        probabilities: dict[int, float] = {}
+        shares = None
         if self._model is not None and len(ids):
-            ranked = rank(ids, self._model.logits(self._ids), len(ids))
-            probabilities = {each.id: each.probability or 0.0 for each in ranked}
-        else:
-            ranked = rank(ids, None, self._best)
+            shares = probabilities(ids, self._model.logits(self._ids))
+        best = rank(ids, shares, self._best)
         expected = matcher.expected()
         rules = sorted({rule for each in expected for rule in each.rules})
         forced = matcher.forced_bytes()[:_FORCED_SHOWN]
-        best = ranked[: self._best]
         complete = matcher.is_accepting()
-        return Place(len(ids), seconds, complete, in_words(expected), tuple(rules), forced, best), probabilities
+        return Place(len(ids), seconds, complete, in_words(expected), tuple(rules), forced, best), ids, shares
 
     def read_part(self, data: bytes) -> int:
         """Go on with as many bytes of a refused token as the grammar takes; returns how many."""

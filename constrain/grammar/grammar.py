@@ -51,8 +51,13 @@ class Grammar:
         if options.get("registry") is not None:
             # What it holds may be different next time, so the options are not the whole story.
             return cls(ir)
-        text = schema if isinstance(schema, (str, bytes)) else json.dumps(schema)
-        return cls(ir, ("json_schema", text, *sorted(options.items())))
+        try:
+            text = schema if isinstance(schema, (str, bytes)) else json.dumps(schema)
+        except (TypeError, ValueError, RecursionError):
+            # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the key.
+            return cls(ir)
+        hashable = ((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
+        return cls(ir, ("json_schema", text, *sorted(hashable)))
 
     @classmethod
     def from_regex(cls, pattern: str, flags: str = "") -> Grammar:

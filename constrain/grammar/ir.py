@@ -145,7 +145,8 @@ class GrammarBuilder:
     """Collects productions and lexemes; equal lexemes are kept once."""
 
     def __init__(self) -> None:
-        self._lexemes: dict[Regular, int] = {}
+        self._lexemes: list[Regular] = []
+        self._by_content: dict[Regular, int] = {}
         # By identity first, which needs no hash: front-ends ask for the same few objects again and again.  They are
         # held here so that no other object can take the place of one.
         self._by_id: dict[int, tuple[Symbol, Regular]] = {}
@@ -168,15 +169,26 @@ class GrammarBuilder:
         if known is not None:
             return known[0]
         try:
-            index = self._lexemes.get(language)
+            index = self._by_content.get(language)
         except RecursionError:
             raise GrammarError(f"{name or 'a terminal'} is nested too deeply; write it with fewer levels") from None
         if index is None:
-            index = len(self._lexemes)
-            self._lexemes[language] = index
+            index = self._by_content[language] = len(self._lexemes)
+            self._lexemes.append(language)
             self._lexeme_names.append(name)
         self._by_id[id(language)] = (~index, language)
         return ~index
+
+    def own_lexeme(self, language: Regular, name: str = "") -> Symbol:
+        """The lexeme of this very object: what is known to come as one object need not be hashed, which takes time."""
+        known = self._by_id.get(id(language))
+        if known is not None:
+            return known[0]
+        self._lexemes.append(language)
+        self._lexeme_names.append(name)
+        symbol = -len(self._lexemes)
+        self._by_id[id(language)] = (symbol, language)
+        return symbol
 
     def add(self, left: Symbol, right: Iterable[Symbol] = ()) -> None:
         """Add the production ``left -> right``."""

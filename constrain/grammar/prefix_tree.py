@@ -31,7 +31,8 @@ def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], de
     """The language of what follows the first ``start`` characters, which all ``values`` (sorted) share."""
     if len(values) == 1:
         return spell(values[0][start:])
-    if depth == 0:
+    if depth == 0 or len({value[start : start + 1] for value in values}) == len(values):
+        # Nothing is shared, or too much.
         return union(*(spell(value[start:]) for value in values))
     branches: list[Regular] = []
     index = 0

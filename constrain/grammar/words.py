@@ -111,6 +111,11 @@ def quote(data: bytes) -> str:
     return repr(text) + ("..." if len(data) > _LONGEST else "")
 
 
+def printable(text: str) -> str:
+    """A text with escapes for what cannot be printed, which a terminal might obey."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def _common_beginning(strings: list[bytes]) -> bytes:
     low, high = min(strings), max(strings)
     same = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))

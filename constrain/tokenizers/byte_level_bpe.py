@@ -26,13 +26,11 @@ from constrain.tokenizers.addresses import context_of
 from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
-from constrain.tokenizers.short_texts import ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.merge_ids import Merges
+from constrain.tokenizers.short_texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.unicode_classes import class_table
-
-Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Left ids, right ids and merged ids, in order of rank."""
 
 _LARGEST_ID = 2**24
 _LONGEST_RANKED_TOKEN = 1024
@@ -211,12 +209,12 @@ class ByteLevelBPE(ShortTextTokenizer):
         return None if data is None else bytes_to_text(data)
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
-        from constrain.tokenizers.short_kernels import LONGEST, encode_short
+        from constrain.tokenizers.short_kernels import encode_short
 
         split = self.options.split
         assert isinstance(split, SplitPattern)
         family, option = split.scanner()
-        text, ends, out = (np.zeros(LONGEST, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
+        text, ends, out = (np.zeros(4 * SHORT_LENGTH, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
         kept = (text, class_table(), ends, *self.tables(), out)
         context = context_of(kept, (family, option, self.options.whole_piece))
         return kept, (memoryview(text.data), encode_short, context, memoryview(out.data))

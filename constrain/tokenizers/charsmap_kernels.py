@@ -152,6 +152,16 @@ def normalize_spaces(data, plain, rules, blob, fixed, flags, out, origins, with_
                 origins[i, 1] = pos
         size = width
     while pos < data.size:
+        if not with_origins:
+            # Most of most texts.
+            first = pos
+            last = min(data.size - 1, pos + out.size - size)
+            while pos < last and plain[data[pos]] != 0 and data[pos] != 0x20 and data[pos + 1] < 0x80:
+                out[size] = data[pos]
+                size += 1
+                pos += 1
+            if pos > first:
+                behind_space = False
         if plain[data[pos]] != 0 and (pos + 1 == data.size or data[pos + 1] < 0x80):
             if size + 3 > out.size:
                 return NO_ROOM

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.byte_alphabet import tokens_as_bytes
-from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
+from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.gguf_splits import BEGIN_BY_DEFAULT, WHOLE_PIECES, stages_of
 from constrain.tokenizers.gguf_vocabulary import NORMAL, GGUFVocabulary
+from constrain.tokenizers.merge_ids import Merges, ids_of_merges
 from constrain.tokenizers.split_patterns import SplitPattern
 
 
@@ -35,16 +38,19 @@ def byte_level_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | No
 def merges_of_gguf(vocabulary: GGUFVocabulary) -> Merges:
     """Merges as ids; one that names no tokens is a :class:`TokenizerError`."""
     merges, ids = vocabulary.merges(), vocabulary.ids
-    left, right, merged = (np.empty(len(merges), dtype=np.int64) for _ in range(3))
-    for place, merge in enumerate(merges):
-        # A token may begin with a space where the vocabulary is not written in the byte-level alphabet.
-        cut = merge.find(" ", 1)
-        first, second = merge[:cut], merge[cut + 1 :]
-        if first not in ids or second not in ids:
-            # Converters write a space within a token as the byte-level alphabet does, since a space divides the pair.
-            first, second = first.replace("\u0120", " "), second.replace("\u0120", " ")
-        try:
-            left[place], right[place], merged[place] = ids[first], ids[second], ids[first + second]
-        except KeyError:
-            raise TokenizerError(f"GGUF: merge {place}, {merge!r}, is not a pair of tokens that make a token") from None
-    return left, right, merged
+    try:
+        return ids_of_merges((merge.split(" ") for merge in merges), ids)
+    except (KeyError, ValueError):
+        return ids_of_merges((_pair(place, merge, ids) for place, merge in enumerate(merges)), ids)
+
+
+def _pair(place: int, merge: str, ids: Mapping[str, int]) -> tuple[str, str]:
+    # A token may begin with a space where the vocabulary is not written in the byte-level alphabet.
+    cut = merge.find(" ", 1)
+    first, second = merge[:cut], merge[cut + 1 :]
+    if first not in ids or second not in ids:
+        # Converters write a space within a token as the byte-level alphabet does, since a space divides the pair.
+        first, second = first.replace("\u0120", " "), second.replace("\u0120", " ")
+    if not {first, second, first + second} <= ids.keys():
+        raise TokenizerError(f"GGUF: merge {place}, {merge!r}, is not a pair of tokens that make a token")
+    return first, second

@@ -81,7 +81,8 @@ def _merged(vocabulary: GGUFVocabulary, roles: SpecialTokens, whole: int) -> Pie
     left, right, merged = merges_of_gguf(vocabulary)
     byte_ids = _byte_ids(vocabulary)
     tokens = _normal(vocabulary)
-    for token_id in {*left.tolist(), *right.tolist(), *merged.tolist()}.difference(tokens):
+    used = np.concatenate((left, right, merged))
+    for token_id in np.setdiff1d(used, np.fromiter(tokens, dtype=np.int64, count=len(tokens))).tolist():
         tokens[token_id] = vocabulary.tokens[token_id]  # merging reaches it whatever its type
     unk = -1 if roles.unk is None else roles.unk
     return SymbolBPE(tokens, (left, right, merged), unk=unk, byte_ids=byte_ids, whole=whole)

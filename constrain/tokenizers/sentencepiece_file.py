@@ -13,6 +13,7 @@ from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.piece_model import MARKER, PieceModel, byte_of_token, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.special_tokens import find_eos_ids
+from constrain.tokenizers.split_stages import RegexStage
 
 _LARGEST_FILE = 2**30
 
@@ -52,6 +53,7 @@ def tokenizer_of_model(
     vocabulary = PieceVocabulary(texts, piece_bytes(texts, kinds, space), special_ids=special)
     options = PieceOptions(
         steps=(steps,),
+        stages=(RegexStage(f"{space}[^{space}]*|[^{space}]+"),) if model.kind == proto.WORD else (),
         before=() if roles.bos is None else (roles.bos,),
         strip_leading_space=model.add_dummy_prefix or model.remove_extra_whitespaces,
     )
@@ -86,30 +88,35 @@ def _model(model: proto.SentencePieceModel, texts: dict[int, str], fixed: dict[s
         if byte_ids is None:
             raise TokenizerError("SentencePiece model: byte_fallback without a token for every byte")
     tokens = {i: text for i, text in texts.items() if kinds[i] in (proto.NORMAL, proto.USER_DEFINED)}
-    if model.kind == proto.BPE:
+    # Imported when needed: importing a model loads, or compiles, the machine code of its kernels.
+    if model.kind in (proto.BPE, proto.CHAR):
         if proto.UNUSED in kinds:
-            raise TokenizerError("SentencePiece model: unused pieces are not supported in a BPE model")
-        # Imported when needed: importing a model loads, or compiles, the machine code of its kernels.
+            raise TokenizerError("SentencePiece model: unused pieces are not supported in a BPE or char model")
         from constrain.tokenizers.symbol_bpe import SymbolBPE
 
-        return SymbolBPE(tokens, scores=scores, unk=unknown[0], byte_ids=byte_ids, fixed=fixed)
+        nothing = np.empty(0, dtype=np.int64)
+        merges = (nothing, nothing, nothing) if model.kind == proto.CHAR else None
+        return SymbolBPE(tokens, merges, scores, unk=unknown[0], byte_ids=byte_ids, fixed=fixed)
+    if model.kind == proto.WORD:
+        from constrain.tokenizers.word_level import WordLevel
+
+        if model.byte_fallback:
+            raise TokenizerError("SentencePiece model: byte_fallback is not supported in a word model")
+        return WordLevel(tokens, unknown[0], fuse=True)
     if model.kind != proto.UNIGRAM:
-        names = {proto.WORD: "word", proto.CHAR: "char"}
         raise TokenizerError(
-            f"SentencePiece model of type {names.get(model.kind, model.kind)} is not supported; supported are BPE"
-            " and Unigram"
+            f"SentencePiece model of type {model.kind} is not supported; supported are Unigram, BPE, word and char"
         )
     from constrain.tokenizers.unigram import UNKNOWN_PENALTY, Unigram
 
-    normal = [i for i, kind in enumerate(kinds) if kind == proto.NORMAL]
-    lowest = scores[normal].min() if normal else np.float32(0)
-    highest = scores[normal].max() if normal else np.float32(0)
+    normal = scores[[i for i, kind in enumerate(kinds) if kind == proto.NORMAL]]
+    lowest = normal.min() if len(normal) else np.float32(0)
     # In single precision, as the reference works this out.
     unknown_score = float(lowest - np.float32(UNKNOWN_PENALTY))
     exact = scores.astype(np.float64)
     for text, token_id in fixed.items():
-        # Above whatever its bytes could get otherwise, so that it is always chosen.
-        exact[token_id] = float(np.float32(len(text.encode())) * highest) - 0.1
+        # More than its characters could get otherwise, but it may lose against a token that has some of them.
+        exact[token_id] = np.float32(0.1 * (len(text.encode()) - 1))
     return Unigram(tokens, exact, unk=unknown[0], unknown_score=unknown_score, byte_ids=byte_ids, single=True)
 
 

@@ -63,6 +63,8 @@ def parse_model(data: bytes) -> SentencePieceModel:
             _read_trainer(view, _range(value, place), model)
         elif number == 3:
             _read_normalizer(view, _range(value, place), model)
+        elif number == 5:
+            _refuse_rules(view, _range(value, place))
     if not model.pieces:
         raise TokenizerError("SentencePiece model: there are no pieces in this file")
     return model
@@ -114,6 +116,13 @@ def _read_normalizer(view: memoryview, bounds: tuple[int, int], model: SentenceP
             model.remove_extra_whitespaces = bool(value)
         elif number == 5 and isinstance(value, int):
             model.escape_whitespaces = bool(value)
+
+
+def _refuse_rules(view: memoryview, bounds: tuple[int, int]) -> None:
+    """A denormalizer would change what tokens decode to."""
+    for number, value, place in _fields(view, *bounds):
+        if number == 2 and isinstance(value, tuple) and value[0] < value[1]:
+            raise TokenizerError(f"SentencePiece model: denormalization rules (byte {place}) are not supported")
 
 
 def _range(value: object, place: int) -> tuple[int, int]:

@@ -11,9 +11,6 @@ from constrain.tokenizers.split_cl100k import split as split_cl100k
 from constrain.tokenizers.split_gpt2 import split as split_gpt2
 from constrain.tokenizers.split_o200k import split as split_o200k
 
-LONGEST = 1024
-"""The most bytes of a short text, which is the size of the buffers."""
-
 GPT2, CL100K, O200K = range(3)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from constrain.tokenizers.added_tokens import AddedToken, any_finder
 from constrain.tokenizers.base import Encoding, Tokenizer
 
-SHORT_LENGTH = 256
-"""Characters of a short text."""
+SHORT_LENGTH = 2048
+"""Characters of a short text.  The buffers are virtual memory until a text has used them."""
 
 ShortKernel = tuple[memoryview, Callable[[Any, int], int], Any, memoryview]
 """The buffer for the text; the kernel, which is called with the context and the bytes of text, and returns the number

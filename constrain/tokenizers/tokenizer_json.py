@@ -12,17 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.alignment import NormalForm
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import tokens_as_bytes
-from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions, Merges
+from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.json_parts import parts_of, type_of
 from constrain.tokenizers.json_pieces import MODELS
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.merge_ids import Merges, ids_of_merges
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern
 
@@ -169,16 +168,16 @@ def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
     """Merges are ``"left right"`` in older files, ``["left", "right"]`` in newer ones."""
     if not isinstance(entries, list):
         raise TokenizerError('"merges" must be a list')
-    count = len(entries)
-    left, right, merged = (np.empty(count, dtype=np.int64) for _ in range(3))
+    try:
+        return ids_of_merges((entry.split(" ") if isinstance(entry, str) else entry for entry in entries), vocab)
+    except (KeyError, TypeError, ValueError):
+        pass
     for i, entry in enumerate(entries):
-        pair = entry.split(" ") if isinstance(entry, str) else entry
         try:
-            first, second = pair
-            left[i], right[i], merged[i] = vocab[first], vocab[second], vocab[first + second]
+            ids_of_merges([entry.split(" ") if isinstance(entry, str) else entry], vocab)
         except (KeyError, TypeError, ValueError):
             raise TokenizerError(f"merge {i}, {entry!r}, is not a pair of tokens that make a token") from None
-    return left, right, merged
+    raise AssertionError("one of them raises")
 
 
 def _normalizer(entry: Any) -> NormalForm | None:

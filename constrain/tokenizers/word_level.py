@@ -14,11 +14,15 @@ _ANY_LENGTH = 2**31
 
 
 class WordLevel(PieceModel):
-    """A WordLevel model; ``tokens``: the vocabulary by id; ``unk``: the token of other pieces, -1: they are errors."""
+    """A WordLevel model.
 
-    def __init__(self, tokens: dict[int, str], unk: int) -> None:
+    ``tokens``: the vocabulary by id; ``unk``: the token of other pieces, -1: they are errors; ``fuse``: neighbouring
+    unknown pieces become one token.
+    """
+
+    def __init__(self, tokens: dict[int, str], unk: int, fuse: bool = False) -> None:
         check_vocabulary(tokens)
-        self._unk = unk
+        self._unk, self._fuse = unk, fuse
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -31,4 +35,9 @@ class WordLevel(PieceModel):
             _, begin, end = result[missing[0]].tolist()
             piece = data[begin:end].tobytes().decode()
             raise TokenizerError(f"{piece!r} is no token, and the vocabulary has none for unknown ones")
+        if self._fuse and len(result):
+            unknown = result[:, 0] == self._unk
+            first = ~unknown | ~np.concatenate(([False], unknown[:-1]))
+            last = np.append(np.flatnonzero(first)[1:], len(result)) - 1
+            result = np.column_stack((result[first, :2], result[last, 2]))
         return result

@@ -133,6 +133,15 @@ def test_bad_usage(run, arguments, message):
     assert err.count("\n") == 1
 
 
+def test_a_name_that_a_terminal_might_obey(run, tmp_path):
+    file = tmp_path / "a\x1b[31mb"
+    file.write_text("a")
+    assert run("check", "--choices", "a", file) == (0, f"{tmp_path}/a\\x1b[31mb: valid\n", "")
+    status, out, err = run("check", "--choices", "a", f"{file}c")
+    assert (status, out) == (1, "")
+    assert "\x1b" not in err
+
+
 def test_unreadable_files(run, tmp_path):
     for file in (tmp_path / "missing", tmp_path, "a\0b"):
         status, out, err = run("check", "--choices", "a", file)

@@ -31,6 +31,6 @@ def test_explain(run) -> None:
     _, out, _ = run("explain", "--regex", "(yes|no)!", "--text", "yes!")
 
     def without_times(text: str) -> str:
-        return re.sub(r" +\d+\.\d ", " TIME ", text)
+        return re.sub(r" +[\d,]+\.\d ", " TIME ", text)
 
     assert without_times(out) == without_times(shown("constrain explain"))

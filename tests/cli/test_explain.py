@@ -14,9 +14,9 @@ def test_a_table(run):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert re.match(r"token +id +allowed +mask us +expected$", lines[0])
-    assert re.match(r"'ye?s?' +\d+ +\d+ +[\d.]+ +'yes!' or 'no!'$", lines[1])
-    assert re.search(r"'!' +\d+ +1 +[\d.]+ forced +'!'$", lines[-2])
-    assert re.match(r"\(end\) +1 +[\d.]+ +end of text$", lines[-1])
+    assert re.match(r"'ye?s?' +\d+ +\d+ +[\d.,]+ +'yes!' or 'no!'$", lines[1])
+    assert re.search(r"'!' +\d+ +1 +[\d.,]+ forced +'!'$", lines[-2])
+    assert re.match(r"\(end\) +1 +[\d.,]+ +end of text$", lines[-1])
 
 
 def test_a_text_that_breaks_the_grammar(run):

@@ -124,6 +124,34 @@ def test_choices():
     assert place(grammar, "yes").expected() == [END_OF_TEXT]
 
 
+@pytest.mark.parametrize("values", [["x" * 100_000], ["x" * 100_000, "y"], ["x" * 70, "y" * 70]])
+def test_long_values_are_put_in_few_words(values):
+    grammar = constrain.Grammar.from_json_schema({"enum": values})
+    for text in ("", '"', '"xx'):
+        words = in_words(place(grammar, text).expected())
+        assert 5 < len(words) < 200
+        assert "of" not in words[-3:]
+
+
+def test_patterns_can_be_read():
+    grammar = constrain.Grammar.from_json_schema({"type": "string", "pattern": r"^\d+\.\d$"})
+    assert in_words(place(grammar, "").expected()) == r"a string with pattern '^\d+\.\d$'"
+
+
+def test_names_cannot_reach_the_terminal():
+    # A schema or a grammar may come from anywhere.
+    schema = {"properties": {"\x1b[31m\u202e": {"type": "string", "maxLength": 9}}, "required": ["\x1b[31m\u202e"]}
+    recognizer = place(constrain.Grammar.from_json_schema(schema), "{")
+    assert all(str(each).isprintable() for each in recognizer.expected())
+    for byte in rb'"\u001b[31m' + "\u202e".encode() + b'":':
+        assert recognizer.try_push_byte(byte)
+    for each in recognizer.expected():
+        assert str(each).isprintable()
+        assert all(rule.isprintable() for rule in each.rules)
+    lark = place(constrain.Grammar.from_lark('start: "\x1b[31m"'), "")
+    assert in_words(lark.expected()).isprintable()
+
+
 def test_fields():
     (bracket, *names) = place(constrain.Grammar.from_json_schema({"properties": {"a": True}}), "{").expected()
     assert (bracket.texts, bracket.next_bytes, bracket.rules) == (("'}'",), b"\t\n\r }", ("#",))
@@ -146,7 +174,10 @@ def test_as_many_as_asked_for():
     recognizer = place(constrain.Grammar.from_json_schema(schema), "{")
     assert len(recognizer.expected()) == 64
     assert len(recognizer.expected(limit=1000)) == 301
-    assert in_words(recognizer.expected(limit=1000), 2) == '\'}\' or a property name ("p0", "p1" or 298 more)'
+    assert in_words(recognizer.expected(), 2) == '\'}\' or a property name ("p0", "p1" or more)'
+    assert (
+        in_words(recognizer.expected(limit=1000), 2, limit=1000) == '\'}\' or a property name ("p0", "p1" or 298 more)'
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,6 +197,37 @@ values = st.recursive(
 )
 
 
+def test_keys_in_any_order():
+    # Their rules, and lexemes, are made while the text is read.
+    schema = {
+        "properties": {f"p{i}": {"type": "integer"} for i in range(12)},
+        "patternProperties": {"^x": {"type": "string"}},
+        "additionalProperties": {"type": "boolean"},
+        "required": ["p3"],
+        "type": "object",
+    }
+    recognizer = COMPILER.compile(constrain.Grammar.from_json_schema(schema, property_order="any")).recognizer()
+    said = {}
+    text = b'{"p5": 1, "zz": true, "xy": "q", "p3": 2}'
+    for i in range(len(text)):
+        expected = recognizer.expected(1000)
+        said[text[:i]] = in_words(expected, 20, limit=1000)
+        assert set(b"".join(each.next_bytes for each in expected)) == bytes_taken(recognizer)
+        assert recognizer.try_push_byte(text[i])
+    assert said[b'{"p5": 1,'].startswith('a property name ("p0", "p1", "p2", "p3", "p4", "p6", ')
+    assert said[b'{"p5": 1, "zz": '] == "true or false"
+    assert said[b'{"p5": 1, "zz": true, "xy": '] == "a string"
+
+
+def bytes_taken(recognizer):
+    taken = set()
+    for byte in range(256):
+        if recognizer.try_push_byte(byte):
+            taken.add(byte)
+            recognizer.pop_bytes(1)
+    return taken
+
+
 @settings(max_examples=40)
 @given(value=values, data=st.data())
 def test_next_bytes_are_exactly_those_that_are_taken(value, data):
@@ -178,11 +240,6 @@ def test_next_bytes_are_exactly_those_that_are_taken(value, data):
             break
     expected = recognizer.expected(1000)
     told = set(b"".join(each.next_bytes for each in expected))
-    taken = set()
-    for byte in range(256):
-        if recognizer.try_push_byte(byte):
-            taken.add(byte)
-            recognizer.pop_bytes(1)
-    assert told == taken
+    assert told == bytes_taken(recognizer)
     assert (END_OF_TEXT in expected) == recognizer.is_accepting()
     assert in_words(expected)

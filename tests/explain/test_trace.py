@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain import demo
-from constrain.explain.allowed import allowed_tokens, rank
+from constrain.explain.allowed import allowed_tokens, probabilities, rank
 from constrain.explain.page import _texts, page
 from constrain.explain.trace import Step, tokens_of_text, trace_text
 
@@ -138,14 +138,16 @@ def test_a_byte_without_a_token():
         tokens_of_text(vocabulary, TOKENIZER, b"ac")
 
 
-def test_rank_refuses_logits_that_do_not_fit():
+def test_probabilities_refuse_logits_that_do_not_fit():
     ids = np.array([1, 5])
-    assert [each.id for each in rank(ids, [0, 1, 0, 0, 0, 3.0], 9)] == [5, 1]
+    assert [each.id for each in rank(ids, probabilities(ids, [0, 1, 0, 0, 0, 3.0]), 9)] == [5, 1]
     assert [(each.id, each.probability) for each in rank(ids, None, 1)] == [(1, None)]
+    assert probabilities(ids, [9, 1, 9, 9, 9, 1.0, 9]).tolist() == [0.5, 0.5]
+    assert probabilities(ids[:0], [1.0]).tolist() == []
     with pytest.raises(constrain.ConstrainError, match="too few"):
-        rank(ids, [1.0, 2.0], 9)
+        probabilities(ids, [1.0, 2.0])
     with pytest.raises(constrain.ConstrainError, match="rules out"):
-        rank(ids, [-np.inf] * 6, 9)
+        probabilities(ids, [-np.inf] * 6)
 
 
 @given(text=st.text(max_size=12), cuts=st.lists(st.integers(0, 40), max_size=6))

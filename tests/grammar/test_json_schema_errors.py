@@ -275,3 +275,31 @@ def test_conjunctions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     definitions["d0"] = {"properties": {"a": {"$ref": "#/$defs/both"}, "b": {"$ref": "#/$defs/d0"}}}
     with pytest.raises(LimitError, match="more than 1000 combinations"):
         from_json_schema({"$ref": "#/$defs/d0", "$defs": definitions})
+
+
+# -- dicts that no JSON text could be -------------------------------------------------------------
+
+
+def test_dicts_that_are_more_than_json() -> None:
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([bytes((byte,)) for byte in range(256)]))
+    itself: dict[str, Any] = {"type": "object", "properties": {}}
+    itself["properties"]["again"] = itself
+    nested: dict[str, Any] = {}
+    for _ in range(20_000):
+        nested = {"not": nested}
+    for schema in (
+        {"minimum": Decimal("0.1")},
+        {"type": "string", "default": {1, 2}},
+        {"type": "string", "$defs": {"deep": nested}},
+        itself,
+    ):
+        first, second = (constrain.Grammar.from_json_schema(schema) for _ in range(2))
+        assert first.key == second.key
+        compiler.compile(first)
+
+
+def test_separators_in_a_list() -> None:
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([bytes((byte,)) for byte in range(256)]))
+    grammar = constrain.Grammar.from_json_schema({"type": "object"}, separators=[", ", ": "])
+    assert grammar.key == constrain.Grammar.from_json_schema({"type": "object"}, separators=(", ", ": ")).key
+    compiler.compile(grammar)

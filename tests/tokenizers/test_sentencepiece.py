@@ -58,6 +58,14 @@ KINDS = {
         "max_sentencepiece_length": 40,
     },
     "bpe with bytes": {"model_type": "bpe", "vocab_size": 1000, "byte_fallback": True},
+    "unigram, spaces as a symbol": {
+        "model_type": "unigram",
+        "vocab_size": 800,
+        "user_defined_symbols": ["\u2581\u2581", "ab"],
+        "remove_extra_whitespaces": False,
+    },
+    "words": {"model_type": "word", "vocab_size": 400, "user_defined_symbols": ["<sep>"]},
+    "characters": {"model_type": "char", "vocab_size": 80, "user_defined_symbols": ["the"]},
 }
 
 
@@ -106,8 +114,8 @@ def test_equal_to_sentencepiece(models, name):
     reference = sentencepiece.SentencePieceProcessor(model_file=str(models[name]))
     assert ours.vocab_size == reference.vocab_size()
     check_equal(ours, reference, 200)
-    long = "".join(PIECES[i * 7 % len(PIECES)] for i in range(30_000))
-    assert ours.encode(long).ids == reference.encode(long)
+    for text in ("", " ", "  ", "".join(PIECES[i * 7 % len(PIECES)] for i in range(30_000))):
+        assert ours.encode(text).ids == reference.encode(text)
     copy = pickle.loads(pickle.dumps(ours))
     assert copy.encode("the end").ids == ours.encode("the end").ids
 
@@ -242,7 +250,8 @@ BPE = b"\x12\x02\x18\x02"
         (UNK + piece(b"a", float("nan")), "not a finite number"),
         (UNK + piece(b"a", float("inf")) + BPE, "not a finite number"),
         (UNK + piece(b"ab", kind=5) + BPE, "unused pieces are not supported"),
-        (UNK + piece(b"a") + b"\x12\x02\x18\x03", "type word is not supported"),
+        (UNK + piece(b"a") + b"\x12\x02\x18\x05", "type 5 is not supported"),
+        (UNK + piece(b"a") + b"\x2a\x03\x12\x01x", "denormalization rules .byte .* are not supported"),
         (UNK + piece(b"a") + b"\x12\x03\x98\x02\x01", "byte_fallback without a token for every byte"),
         (UNK + piece(b"<0xZZ>", kind=6), "names no byte"),
         (UNK + piece(b"a") + b"\x1a\x04\x12\x02ab", "precompiled_charsmap is damaged"),

@@ -13,6 +13,7 @@ from constrain.errors import ConstrainError
 from constrain.grammar.json_schema.numbers import ANY_NUMBER, NumberForm, number_language
 from constrain.grammar.json_schema.strings import ANY_BODY, spell
 from constrain.grammar.regular import (
+    EMPTY,
     EPSILON,
     Regular,
     byte_set,
@@ -66,6 +67,8 @@ class Layout:
         Brackets, each with the white space before it.
     empty_array, empty_object : Regular or None
         How a value without members is written, if that is not just the two brackets.
+    any_keys : (Regular, Regular)
+        :meth:`key` and :meth:`next_key` of every name.
     inner : Layout or None
         The layout of what stands in an array or object; None if nothing may be nested in it.
     """
@@ -83,6 +86,7 @@ class Layout:
         self.empty_object: Regular | None = None
         self.inner: Layout | None = self
         # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
+        self.any_keys = (self.key(ANY_BODY), self.next_key(ANY_BODY))
         self._common = {id(core): concat(gap, core) for core in _COMMON}
 
     def value(self, core: Regular) -> Regular:
@@ -148,8 +152,8 @@ def named_keys(layout: Layout, name: str) -> tuple[Regular, Regular]:
 
 def other_keys(layout: Layout, names: Iterable[str]) -> tuple[Regular, Regular]:
     """:meth:`Layout.key` and :meth:`Layout.next_key` of every name that is not in ``names``, however it is spelled."""
-    body = ANY_BODY
     excluded = union(*map(spell, names))
-    if excluded != union():
-        body = intersect(ANY_BODY, complement(excluded))
+    if excluded is EMPTY:
+        return layout.any_keys
+    body = intersect(ANY_BODY, complement(excluded))
     return layout.key(body), layout.next_key(body)

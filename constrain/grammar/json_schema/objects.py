@@ -36,6 +36,8 @@ def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     builder, layout = context.builder, context.layout
     lexeme = builder.lexeme
+    # A name's two languages are the same two objects every time.
+    key_lexeme = builder.own_lexeme
     close = lexeme(layout.close_object, "'}'")
     members: Right = ()
     # Whether no member at all is possible so far.
@@ -53,9 +55,9 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
             if not required:
                 members = _wrapped(context, members, node)
                 ways.append(members)
-            ways.append((*members, lexeme(next_key, name), value))
+            ways.append((*members, key_lexeme(next_key, name), value))
         if may_be_empty:
-            ways.append((lexeme(first_key, name), value))
+            ways.append((key_lexeme(first_key, name), value))
             may_be_empty = not required
         members = ways[0] if len(ways) == 1 else (_any_of(context, ways, node),)
     other = context.value(node.additional)
@@ -137,7 +139,9 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
             continue
         first, following = named_keys(layout, name)
         meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
-        names.append(_Member(builder.lexeme(first, name), builder.lexeme(following, name), handle, meets, required))
+        names.append(
+            _Member(builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required)
+        )
     return names
 
 

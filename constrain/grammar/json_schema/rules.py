@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.json_schema import layout as tokens
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.document import Document
@@ -20,6 +21,7 @@ from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
 from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
 from constrain.grammar.json_schema.normalize import Normalizer
+from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
@@ -126,6 +128,9 @@ class _RuleWriter:
         values = self._written.values
         if handle in values:
             return values[handle]
+        if not handle and self.layout.inner is self.layout and not self.any_order:
+            result = values[handle] = self._any_value()
+            return result
         core = plain_scalar(handle)
         if core is not None:
             result = values[handle] = self.builder.lexeme(self.layout.value(core), handle[0].pointer)
@@ -157,6 +162,29 @@ class _RuleWriter:
             self._why_nothing[handle] = conflict
         values[handle] = result
         return result
+
+    def _any_value(self) -> Symbol:
+        """The symbol of every value, written at once: nearly every schema needs it, and none needs it otherwise."""
+        builder, layout = self.builder, self.layout
+        add, lexeme = builder.add, builder.lexeme
+        value, an_object, an_array = builder.nonterminal(), builder.nonterminal("#"), builder.nonterminal("#")
+        for core in (tokens.STRING, ANY_NUMBER, tokens.BOOLEAN, tokens.NULL):
+            add(value, (lexeme(layout.value(core), "#"),))
+        add(value, (an_object,))
+        add(value, (an_array,))
+        members, items = builder.nonterminal("#"), builder.nonterminal("#")
+        first_key, next_key = layout.any_keys
+        opening, closing = lexeme(layout.open_object, "'{'"), lexeme(layout.close_object, "'}'")
+        add(members, (lexeme(first_key, "key"), value))
+        add(members, (members, lexeme(next_key, "key"), value))
+        add(an_object, (opening, members, closing))
+        add(an_object, (opening, closing))
+        opening, closing = lexeme(layout.open_array, "'['"), lexeme(layout.close_array, "']'")
+        add(items, (value,))
+        add(items, (items, lexeme(layout.comma, "','"), value))
+        add(an_array, (opening, items, closing))
+        add(an_array, (opening, closing))
+        return value
 
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None for a handle."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
+from typing import Any
 
 from constrain.grammar.json_schema import layout as tokens
 from constrain.grammar.json_schema.document import Location
@@ -12,7 +13,7 @@ from constrain.grammar.json_schema.multiples import multiples
 from constrain.grammar.json_schema.nodes import BooleanNode, Bound, Conflict, Node, NullNode, NumberNode, StringNode
 from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY_NUMBER, NumberForm, number_language
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.strings import ANY_CHARACTER, spell_any
+from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell_any
 from constrain.grammar.json_schema.texts import spelled
 from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
 
@@ -23,7 +24,7 @@ MAX_MULTIPLES = 2000
 
 
 # Keywords of every draft that say nothing about the value.
-_PLAIN_WORDS = frozenset(("type", "title", "description", "default"))
+_PLAIN_WORDS = frozenset(("type", "enum", "title", "description", "default"))
 
 _PLAIN_TYPES = {
     "string": tokens.STRING,
@@ -34,7 +35,7 @@ _PLAIN_TYPES = {
 
 
 def plain_scalar(handle: Handle) -> Regular | None:
-    """The language of a schema that gives a scalar type and nothing more; None if it is not such a schema.
+    """The language of a schema that gives a scalar type or a list of strings and nothing more; None for any other.
 
     Most schemas of real documents are such: this spares them the way through the normal form.
     """
@@ -47,11 +48,35 @@ def plain_scalar(handle: Handle) -> Regular | None:
     if type(schema) is not dict or not schema.keys() <= _PLAIN_WORDS:
         return None
     kind = schema.get("type")
+    listed = schema.get("enum")
+    if listed is not None:
+        return _plain_words(listed) if kind is None or kind == "string" else None
     if type(kind) is not str:
         return None
     if kind == "integer":
         return _UNBOUNDED[place.resource.dialect.integer]
     return _PLAIN_TYPES.get(kind)
+
+
+def _plain_words(values: Any) -> Regular | None:
+    if type(values) is not list or not values:
+        return None
+    for value in values:
+        if type(value) is not str or not is_text(value):
+            return None
+    return _words(tuple(values))
+
+
+@lru_cache(maxsize=1024)
+def _words(values: tuple[str, ...]) -> Regular:
+    """One of these strings, in every spelling."""
+    return tokens.quoted(spell_any(values))
+
+
+@lru_cache(maxsize=1024)
+def _of_length(low: int, high: int | None) -> Regular:
+    """Strings of so many characters."""
+    return tokens.quoted(repeat(ANY_CHARACTER, low, high))
 
 
 def scalar(node: Node, refuse: Refuse) -> Regular | Conflict:
@@ -84,11 +109,14 @@ def scalar_name(node: Node) -> str:
 
 def _string(node: StringNode) -> Regular:
     if node.values is not None:
-        return tokens.quoted(spell_any(node.values))
+        return _words(node.values)
     parts: list[Regular] = []
     if node.low is not None or node.high is not None:
         low = 0 if node.low is None else node.low.value
-        parts.append(repeat(ANY_CHARACTER, low, None if node.high is None else node.high.value))
+        high = None if node.high is None else node.high.value
+        if not node.terms:
+            return _of_length(low, high)
+        parts.append(repeat(ANY_CHARACTER, low, high))
     parts += [spelled(term.text) for term in node.terms]
     return tokens.quoted(intersect(*parts)) if parts else tokens.STRING
 

@@ -34,8 +34,8 @@ _PUNCTUATION = ("{", "}", "[", "]", ",", ":")
 _QUOTE, _COMMA, _COLON, _ESCAPE = (1 << byte for byte in b'",:\\')
 _POINT = literal(".")
 _PLACE = re.compile(r" \(at #[^)]*\)")
-# How deep an expression is looked into.
-_DEPTH = 40
+# How deep an expression is looked into, and how much is shown of a long value.
+_DEPTH, _SHOWN = 40, 60
 
 
 def describe(progress: Progress) -> Words:
@@ -55,7 +55,7 @@ def describe(progress: Progress) -> Words:
         return _scalar(progress, whole)
     if not progress.begun:
         return Words("", tuple(map(_value, values)))
-    ends = tuple(few_strings(rest) if rest else ())
+    ends = tuple(few_strings(rest) if rest else ()) or b""
     return Words("the rest of", tuple(_value(value) for value in values if value.endswith(ends)))
 
 
@@ -66,7 +66,7 @@ def _key(progress: Progress, whole: Regular) -> Words:
         # The comma in front of a later key is part of its lexeme, and the quote is where the name begins.
         if progress.first != _QUOTE:
             return Words(f"the rest of {kind}", ())
-        return Words(kind, ("another one" if progress.name == "key" else f"like {progress.name}",))
+        return Words(kind, ("another one" if progress.name in ("key", "") else f"like {progress.name}",))
     name = names[0][names[0].index(b'"') : names[0].rindex(b'"') + 1]
     rest = few_strings(progress.rest, 1) if progress.rest else []
     if rest and not rest[0].lstrip(b", \n").startswith(name):
@@ -80,7 +80,8 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
     is_string = _last_bytes(whole).endswith(b'"')
     name = _KINDS.get(core, "")
     if not name and progress.name.startswith("a string with"):
-        name = _PLACE.sub("", progress.name)
+        # What the name quotes it has escaped, which makes patterns hard to read.
+        name = _PLACE.sub("", progress.name).replace("\\\\", "\\")
     elif not name:
         name = ("a string" if is_string else "a number") + f" as {progress.name} says" * progress.name.startswith("#")
     if not progress.begun:
@@ -99,7 +100,9 @@ def _value(data: bytes) -> str:
         return repr(text)
     with contextlib.suppress(ValueError):
         text = json.dumps(json.loads(text), ensure_ascii=False) if text.startswith('"') else text
-    return text if text.isprintable() else ascii(text)[1:-1]
+    if len(text) > _SHOWN:
+        text = text[: _SHOWN - 3] + "..."
+    return text
 
 
 def _last_bytes(whole: Regular) -> bytes:

@@ -1,0 +1,283 @@
+"""Budgets and everything else that a matcher does: going back, forks, batches, bytes, errors, forgetting."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import NaiveRecognizer, tokens_of
+from naive_completion import Completer
+from strategies import viable_grammars, words
+
+import constrain
+from constrain.engine import budget as budget_module
+from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.regular import byte_range, literal, repeat
+
+BYTES = [bytes((byte,)) for byte in range(256)]
+ENDS = [b"</s>"]
+
+
+def compile_with(grammar: GrammarIR | constrain.Grammar, tokens: list[bytes]) -> constrain.CompiledGrammar:
+    vocabulary = constrain.Vocabulary([*tokens, *ENDS], eos_ids=[len(tokens)])
+    grammar = grammar if isinstance(grammar, constrain.Grammar) else constrain.Grammar(grammar)
+    return constrain.GrammarCompiler(vocabulary).compile(grammar)
+
+
+def mask_of(matcher: constrain.Matcher) -> set[int]:
+    size = matcher.compiled.vocabulary.size
+    mask = constrain.allocate_token_bitmask(1, size)
+    matcher.fill_next_token_bitmask(mask)
+    return tokens_of(mask[0], size)
+
+
+@settings(max_examples=60)
+@given(ir=viable_grammars(), texts=st.lists(words(4), min_size=1, max_size=4))
+def test_with_single_bytes_the_completion_is_the_shortest_string(ir: GrammarIR, texts: list[bytes]) -> None:
+    compiled = compile_with(ir, BYTES)
+    for text in [b"", *texts]:
+        naive = NaiveRecognizer(ir)
+        matcher = constrain.Matcher(compiled)
+        if naive.push_bytes(text):
+            assert matcher.accept_bytes(text)
+            assert matcher.tokens_to_finish() == len(Completer(naive).shortest())
+            completion = bytes(matcher.completion())
+            assert naive.push_bytes(completion)
+            assert naive.is_accepting()
+
+
+PAIRS = [b"[", b"]", b"7", b",", b"[[", b"]]", b"],[", b"7]", b"[7", b"77", b" ", b"  "]
+
+
+def nested() -> constrain.CompiledGrammar:
+    """Lists of lists of numbers, with blanks to ignore."""
+    builder = GrammarBuilder()
+    value = builder.nonterminal("value")
+    builder.add(value, (builder.lexeme(repeat(byte_range(0x30, 0x39), 1, 3)),))
+    items = builder.sequence((value, builder.star(builder.sequence((builder.lexeme(literal(",")), value)))))
+    builder.add(value, (builder.lexeme(literal("[")), items, builder.lexeme(literal("]"))))
+    return compile_with(builder.finish(value, ignore=[builder.lexeme(literal(" "))]), PAIRS)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_order_of_calls(data: st.DataObject) -> None:
+    """Each matcher against a new one that took the same steps."""
+    compiled = nested()
+    most = data.draw(st.integers(1, 12))
+    pairs: list[tuple[constrain.Matcher, list[Any]]] = [(constrain.Matcher(compiled, max_tokens=most), [])]
+    choose = random.Random(data.draw(st.integers(0, 2**32)))
+    for _ in range(data.draw(st.integers(10, 40))):
+        matcher, steps = choose.choice(pairs)
+        action = choose.choice(["token", "token", "token", "token", "bytes", "back", "fork", "reset", "end", "forget"])
+        if action == "token":
+            allowed = sorted(mask_of(matcher) - {len(PAIRS)})
+            if allowed:
+                steps.append(choose.choice(allowed))
+                assert matcher.accept_token(steps[-1])
+        elif action == "bytes":
+            piece = bytes(choose.choices(b"[],7 ", k=choose.randrange(4)))
+            tokens = choose.choice([None, None, 0, 1, 2])
+            if matcher.accept_bytes(piece, tokens):
+                steps.append((piece, tokens))
+        elif action == "back":
+            count = choose.randrange(len(steps) + 1)
+            matcher.rollback(count)
+            del steps[len(steps) - count :]
+        elif action == "fork" and len(pairs) < 4:
+            pairs.append((matcher.fork(), list(steps)))
+        elif action == "reset":
+            matcher.reset()
+            steps.clear()
+        elif action == "end":
+            if matcher.accept_token(len(PAIRS)):
+                steps.append(len(PAIRS))
+        elif action == "forget":
+            with compiled.lock:
+                compiled._collect(0)
+        for one, taken in pairs:
+            fresh = constrain.Matcher(compiled, max_tokens=most)
+            for step in taken:
+                assert fresh.accept_bytes(*step) if isinstance(step, tuple) else fresh.accept_token(step)
+            assert mask_of(one) == mask_of(fresh)
+            assert one.tokens_left == fresh.tokens_left
+            assert one.tokens_left is not None
+            assert one.tokens_left >= 0
+            assert one.completion() == fresh.completion()
+            assert one.tokens_to_finish() <= one.tokens_left
+            assert mask_of(one) or one.is_terminated()
+
+
+def test_a_batch_keeps_to_budgets() -> None:
+    compiled = nested()
+    matchers = [constrain.Matcher(compiled, max_tokens=most) for most in (None, 1, 2, 3, None, 9)]
+    for matcher in matchers:
+        mask_of(matcher)
+    for _ in range(3):
+        mask = constrain.allocate_token_bitmask(len(matchers), len(PAIRS) + 1)
+        mask[:] = -1
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+        found = [tokens_of(row, len(PAIRS) + 1) for row in mask]
+        assert found == [mask_of(matcher) for matcher in matchers]
+        assert found[1] < found[0]
+        for matcher in matchers[2:]:
+            if matcher.tokens_left != 0:
+                assert matcher.accept_token(min(mask_of(matcher)))
+
+
+def test_when_the_budget_is_used_up_only_an_end_token_is_allowed() -> None:
+    matcher = constrain.Matcher(nested(), max_tokens=1)
+    assert mask_of(matcher) == {2, 9}
+    assert matcher.accept_token(9)
+    assert (matcher.max_tokens, matcher.tokens_left) == (1, 0)
+    assert mask_of(matcher) == {len(PAIRS)}
+    assert not matcher.accept_token(2)
+    assert not matcher.accept_bytes(b"7")
+    assert matcher.accept_bytes(b"")
+    assert matcher.accept_token(len(PAIRS))
+    assert mask_of(matcher) == set()
+    assert (matcher.tokens_to_finish(), matcher.completion()) == (0, [])
+    matcher.rollback(3)
+    assert matcher.tokens_left == 1
+    assert mask_of(matcher) == {2, 9}
+
+
+def test_bytes_count_as_the_fewest_tokens_or_as_is_said() -> None:
+    matcher = constrain.Matcher(nested(), max_tokens=6)
+    assert matcher.accept_bytes(b"[[77],[7")
+    assert matcher.tokens_left == 2  # "[[", "77", "],[", "7"
+    matcher.rollback()
+    assert matcher.tokens_left == 6
+    assert not matcher.accept_bytes(b"[[77],[7", tokens=6)
+    assert matcher.accept_bytes(b"[[77],[7", tokens=5)
+    assert matcher.tokens_left == 1
+    assert matcher.completion() == [5]
+    other = constrain.Matcher(nested(), max_tokens=6)
+    assert not other.accept_bytes(b"8")  # no token has it
+    assert other.accept_bytes(b"8", tokens=1)
+    with pytest.raises(constrain.ConstrainError, match="tokens must be"):
+        other.accept_bytes(b"8", tokens=-1)
+
+
+def test_where_a_search_alone_knows_the_way() -> None:
+    """The shortest string cannot be spelled; the matcher keeps to the plan until it has other ways."""
+    compiled = compile_with(constrain.Grammar.from_regex("(de|ab+c(xy)*)"), [b"d", b"a", b"bbb", b"c", b"xy", b"bb"])
+    assert constrain.Matcher(compiled).completion() in ([1, 2, 3], [1, 5, 3])
+    with pytest.raises(constrain.ConstrainError, match="shortest text of the grammar that is known takes 3 tokens"):
+        constrain.Matcher(compiled, max_tokens=2)
+    matcher = constrain.Matcher(compiled, max_tokens=3)
+    assert mask_of(matcher) == {1}
+    assert not matcher.accept_token(0)
+    assert matcher.accept_token(1)
+    assert mask_of(matcher) == {2, 5}
+    assert matcher.accept_token(5)
+    assert mask_of(matcher) == {3}
+    matcher.rollback(2)
+    assert matcher.accept_token(1)
+    assert matcher.accept_token(2)
+    assert matcher.accept_token(3)
+    assert matcher.is_accepting()
+
+
+def test_large_vocabularies_keep_to_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no search is made for each token, a plan that was found at the start is enough for the end."""
+    monkeypatch.setattr(budget_module, "_SMALL", 0)
+    compiled = compile_with(constrain.Grammar.from_regex("(de|ab+c(xy)*)"), [b"d", b"a", b"bbb", b"c", b"xy", b"bb"])
+    for seed in range(20):
+        choose = random.Random(seed)
+        matcher = constrain.Matcher(compiled, max_tokens=3 + seed % 4)
+        twin = matcher.fork()
+        while not matcher.is_accepting():
+            token = choose.choice(sorted(mask_of(matcher)))
+            assert matcher.accept_token(token)
+            if choose.random() < 0.3:
+                back = choose.randrange(matcher.steps + 1)
+                matcher.rollback(back)
+        assert matcher.tokens_left is not None
+        assert matcher.tokens_left >= 0
+        assert mask_of(twin) == {1}
+
+
+def test_wrong_budgets() -> None:
+    compiled = nested()
+    for wrong in (-1, 1.5, "7"):
+        with pytest.raises(constrain.ConstrainError, match="max_tokens must be"):
+            constrain.Matcher(compiled, max_tokens=wrong)  # type: ignore[arg-type]
+    with pytest.raises(constrain.ConstrainError, match="takes 1 token"):
+        constrain.Matcher(compiled, max_tokens=0)
+    assert constrain.Matcher(compiled, max_tokens=np.int64(3)).tokens_left == 3
+    assert (constrain.Matcher(compiled).max_tokens, constrain.Matcher(compiled).tokens_left) == (None, None)
+
+
+def test_texts_that_the_vocabulary_cannot_spell() -> None:
+    compiled = compile_with(constrain.Grammar.from_regex("(abc)+"), [b"ab", b"a"])
+    with pytest.raises(constrain.ConstrainError, match="no text of the grammar was found"):
+        constrain.Matcher(compiled, max_tokens=100)
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_token(0)
+    with pytest.raises(constrain.ConstrainError, match="no way to complete the text"):
+        matcher.completion()
+
+
+def test_long_completions_take_bounded_time_and_memory() -> None:
+    """A least length of a million is not walked through."""
+    tokens = [*BYTES, b"a" * 64]
+    compiled = compile_with(constrain.Grammar.from_regex("[ab]{1000000}"), tokens)
+    with pytest.raises(constrain.ConstrainError, match="takes 1000000 tokens"):
+        constrain.Matcher(compiled, max_tokens=1000)
+    matcher = constrain.Matcher(compiled, max_tokens=1_000_001)
+    assert matcher.accept_token(97)
+    assert matcher.accept_token(256)
+    assert not matcher.accept_token(99)
+    assert matcher.tokens_left == 999_999
+    assert compiled.nbytes < 32 << 20
+    # A completion that can be walked through is cut into tokens.
+    shorter = compile_with(constrain.Grammar.from_regex("[ab]{6400}"), tokens)
+    assert constrain.Matcher(shorter, max_tokens=100).completion() == [256] * 100
+
+
+def test_deep_nesting_and_long_chains_of_rules() -> None:
+    builder = GrammarBuilder()
+    value = builder.nonterminal("value")
+    builder.add(value, (builder.lexeme(literal("[")), value, builder.lexeme(literal("]"))))
+    # Rules that each are just the next one, numbered both ways.
+    for step in (1, -1):
+        chain = [builder.nonterminal(f"chain{step}{index}") for index in range(300)][::step]
+        for one, other in itertools.pairwise(chain):
+            builder.add(one, (other,))
+        builder.add(value, (chain[0],))
+        builder.add(chain[-1], (builder.lexeme(literal("x" if step > 0 else "yy")),))
+    compiled = compile_with(builder.finish(value), BYTES)
+    matcher = constrain.Matcher(compiled, max_tokens=2001)
+    for _ in range(1000):
+        assert matcher.accept_token(0x5B)
+    assert mask_of(matcher) == {ord("x")}
+    assert matcher.tokens_to_finish() == 1001
+
+
+def test_forgetting_states_changes_nothing() -> None:
+    tight, roomy = nested(), nested()
+    choose = random.Random(5)
+    for most in (1, 5, 40, 300):
+        pair = [constrain.Matcher(compiled, max_tokens=most) for compiled in (tight, roomy)]
+        while pair[0].tokens_left:
+            with tight.lock:
+                tight._collect(choose.choice([0, 1, 4]))
+            allowed = mask_of(pair[0])
+            assert allowed == mask_of(pair[1])
+            onward = sorted(allowed - {len(PAIRS)})
+            if not onward:
+                break
+            token = choose.choice(onward)
+            back = choose.randrange(1 + min(30, pair[0].steps)) if choose.random() < 0.05 else 0
+            for matcher in pair:
+                assert matcher.accept_token(token)
+                matcher.rollback(back)
+        assert pair[0].is_accepting()
+    assert tight.generation > 100
+    assert roomy.generation == 0
