@@ -37,11 +37,14 @@ def choose_backend(path: str | PathLike[str] | None, name: str = "auto") -> str:
     if name != "auto":
         return name
     place = Path(fspath(path))
-    if not place.exists():
-        raise ConstrainError(f"{place}: no such file or folder")
-    if place.is_file():
-        return "llama-cpp"
-    return "llama-cpp" if not (place / "config.json").is_file() and any(place.glob("*.gguf")) else "transformers"
+    try:
+        if not place.exists():
+            raise ConstrainError(f"{place}: no such file or folder")
+        if place.is_file():
+            return "llama-cpp"
+        return "llama-cpp" if not (place / "config.json").is_file() and any(place.glob("*.gguf")) else "transformers"
+    except OSError as error:
+        raise ConstrainError(f"{place}: {error.strerror}") from error
 
 
 def load_backend(

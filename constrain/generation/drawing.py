@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ def draw(
 ) -> Step | None:
     """Draw a token and go on with it; None where that was the end and nothing was held back.
 
-    ``mask``, int32[words], is what the grammar allows; it may be overwritten.  What the budget allows is only asked
-    about the token that was drawn, since the mask of a budget looks at every token and costs a thousand times as much.
-    One that is refused is drawn again from that mask, so that the chance of each token is what it would have been with
-    that mask from the start (but for top-k and top-p, which first cut among more tokens).
+    ``mask``, int32[words], is what the grammar allows, the same for every budget; it may be overwritten.  The budget is
+    asked about the token that was drawn.  One that it refuses is drawn again from the mask of the budget, so that the
+    chance of each token is what it would have been with that mask from the start (but for top-k and top-p, which first
+    cut among more tokens).
 
     Raises
     ------
@@ -43,6 +44,11 @@ def draw(
             return row.step(token, log_probability, top)
         assert mask is not None
         before = mask.copy()
+        start = perf_counter()
         row.fill_budget_mask(mask.reshape(1, -1))
+        seconds = perf_counter() - start
+        # The caller takes all the time that passes here for drawing.
+        row.statistics.mask_seconds += seconds
+        row.statistics.sample_seconds -= seconds
         if np.array_equal(mask, before):
             raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")

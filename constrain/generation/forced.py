@@ -61,12 +61,12 @@ class ForcedTokens:
         self._tokens = vocabulary.tokens
         self._size = vocabulary.size
         self._anchor = ""
-        self._sorted: list[bytes] | None = None
+        # In the trie's depth-first order, which is that of their bytes.
+        order = vocabulary.trie.token[vocabulary.trie.token >= 0]
+        self._sorted = [self._tokens[token] for token in order.tolist()]
         self._byte_tokens = np.full(256, -1, np.int64)
-        special = set(vocabulary.special_ids) | set(vocabulary.eos_ids)
-        for token_id, data in enumerate(self._tokens):
-            if len(data) == 1 and token_id not in special:
-                self._byte_tokens[data[0]] = token_id
+        for token in order[np.diff(vocabulary.starts)[order] == 1].tolist():
+            self._byte_tokens[self._tokens[token][0]] = token
         self._mask = threading.local()
         # (end of the text, mask after it) -> how many tokens at the end may still change.
         self._unsettled: dict[tuple[bytes, bytes], int] = {}
@@ -176,8 +176,6 @@ class ForcedTokens:
                 leads.discard(data[0])
         probes += [_some_character(after, lead) for lead in sorted(leads)]
         spanning: dict[bytes, None] = {}
-        if self._sorted is None:
-            self._sorted = sorted(set(self._tokens))
         for length in range(min(len(base), _LONGEST_SPAN), 0, -1):
             prefix = base[-length:]
             begin = bisect_left(self._sorted, prefix)

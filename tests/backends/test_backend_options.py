@@ -106,6 +106,7 @@ def test_choice_by_path(tmp_path):
         (tmp_path, "demo", "takes no path"),
         (None, "vllm", "there is no backend 'vllm'; there are auto, demo"),
         (tmp_path / "missing", "auto", "missing: no such file or folder"),
+        (tmp_path / ("x" * 5000), "auto", "xxx: File name too long"),
     ):
         with pytest.raises(ConstrainError, match=message):
             choose_backend(path, name)
