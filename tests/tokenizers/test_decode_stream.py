@@ -134,10 +134,10 @@ def test_tokenizers_that_treat_the_first_token_differently(kind, ids, cut, skip)
 
 def seconds(tokenizer, ids):
     decoder = DecodeStream(tokenizer)
-    begin = time.perf_counter()
+    begin = time.thread_time()
     for token_id in ids:
         decoder.step(token_id)
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
 
 
 def test_a_hundred_thousand_tokens(tokenizer):
