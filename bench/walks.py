@@ -63,8 +63,9 @@ class Walk:
     Attributes
     ----------
     text : bytes
-    end : {"end", "stuck", "long"}
-        Whether the end was reached, no token was allowed, or there were too many tokens.
+    end : {"end", "stuck", "long", "limit"}
+        Whether the end was reached, no token was allowed, there were too many tokens, or the engine gave up with an
+        error, which then is the text.
     """
 
     text: bytes
@@ -180,8 +181,12 @@ def main(walks: int, each: int, seed: int, free: int, limit: int, order: str, ou
             # Whatever keeps the judge from reading a schema, the walks still show that they come to an end.
             why = str(error)
         for _ in range(min(each, walks - done)):
-            walk = walker.walk(compiled)
             done += 1
+            try:
+                walk = walker.walk(compiled)
+            except constrain.ConstrainError as error:
+                # A limit of the engine's, met on the way.
+                walk = Walk(str(error).encode(), "limit", 0)
             tokens += walk.tokens
             kind, reason = judged(judge, walk) if judge is not None else ("not judged", why)
             counts[kind] += 1
