@@ -2,7 +2,7 @@
 
 Two things are found this way that instances do not find: masks that allow what is not valid, and masks that lead to a
 place from which nothing goes on.  After a while a walk is steered towards the end: tokens that close something come
-first, so that lists and strings end.
+first, so that lists and strings end; at last the matcher's budget sees to it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ class Walk:
     Attributes
     ----------
     text : bytes
-    end : {"end", "stuck", "long"}
-        Whether the end was reached, no token was allowed, or there were too many tokens.
+    end : {"end", "stuck", "long", "limit"}
+        Whether the end was reached, no token was allowed, there were too many tokens, or the engine gave up with an
+        error, which then is the text.
     """
 
     text: bytes
@@ -80,7 +81,8 @@ class Walker:
     free : int
         After so many tokens a walk is steered to its end.
     limit : int
-        After so many it is given up.
+        The budget of the matcher: near its end masks lead to the end of the text.  Where there can be none, the walk is
+        given up after four times as many.
     """
 
     def __init__(self, vocabulary: constrain.Vocabulary, rng: random.Random, free: int, limit: int) -> None:
@@ -96,13 +98,19 @@ class Walker:
     def walk(self, compiled: constrain.CompiledGrammar) -> Walk:
         """One walk from the beginning."""
         rng, vocabulary = self._rng, self._vocabulary
-        matcher = constrain.Matcher(compiled)
+        limit = self._limit
+        try:
+            matcher = constrain.Matcher(compiled, max_tokens=limit)
+        except constrain.ConstrainError:
+            # Where no text is known that is short enough, and where budgets are not supported.
+            matcher = constrain.Matcher(compiled)
+            limit *= 4
         # Some walks see more of the structure, some more of what stands in strings.
         steered = rng.choice((0.2, 0.5, 0.8))
         free = rng.randrange(self._free)
         text = bytearray()
         inside = False
-        for count in range(self._limit):
+        for count in range(limit + 1):
             matcher.fill_next_token_bitmask(self._mask)
             allowed = np.flatnonzero(np.unpackbits(self._mask.view(np.uint8), bitorder="little"))
             allowed = allowed[vocabulary.kinds[allowed] == 0]
@@ -126,7 +134,7 @@ class Walker:
                 return Walk(bytes(text) + vocabulary.tokens[token], "stuck", count)
             text += vocabulary.tokens[token]
             inside = _is_inside(vocabulary.tokens[token], inside)
-        return Walk(bytes(text), "long", self._limit)
+        return Walk(bytes(text), "long", limit)
 
 
 def entries(seed: int) -> Iterator[dict[str, Any]]:
@@ -144,7 +152,7 @@ def entries(seed: int) -> Iterator[dict[str, Any]]:
 @click.option("--each", default=3, show_default=True, help="How many for one schema.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--free", default=60, show_default=True, help="Tokens after which a walk is steered to its end.")
-@click.option("--limit", default=2000, show_default=True, help="Tokens after which a walk is given up.")
+@click.option("--limit", default=500, show_default=True, help="Tokens of the matcher's budget.")
 @click.option("--order", type=click.Choice(["schema", "any"]), default="schema", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Write the findings here, one JSON object a line.")
 def main(walks: int, each: int, seed: int, free: int, limit: int, order: str, output: Path | None) -> None:
@@ -173,8 +181,12 @@ def main(walks: int, each: int, seed: int, free: int, limit: int, order: str, ou
             # Whatever keeps the judge from reading a schema, the walks still show that they come to an end.
             why = str(error)
         for _ in range(min(each, walks - done)):
-            walk = walker.walk(compiled)
             done += 1
+            try:
+                walk = walker.walk(compiled)
+            except constrain.ConstrainError as error:
+                # A limit of the engine's, met on the way.
+                walk = Walk(str(error).encode(), "limit", 0)
             tokens += walk.tokens
             kind, reason = judged(judge, walk) if judge is not None else ("not judged", why)
             counts[kind] += 1
