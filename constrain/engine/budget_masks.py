@@ -27,14 +27,16 @@ from constrain.engine.completions import CHAIN_LIMIT, reset_costs
 from constrain.engine.costs import STATE_FIELDS, STATE_LEAST, STATE_WORST
 from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.lexer import (
+    LEX_ACCEPT,
     LEX_COUNT,
     LEX_OFFSET,
+    NO_DENSE,
     NOT_SPLIT,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
     SPLIT_DENSE,
 )
-from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST
+from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST, search_record
 from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, state_at_row
@@ -49,6 +51,7 @@ from constrain.engine.tables import (
     EMPTY_TOKENS,
     EOS_TOKENS,
     F_ACCEPT_SET,
+    F_LEXER_STEP,
     F_SCAN,
     F_STATE_COST,
     F_STEP,
@@ -56,11 +59,14 @@ from constrain.engine.tables import (
     FAIL,
     LEX,
     LEX_POOL,
+    LEX_TRANS,
     N_WORDS,
     NODE_COSTS,
     ROWS,
     SAME_BYTES,
     SCRATCH,
+    SEARCH_PLACES,
+    SEARCH_RECORDS,
     SPLITS,
     STACK,
     STATE_COSTS,
@@ -90,8 +96,12 @@ _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 
 _HISTOGRAM = 4096
 
-NO_SPLIT = -4
-"""What :func:`cost_tokens` returns if the mask of the state has to be made first."""
+NO_SPLIT, IN_GROUPS, NO_GROUPS = -4, -5, -6
+"""What :func:`cost_tokens` returns if the mask of the state has to be made first, or if the tokens that stay within the
+lexemes had better be gone through by :func:`group_tokens`; and what that returns if it cannot be done."""
+
+ALL, CROSSINGS_ONLY = -1, -2
+"""Instead of a budget, for :func:`cost_tokens`: leave nothing out; leave out all that stays within the lexemes."""
 
 
 @njit_inner(RESULT2)
@@ -299,14 +309,14 @@ def cost_tokens(ctx, state, most, known):
     state : int
         Its mask has been made (masks.py).
     most : int
-        How many there may be; tokens that surely need no more can be left out.
+        How many there may be; tokens that surely need no more can be left out.  Or ALL, or CROSSINGS_ONLY.
     known : int64[5]
         Scratch; the last is then the most that a token that was left out needs, or -1 if none was left out.
 
     Returns
     -------
-    n, FAIL, LIMIT or NO_SPLIT.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each with its count
-    (NEVER if none is known), in any order.
+    n, FAIL, LIMIT, NO_SPLIT or IN_GROUPS.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each
+    with its count (NEVER if none is known), in any order.
     """
     reset_costs(ctx)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
@@ -314,7 +324,7 @@ def cost_tokens(ctx, state, most, known):
     seen = i32(ctx, SCRATCH)
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
-    known[0], known[3], known[4] = -1, most, -1
+    known[0], known[3], known[4] = -1, max(most, int64(ALL)), -1
     n = int64(0)
     for token in i32(ctx, EMPTY_TOKENS):
         n = _note_state(ctx, int64(token), state, n, known)
@@ -323,7 +333,11 @@ def cost_tokens(ctx, state, most, known):
     bound = _inside(ctx, state, known)
     if bound < 0:
         return bound
-    if bound <= most:
+    if most >= 0 and most < bound < NEVER and i32(ctx, STATES)[3 * state + STATE_COUNT] == 1:
+        lexer_state = int64(i32(ctx, THREADS)[2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET]) + 1])
+        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
+            return int64(IN_GROUPS)
+    if bound <= most or most == CROSSINGS_ONLY:
         known[4] = bound
         if not room(ctx, COST_STACK, 2):
             return int64(FAIL)
@@ -381,6 +395,62 @@ def cost_tokens(ctx, state, most, known):
                 n = _walk(ctx, node, here, n, known)
                 if n < 0:
                     return n
+    return n
+
+
+@njit_entry(int64(CTX, int64))
+def group_tokens(ctx, lexer_state):
+    """Group the tokens that stay within the lexemes of a lexer state by the lexer state that they lead to.
+
+    Of a state with one thread all tokens of a group lead to one state, as long as no lexeme can end on the way.
+
+    Returns
+    -------
+    n, FAIL, LIMIT; or NO_GROUPS if a lexeme can end on the way.  TOKEN_COSTS then begins with the ``n`` tokens, each
+    with its group; SEARCH_RECORDS has four numbers for each group, of which the last is one of its tokens.
+    """
+    reset_costs(ctx)
+    set_used(ctx, SEARCH_RECORDS, 0)
+    if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
+        return int64(FAIL)
+    seen = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        seen[i] = 0
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    stack = i32(ctx, STACK)
+    class_of = u8(ctx, CLASS_OF)
+    trans = i32(ctx, LEX_TRANS)
+    lex = i32(ctx, LEX)
+    classes = uint64(ctx[CLASSES])
+    stack[0] = lexer_state
+    n = int64(0)
+    p = uint64(0)
+    while p < uint64(len(nodes)):
+        node = uint64(nodes[p])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+            if there < 0:
+                return there
+        if there == 0:
+            p += uint64(sizes[p])
+            continue
+        if depth > uint64(0) and lex[4 * int64(here) + LEX_ACCEPT]:
+            return int64(NO_GROUPS)
+        if tokens[p] >= 0:
+            if search_record(ctx, SEARCH_PLACES, there, int64(0), int64(-1), int64(tokens[p])) == FAIL:
+                return int64(FAIL)
+            group = int64(i32(ctx, SEARCH_PLACES)[there])
+            if group >= _HISTOGRAM - 1:
+                return int64(NO_GROUPS)
+            n = _note(ctx, int64(tokens[p]), group, n)
+        stack[depth + uint64(1)] = there
+        p += uint64(1)
     return n
 
 

@@ -8,9 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain.engine.bitmask import Bitmask
-from constrain.engine.budget_masks import NO_SPLIT, allow_only, cost_tokens, drop_usual, forbid_tokens
+from constrain.engine.budget_masks import (
+    ALL,
+    CROSSINGS_ONLY,
+    IN_GROUPS,
+    NO_GROUPS,
+    NO_SPLIT,
+    allow_only,
+    cost_tokens,
+    drop_usual,
+    forbid_tokens,
+    group_tokens,
+)
+from constrain.engine.completions import push_and_count
 from constrain.engine.cursor import Place
-from constrain.engine.tables import TOKEN_COSTS
+from constrain.engine.states import STATE_COUNT, STATE_OFFSET
+from constrain.engine.tables import SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -20,8 +33,16 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 # All are dropped when there are more tokens than this in all of a compiled grammar's: 16 MB.
 _MOST_TOKENS = 2_000_000
 
-_ALL = -1
 _NONE = np.empty(0, np.int32)
+
+
+def _kept(compiled: CompiledGrammar, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
+    """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
+    kept = drop_usual(compiled._ctx, count, least)
+    if kept >> 32 == 0:
+        return _NONE, _NONE, kept & 0xFFFFFFFF
+    listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)
+    return listed[:, 0], listed[:, 1], kept & 0xFFFFFFFF
 
 
 class StateCosts:
@@ -71,6 +92,9 @@ class TokenCosts:
         self._states: dict[int, StateCosts] = {}
         self._generation = 0
         self._size = 0
+        # By lexer state, which keeps its number: tokens that are not of the largest group, their groups, the largest
+        # group, and a token of each group.  None where tokens cannot be grouped.
+        self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
         self._known = np.zeros(5, np.int64)
 
     @classmethod
@@ -88,23 +112,64 @@ class TokenCosts:
         found = self._states.get(place._state)
         if found is not None and most >= found.valid_from:
             return found
-        # The second time around everything is looked at: there may be as many budgets as tokens to come.
-        count = compiled.run_at(place, cost_tokens, most if found is None else _ALL, self._known)
+        new = None
+        count = IN_GROUPS
+        if found is None:
+            count = compiled.run_at(place, cost_tokens, most, self._known)
+        if count == IN_GROUPS:
+            # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
+            new = self._by_groups(compiled, place)
+            if new is None:
+                count = compiled.run_at(place, cost_tokens, ALL, self._known)
         if count == NO_SPLIT:
             return None
-        # Most tokens in a string leave the same behind, or are known to leave little enough.
-        least = int(self._known[4])
-        kept = drop_usual(compiled._ctx, count, least)
-        tokens = counts = _NONE
-        if kept >> 32:
-            listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)
-            tokens, counts = listed[:, 0], listed[:, 1]
-        new = StateCosts(tokens, counts, kept & 0xFFFFFFFF, max(least, 0))
+        if new is None:
+            # Most tokens in a string leave the same behind, or are known to leave little enough.
+            least = int(self._known[4])
+            tokens, counts, usual = _kept(compiled, count, least)
+            new = StateCosts(tokens, counts, usual, max(least, 0))
+        if self._size > _MOST_TOKENS:
+            self._groups.clear()
         if self._generation != compiled.generation or self._size > _MOST_TOKENS:
             self._clear(compiled.generation)
-        self._size += new.size - (found.size if found is not None else 0)
+        elif found is not None:
+            self._size -= found.size
+        self._size += new.size
         self._states[place._state] = new
         return new
+
+    def _by_groups(self, compiled: CompiledGrammar, place: Place) -> StateCosts | None:
+        """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
+        tables = compiled._tables
+        record = tables.array(STATES)[3 * place._state : 3 * place._state + 3]
+        if record[STATE_COUNT] != 1:
+            return None
+        lexer_state = int(tables.array(THREADS)[2 * int(record[STATE_OFFSET]) + 1])
+        if lexer_state not in self._groups:
+            count = compiled._run(group_tokens, lexer_state)
+            if count == NO_GROUPS:
+                self._groups[lexer_state] = None
+            else:
+                tokens, groups, usual = _kept(compiled, count, ALL)
+                examples = tables.get(SEARCH_RECORDS).reshape(-1, 4)[:, 3].copy()
+                self._size += len(tokens) + len(examples)
+                self._groups[lexer_state] = tokens.copy(), groups.copy(), usual, examples
+        found = self._groups[lexer_state]
+        if found is None:
+            return None
+        tokens, groups, usual_group, examples = found
+        ends = np.empty(len(examples), np.int32)
+        for group, token in enumerate(examples.tolist()):
+            ends[group] = compiled.run_at(place, push_and_count, token) & 0xFFFFFFFF
+        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._known)
+        if count == NO_SPLIT:
+            return None
+        crossing = tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
+        usual = int(ends[usual_group]) if len(ends) else 0
+        listed = np.concatenate((tokens, crossing[:, 0]))
+        counts = np.concatenate((ends[groups], crossing[:, 1]))
+        others = counts != usual
+        return StateCosts(listed[others], counts[others], usual, 0)
 
     def _clear(self, generation: int) -> None:
         self._states.clear()
