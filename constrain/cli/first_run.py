@@ -23,6 +23,7 @@ import click
 from constrain.kernel_cache import cache_folder
 
 _MESSAGE = "compiling kernels for this machine (first run only, about 30 s) ..."
+_ENGINE = ("constrain.engine.compiled", "constrain.engine.batch", "constrain.engine.budget")
 _OUTSIDE_THE_ENGINE = ("constrain.sampling.sampler", "constrain.tokenizers", "constrain.demo.ngram_kernels")
 _MESSAGE_NO_CACHE = (
     "compiling kernels (about 30 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
@@ -60,8 +61,9 @@ def announce_compilation() -> None:
 
 
 def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
-    """Compile the kernels outside the engine in a process of their own, while this one compiles the engine.
+    """Compile the kernels outside the engine in a process of their own, then those of the engine from its end.
 
+    This one compiles the engine from its beginning meanwhile.
     Both put what they compile into the same cache, each file at once, and take from it what is there
     already.  So nothing depends on the other process: without it, it only takes longer.
     """
@@ -70,7 +72,10 @@ def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     if cache:
         environment["NUMBA_CACHE_DIR"] = cache
-    code = f"import {', '.join(_OUTSIDE_THE_ENGINE)}"
+    code = (
+        "from constrain.engine import jit\njit.defer()\n"
+        f"import {', '.join((*_ENGINE, *_OUTSIDE_THE_ENGINE))}\njit.compile_deferred()"
+    )
     nothing = subprocess.DEVNULL
     with contextlib.suppress(OSError):
         process = subprocess.Popen(

@@ -19,9 +19,46 @@ _ENTRY: dict[str, Any] = {**_ALLOCATING, "_nrt": False}
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+# Kernels that are yet to be compiled, and for what; None while kernels are compiled as they are defined.
+_deferred: list[tuple[Any, tuple[Any, ...]]] | None = None
+
+
+def defer() -> None:
+    """From now on, do not compile kernels that are defined, but wait for :func:`compile_deferred`."""
+    global _deferred
+    _deferred = []
+
+
+def compile_deferred() -> None:
+    """Compile what has been put off, the last first.
+
+    A process that does this beside another one, which compiles kernels as they are defined, meets it in the middle:
+    each finds in the cache what the other has compiled.
+    """
+    for kernel, signatures in reversed(_deferred or []):
+        if hasattr(kernel, "inner_signatures"):
+            compile_inner(kernel)
+            continue
+        for signature in signatures:
+            kernel.compile(signature)
+
+
+def _compile_now_or_later(signatures: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if _deferred is None:
+        return njit(list(signatures), **options)
+
+    def decorate(function: Any) -> Any:
+        kernel = njit(**options)(function)
+        assert _deferred is not None
+        _deferred.append((kernel, signatures))
+        return kernel
+
+    return decorate
+
+
 def njit_entry(*signatures: Any) -> Any:
     """Compile a kernel that Python calls."""
-    return njit(list(signatures), **_ENTRY)
+    return _compile_now_or_later(signatures, _ENTRY)
 
 
 def njit_inner(*signatures: Any) -> Any:
@@ -50,6 +87,14 @@ def njit_inner(*signatures: Any) -> Any:
     return decorate
 
 
+def put_off(kernel: Any) -> bool:
+    """Defer an inner kernel that would be compiled now, if kernels are deferred."""
+    if _deferred is None or not hasattr(kernel, "inner_signatures"):
+        return False
+    _deferred.append((kernel, ()))
+    return True
+
+
 def compile_inner(kernel: Any) -> Any:
     """The compiled code of an inner kernel (numba's compile result), for the first of its signatures."""
     if not kernel.overloads:
@@ -66,10 +111,12 @@ def without_dispatch(kernel: Any) -> Any:
     """
     if not hasattr(kernel, "overloads"):
         return kernel  # NUMBA_DISABLE_JIT
+    if _deferred is not None:
+        return kernel
     (compiled,) = kernel.overloads.values()
     return compiled.entry_point
 
 
 def njit_allocating(*signatures: Any, inner: bool = False) -> Any:
     """Compile a kernel that makes arrays of its own while it runs; ``inner`` as in :func:`njit_inner`."""
-    return njit(list(signatures), **_ALLOCATING, **(_WITHOUT_WRAPPERS if inner else {}))
+    return _compile_now_or_later(signatures, {**_ALLOCATING, **(_WITHOUT_WRAPPERS if inner else {})})

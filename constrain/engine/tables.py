@@ -26,7 +26,7 @@ from numba.core.cgutils import true_bit
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from constrain.engine.jit import compile_inner, njit_entry, njit_inner
+from constrain.engine.jit import compile_inner, njit_entry, njit_inner, put_off
 from constrain.errors import LimitError
 
 FAIL = -2
@@ -282,6 +282,8 @@ _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 def far_entry(index: int, kernel: Any) -> None:
     """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``."""
+    if put_off(kernel):
+        return
     compiled = compile_inner(kernel)
     _far_addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
