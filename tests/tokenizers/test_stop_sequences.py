@@ -147,9 +147,9 @@ def test_stops_that_make_no_sense(stops, message):
 
 def seconds(strings, ids):
     decoder = StopSequenceDecoder(MockTokenizer(), stop_strings=strings)
-    begin = time.perf_counter()
+    begin = time.thread_time()
     assert not any(isinstance(out, (Stopped, StoppedWithText)) for out in decoder.step_batch(ids))
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
 
 
 def test_many_strings_cost_the_same_as_one():
