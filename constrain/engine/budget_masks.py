@@ -96,6 +96,9 @@ _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 
 _HISTOGRAM = 4096
 
+# More tokens than this in a string are not gone through one by one.
+_MANY = 8192
+
 NO_SPLIT, IN_GROUPS, NO_GROUPS = -4, -5, -6
 """What :func:`cost_tokens` returns if the mask of the state has to be made first, or if the tokens that stay within the
 lexemes had better be gone through by :func:`group_tokens`; and what that returns if it cannot be done."""
@@ -215,8 +218,9 @@ def _walk(ctx, root, state, n, known):
     """Note the tokens below trie node ``root`` with the counts of their states; returns the new length.
 
     If ``root`` is -1 it is the whole trie, of which parts may be left out.
-    ``known`` is int64[5]: four for :func:`_inside`, the last of which is the budget (-1: nothing is left out); and the
-    most that a token that is left out needs.  Parts of the trie that are go to COST_STACK, as (begin, end).
+    ``known`` is int64[6]: four for :func:`_inside`, the last of which is the budget (-1: nothing is left out); the
+    most that a token that is left out needs; and with how many tokens to give up, with IN_GROUPS.  Parts of the
+    trie that are left out go to COST_STACK, as (begin, end).
     """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
@@ -227,6 +231,7 @@ def _walk(ctx, root, state, n, known):
     classes = uint64(ctx[CLASSES])
     most = known[3]
     skips = root < 0 and most >= 0
+    visited = int64(0)
     top = int64(0) if root < 0 else int64(nodes[root] >> DEPTH_SHIFT) + 1
     stack[top] = state
     # From this depth on a lexeme has ended on the way, and nothing may be left out.
@@ -250,6 +255,9 @@ def _walk(ctx, root, state, n, known):
             n = _note_state(ctx, int64(tokens[p]), there, n, known)
             if n < 0:
                 return n
+            visited += 1
+            if visited > known[5]:
+                return int64(IN_GROUPS)
         if skips and sizes[p] > 1:
             if depth <= ended:
                 ended = depth if _has_begun(ctx, there) else int64(1 << 30)
@@ -310,8 +318,8 @@ def cost_tokens(ctx, state, most, known):
         Its mask has been made (masks.py).
     most : int
         How many there may be; tokens that surely need no more can be left out.  Or ALL, or CROSSINGS_ONLY.
-    known : int64[5]
-        Scratch; the last is then the most that a token that was left out needs, or -1 if none was left out.
+    known : int64[6]
+        Scratch; ``known[4]`` is then the most that a token that was left out needs, or -1 if none was left out.
 
     Returns
     -------
@@ -333,12 +341,16 @@ def cost_tokens(ctx, state, most, known):
     bound = _inside(ctx, state, known)
     if bound < 0:
         return bound
-    if most >= 0 and most < bound < NEVER and i32(ctx, STATES)[3 * state + STATE_COUNT] == 1:
+    known[5] = 1 << 40
+    if most >= 0 and i32(ctx, STATES)[3 * state + STATE_COUNT] == 1:
         lexer_state = int64(i32(ctx, THREADS)[2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET]) + 1])
         if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
-            return int64(IN_GROUPS)
+            if most < bound < NEVER:
+                return int64(IN_GROUPS)
+            known[5] = _MANY
     if bound <= most or most == CROSSINGS_ONLY:
         known[4] = bound
+        known[5] = 1 << 40
         if not room(ctx, COST_STACK, 2):
             return int64(FAIL)
         i32(ctx, COST_STACK)[0] = 0

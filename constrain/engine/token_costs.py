@@ -95,7 +95,7 @@ class TokenCosts:
         # By lexer state, which keeps its number: tokens that are not of the largest group, their groups, the largest
         # group, and a token of each group.  None where tokens cannot be grouped.
         self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
-        self._known = np.zeros(5, np.int64)
+        self._known = np.zeros(6, np.int64)
 
     @classmethod
     def shared(cls, compiled: CompiledGrammar) -> TokenCosts:
