@@ -63,6 +63,7 @@ class _RuleWriter:
         self._dead: dict[Symbol, Conflict] = {}
         self._may_recur = False
         self._unfolded: dict[Symbol, Template] = {}
+        self.makes_lexemes = False
 
     def write(self) -> GrammarIR:
         builder = self.builder
@@ -114,7 +115,8 @@ class _RuleWriter:
             make_error=_make_error,
             describe=describe,
             unfolded=self._unfolded,
-            make_unfolding=UnfoldingMaker(self._unfolded) if self._unfolded else None,
+            make_unfolding=self._make_unfolding() if self._unfolded else None,
+            makes_lexemes=self.makes_lexemes,
         )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)
@@ -213,6 +215,19 @@ class _RuleWriter:
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
         core = scalar(node, self.refuse)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none."""
+        written = self._known.get(layout)
+        return None if written is None else written.values.get(handle)
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+        written = self._known.get(layout)
+        return None if written is None else written.containers.get(node)
+
+    def _make_unfolding(self) -> UnfoldingMaker:
+        return UnfoldingMaker(self._unfolded, self.builder.lexeme_numbers(), self.builder.nonterminal_count)
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""

@@ -1,0 +1,121 @@
+"""``uniqueItems`` for items of many values: an automaton whose states hold the items that an array has so far.
+
+What an item is becomes known as the text is written, so the place behind a comma depends on the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import NamedTuple
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import HARD, OPEN
+from constrain.grammar.json_schema.different import DifferentValues, Written, other_classes
+from constrain.grammar.json_schema.few_values import FewValues
+from constrain.grammar.json_schema.instances import Instance, instance, last_value
+from constrain.grammar.json_schema.layout import Layout
+from constrain.grammar.json_schema.nodes import ArrayNode
+from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+
+Ways = Callable[[ArrayNode, int, tuple[int, ...]], Iterator[tuple[Handle, tuple[int, ...]]]]
+"""What the item at an index may be, given how often each ``contains`` was met; and how often it was met then."""
+
+
+class _Items(NamedTuple):
+    size: int
+    """How many items there are, up to where that matters."""
+    counts: tuple[int, ...]
+    """How often each ``contains`` was met."""
+    items: frozenset[Instance]
+
+
+class UniqueItems:
+    """The items of one array, all different.
+
+    Parameters
+    ----------
+    written : Written
+        What is there of the other rules, by the time that rules are made.
+    node : ArrayNode
+    layout : Layout
+        Of the items.
+    ways : Ways
+    """
+
+    def __init__(self, written: Written, node: ArrayNode, layout: Layout, ways: Ways) -> None:
+        self.written = written
+        self.node = node
+        self.layout = layout
+        self.ways = ways
+
+    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state."""
+        values = unfolding.shared(
+            DifferentValues,
+            lambda: DifferentValues(self.written, unfolding, FewValues(self.written.normal, other_classes)),
+        )
+        return _Automaton(self, values), _Items(0, (0,) * len(self.node.contains), frozenset())
+
+
+class _Automaton:
+    def __init__(self, template: UniqueItems, values: DifferentValues) -> None:
+        self._template = template
+        self._values = values
+        node = self._node = template.node
+        self._low = 0 if node.low is None else node.low.value
+        self._high = None if node.high is None else node.high.value
+        self._enough = max([self._low, 1, len(node.prefix), *(each.start for each in node.contains)])
+        lexeme = values.unfolding.lexeme
+        self._comma = lexeme(template.layout.comma)
+        self._close = lexeme(template.layout.close_array)
+
+    def edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+        ends: list[Right] = []
+        further: list[Edge] = []
+        for handle, counts in self._template.ways(self._node, state.size, state.counts):
+            symbols = self._values.different(self._template.layout, handle, state.items)
+            ends_here = self._may_end(state.size + 1, counts)
+            goes_on = self._goes_on(state, counts)
+            for symbol in symbols:
+                if ends_here:
+                    ends.append((symbol, self._close))
+                if goes_on:
+                    further.append(((symbol, self._comma), counts, OPEN | HARD))
+        return ends, further
+
+    def follow(self, state: _Items, edge: tuple[int, ...]) -> Hashable:
+        """A hard branch has no state of its own."""
+        raise AssertionError("a hard branch is not followed")
+
+    def close(self, state: _Items, edge: tuple[int, ...], text: TextBefore) -> Hashable:
+        """The state with the item that the text ends with, before the comma."""
+        index = state.size + 1
+        if self._high is None:
+            index = min(index, self._enough)
+        return _Items(index, edge, state.items | {instance(last_value(text))})
+
+    def _may_end(self, index: int, counts: tuple[int, ...]) -> bool:
+        return index >= self._low and all(
+            count >= each.low for count, each in zip(counts, self._node.contains, strict=True)
+        )
+
+    def _goes_on(self, state: _Items, counts: tuple[int, ...]) -> bool:
+        """Whether there can be another item after the next, whatever that is."""
+        index, node = state.size + 1, self._node
+        if self._high is not None:
+            # With a greatest number there is at most one ``contains``.
+            missing = sum(max(each.low - count, 0) for count, each in zip(counts, node.contains, strict=True))
+            if index >= self._high or missing > self._high - index:
+                return False
+        enough = len(state.items) + 2
+        if not node.prefix and not node.contains:
+            return len(self._values.few.of(node.items, enough)) >= enough
+        found = False
+        for handle, _ in self._template.ways(node, index, counts):
+            if len(self._values.few.of(handle, enough)) >= enough:
+                found = True
+            elif self._template.written.normal(handle).nodes:
+                raise LimitError(f"at {node.unique}: an item beyond the number of different values of its schema")
+        return found
