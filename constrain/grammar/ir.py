@@ -286,6 +286,15 @@ class GrammarBuilder:
                 self.add(symbol, alternative)
         return symbol
 
+    def lexeme_numbers(self) -> dict[Regular, int]:
+        """The lexemes so far and their numbers."""
+        return dict(self._lexemes)
+
+    @property
+    def nonterminal_count(self) -> int:
+        """How many nonterminals there are so far."""
+        return len(self._names)
+
     # -- the result ----------------------------------------------------------------------------
 
     def finish(
