@@ -61,6 +61,10 @@ class Unfolding(Protocol):
         """The lexemes that were made (see :attr:`GrammarIR.makes_lexemes`); symbols go on from the grammar's."""
 
     @property
+    def lexeme_names(self) -> Sequence[str]:
+        """The names of these lexemes, for messages."""
+
+    @property
     def nonterminals(self) -> Sequence[int]:
         """For each nonterminal that was made, the branch that it is.
 

@@ -240,3 +240,14 @@ def test_deep_items_and_long_numbers_are_limited() -> None:
         constrain.Matcher(grammar).accept_bytes(b"[" + b"[" * 20_000 + b"]" * 20_000 + b",1")
     with pytest.raises(LimitError, match="digits"):
         constrain.Matcher(grammar).accept_bytes(b"[1" + b"2" * 200 + b",1")
+
+
+def test_what_is_expected_behind_items() -> None:
+    grammar = compiled({"type": "array", "items": {"enum": [f"{n}x" for n in range(30)]}, "uniqueItems": True})
+    matcher = constrain.Matcher(grammar)
+    assert matcher.accept_bytes(b'["1x", ')
+    (expected,) = matcher.expected()
+    assert expected.next_bytes.endswith(b'"')
+    assert expected.lexeme is not None
+    assert expected.lexeme >= len(grammar.ir.lexemes)
+    assert "#/items/enum" in str(expected)

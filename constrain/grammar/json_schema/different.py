@@ -33,10 +33,11 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.objects import key_classes
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.scalars import scalar
+from constrain.grammar.json_schema.scalars import scalar, scalar_name
 from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import Text, Words, contains, every, spelled, without
 from constrain.grammar.json_schema.unfolding import Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.regular import Regular
 
 Values = frozenset[Instance]
 
@@ -158,7 +159,7 @@ class DifferentValues:
 
     def _scalar(self, layout: Layout, node: Node) -> list[Symbol]:
         core = scalar(node, self.written.refuse)
-        return [] if isinstance(core, Conflict) else [self.unfolding.lexeme(layout.value(core))]
+        return [] if isinstance(core, Conflict) else [self.unfolding.lexeme(layout.value(core), scalar_name(node))]
 
     def _automaton(self, layout: Layout, node: ArrayNode | ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
         key = node, layout
@@ -413,20 +414,20 @@ class ObjectAutomaton:
             if state.is_same and any(name not in have for have in members.values()):
                 continue
             then = state._replace(used=state.used | bit, last=position, size=state.size + 1, is_empty=False)
-            add(self._key(named_keys(self._layout, name), state), name, handle, then)
+            add(self._key(named_keys(self._layout, name), name, state), name, handle, then)
         for keys, handle in self._classes:
             names = {name for have in members.values() for name in have if name not in self._position}
             names = {name for name in names if is_text(name) and contains(keys, name)}
             then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
             for name in sorted(names - state.keys):
-                key = self._key(named_keys(self._layout, name), state)
+                key = self._key(named_keys(self._layout, name), name, state)
                 add(key, name, handle, then._replace(keys=state.keys | {name}))
             after = self._decided(then)
             if not state.is_same and self._can_end(after):
                 rest = every(keys, without(Words(frozenset(names)))) if names else keys
                 if not names or few_words(rest, 1):
                     body = spelled(rest)
-                    key = self._key((self._layout.key(body), self._layout.next_key(body)), state)
+                    key = self._key((self._layout.key(body), self._layout.next_key(body)), "key", state)
                     symbols = self._values.any(self._layout, handle)
                     further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
         return ends, further
@@ -439,8 +440,8 @@ class ObjectAutomaton:
         """No branch is open."""
         raise AssertionError("no branch is open")
 
-    def _key(self, languages: tuple[object, object], state: _Members) -> Symbol:
-        return self._values.unfolding.lexeme(languages[0 if state.is_empty else 1])  # type: ignore[arg-type]
+    def _key(self, languages: tuple[Regular, Regular], name: str, state: _Members) -> Symbol:
+        return self._values.unfolding.lexeme(languages[0 if state.is_empty else 1], name)
 
     def _decided(self, state: _Members) -> _Members:
         """The state once the object is like none of the others."""

@@ -81,6 +81,7 @@ class JsonUnfolding:
         self.lefts = array("i")
         self.kinds = array("i")
         self.lexemes: list[Regular] = []
+        self.lexeme_names: list[str] = []
         self.nonterminals: list[int] = []
         self._own_lexemes: dict[Regular, int] = {}
         self._before = array("i")
@@ -106,7 +107,7 @@ class JsonUnfolding:
             self._shared[kind] = make()
         return self._shared[kind]  # type: ignore[no-any-return]
 
-    def lexeme(self, language: Regular) -> Symbol:
+    def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The symbol of a lexeme that is not empty."""
         index = self._grammar_lexemes.get(language)
         if index is None:
@@ -114,6 +115,7 @@ class JsonUnfolding:
         if index is None:
             index = self._own_lexemes[language] = len(self._grammar_lexemes) + len(self.lexemes)
             self.lexemes.append(language)
+            self.lexeme_names.append(name)
         return ~index
 
     def nonterminal(self, automaton: Automaton, state: Hashable) -> Symbol:
