@@ -251,3 +251,29 @@ def test_what_is_expected_behind_items() -> None:
     assert expected.lexeme is not None
     assert expected.lexeme >= len(grammar.ir.lexemes)
     assert "#/items/enum" in str(expected)
+
+
+@pytest.mark.parametrize("items", ITEMS, ids=range(len(ITEMS)))
+def test_masks_equal_what_is_accepted(items: Any, masks_compared: Any) -> None:
+    """Token by token along random walks, and what comes of them is valid."""
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    validator = jsonschema.Draft202012Validator(schema)
+    grammar = compiled(schema, VOCABULARY, whitespace="compact", property_order="any")
+    for seed in range(12):
+        choose = random.Random(seed)
+        matcher = constrain.Matcher(grammar)
+        text = b""
+        for _ in range(14):
+            allowed = mask_of(matcher, len(TOKENS))
+            accepted = {token for token in range(len(TOKENS)) if matcher.fork().accept_token(token)}
+            assert allowed == accepted, (text, [TOKENS[token] for token in allowed ^ accepted])
+            masks_compared.add()
+            if EOS in allowed:
+                break
+            # Short values meet more often.
+            closing = [token for token in allowed if TOKENS[token][-1:] in b'",]}'] or sorted(allowed)
+            token = choose.choice(sorted(closing if choose.random() < 0.7 else allowed))
+            assert matcher.accept_token(token)
+            text += TOKENS[token]
+        if matcher.is_accepting():
+            assert validator.is_valid(json.loads(text)), text

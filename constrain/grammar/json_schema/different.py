@@ -154,6 +154,23 @@ class DifferentValues:
                 return False
         return True
 
+    def is_roomy(self, node: Node) -> bool:
+        """Whether all that its values may begin with begins endlessly many; False also if that is not plain to see.
+
+        So it is with strings of any kind and length, with objects that take further keys, and arrays further items.
+        """
+        if isinstance(node, StringNode):
+            return node.values is None and not node.terms and node.high is None
+        if isinstance(node, ArrayNode):
+            return node.high is None and bool(self.few.of(node.items, 1))
+        if isinstance(node, ObjectNode):
+            names = frozenset(filter(is_text, (name for name, _ in members_of(node))))
+            free = without(Words(names)) if names else every()
+            return node.high is None and any(
+                keys == free and self.few.of(handle, 1) for keys, handle in other_classes(node)
+            )
+        return False
+
     def _allowed(self, handle: Handle, value: Instance) -> bool:
         return any(self.allows(node, value) for node in self.written.normal(handle).nodes)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.ir import HARD, OPEN
+from constrain.grammar.ir import HARD, OPEN, UNSURE
 from constrain.grammar.json_schema.different import DifferentValues, Written, other_classes
 from constrain.grammar.json_schema.few_values import FewValues
 from constrain.grammar.json_schema.instances import Instance, instance, last_value
@@ -27,6 +27,14 @@ class _Items(NamedTuple):
     """How many items there are, up to where that matters."""
     counts: tuple[int, ...]
     """How often each ``contains`` was met."""
+    items: frozenset[Instance]
+
+
+class _Ahead(NamedTuple):
+    """The same for a mask that looks beyond a comma: without the item before it, which is not known there."""
+
+    size: int
+    counts: tuple[int, ...]
     items: frozenset[Instance]
 
 
@@ -66,28 +74,43 @@ class _Automaton:
         self._low = 0 if node.low is None else node.low.value
         self._high = None if node.high is None else node.high.value
         self._enough = max([self._low, 1, len(node.prefix), *(each.start for each in node.contains)])
+        self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
         self._close = lexeme(template.layout.close_array)
 
-    def edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _Items | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
         ends: list[Right] = []
         further: list[Edge] = []
         for handle, counts in self._template.ways(self._node, state.size, state.counts):
             symbols = self._values.different(self._template.layout, handle, state.items)
+            if isinstance(state, _Ahead):
+                # Whether this item is the one before the comma is to be seen at its end.
+                further += [((symbol,), counts, OPEN | HARD | UNSURE) for symbol in symbols]
+                continue
             ends_here = self._may_end(state.size + 1, counts)
             goes_on = self._goes_on(state, counts)
+            kind = OPEN if goes_on and self._is_roomy(state.size + 1, counts) else OPEN | HARD
             for symbol in symbols:
                 if ends_here:
                     ends.append((symbol, self._close))
                 if goes_on:
-                    further.append(((symbol, self._comma), counts, OPEN | HARD))
+                    further.append(((symbol, self._comma), counts, kind))
         return ends, further
 
     def follow(self, state: _Items, edge: tuple[int, ...]) -> Hashable:
-        """A hard branch has no state of its own."""
-        raise AssertionError("a hard branch is not followed")
+        """What a mask may take for the state behind a comma."""
+        return _Ahead(state.size + 1, edge, state.items)
+
+    def _is_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
+        """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
+        key = index, counts
+        if key not in self._roomy:
+            handles = [handle for handle, _ in self._template.ways(self._node, index, counts)]
+            nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
+            self._roomy[key] = all(map(self._values.is_roomy, nodes))
+        return self._roomy[key]
 
     def close(self, state: _Items, edge: tuple[int, ...], text: TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
