@@ -215,7 +215,7 @@ def test_too_few_values() -> None:
         compiled({"type": "array", "items": items, "uniqueItems": True, "minItems": 4})
 
 
-def test_prefixes_and_contains() -> None:
+def test_contains() -> None:
     schema = {
         "type": "array",
         "prefixItems": [{"type": "string"}, {"type": "integer"}],
@@ -223,7 +223,6 @@ def test_prefixes_and_contains() -> None:
         "contains": {"const": "x"},
         "uniqueItems": True,
     }
-    validator = jsonschema.Draft202012Validator(schema)
     with pytest.raises(SchemaError, match="prefixItems or contains"):
         compiled(schema)
     schema["contains"] = {"type": "string", "minLength": 2}
@@ -232,6 +231,45 @@ def test_prefixes_and_contains() -> None:
     for size in range(5):
         for values in itertools.product(["a", "bb", "cc", 1, 2], repeat=size):
             assert fits(grammar, json.dumps(values)) == validator.is_valid(list(values)), values
+
+
+BOOLEAN = {"type": "boolean"}
+PREFIXES: list[Any] = [
+    {"prefixItems": [BOOLEAN, BOOLEAN]},
+    {"prefixItems": [BOOLEAN, BOOLEAN], "items": False},
+    {"prefixItems": [{"enum": [1, True]}, BOOLEAN, BOOLEAN], "minItems": 3},
+    {
+        "prefixItems": [{}, BOOLEAN, {"enum": ["a", True, False]}],
+        "items": {"type": ["string", "integer"]},
+        "minItems": 2,
+    },
+    {"prefixItems": [BOOLEAN, BOOLEAN, BOOLEAN], "minItems": 2},
+    {"prefixItems": [{"type": "array"}, {"enum": [[], [1]]}, {"const": [1]}], "maxItems": 4},
+]
+
+
+@pytest.mark.parametrize("keywords", PREFIXES, ids=range(len(PREFIXES)))
+def test_values_of_a_prefix_run_out(keywords: Any) -> None:
+    schema = {"type": "array", "uniqueItems": True, **keywords}
+    validator = jsonschema.Draft202012Validator(schema)
+    grammar = compiled(schema, whitespace="compact")
+    choices: list[Any] = [True, False, [], [1], 1, 2, "a", "b"]
+    valid = []
+    for size in range(5):
+        for values in itertools.product(choices, repeat=size):
+            text = json.dumps(values, separators=(",", ":"))
+            assert fits(grammar, text) == validator.is_valid(list(values)), values
+            valid += [text] if fits(grammar, text) else []
+    # No comma leads to where nothing is left.
+    for values in itertools.product(choices, repeat=3):
+        begin = json.dumps(values, separators=(",", ":"))[:-1] + ","
+        if constrain.Matcher(grammar).accept_bytes(begin.encode()):
+            assert any(text.startswith(begin) for text in valid), begin
+
+
+def test_a_prefix_without_enough_values() -> None:
+    with pytest.raises(SchemaError, match="different"):
+        compiled({"type": "array", "prefixItems": [BOOLEAN, BOOLEAN, BOOLEAN], "minItems": 3, "uniqueItems": True})
 
 
 def test_deep_items_and_long_numbers_are_limited() -> None:

@@ -24,7 +24,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
-from constrain.grammar.json_schema.unique_items import UniqueItems
+from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different
 
 MAX_UNIQUE = 64
 """How many values an item may have where ``uniqueItems`` is enforced one by one."""
@@ -155,13 +155,19 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
         handles = {element(node, index) for index in range(len(node.prefix) + 1)}
         for each in node.contains:
             handles |= {conjunction(handle, part) for handle in handles for part in (each.item, negate(each.item))}
-        enough = MAX_UNIQUE if high is None else min(high, MAX_UNIQUE)
+        if not node.contains:
+            # Values of a prefix that run out are looked after, those of further items are not.
+            handles = {node.items} if high is None or high > len(node.prefix) else set()
+            if len(node.prefix) > MAX_UNIQUE:
+                handles |= set(node.prefix)
+        enough = MAX_SCARCE if high is None else min(high, MAX_SCARCE)
         for handle in handles:
             if context.normal(handle).nodes and len(few.of(handle, enough)) < enough:
                 reason = "uniqueItems is not supported where items of few values stand beside prefixItems or contains"
                 context.refuse(reason, node.unique)
                 return tails
-    elif len(few.of(node.items, low)) < low:
+    too_few = not node.prefix and len(few.of(node.items, low)) < low
+    if too_few or not can_be_different(node, few, 0, low, frozenset()):
         assert node.low is not None
         return Conflict(f"there are not as many different items as {node.low} demands", node.low.pointer)
     unsupported = _first_unsupported(context, node)

@@ -13,13 +13,41 @@ from constrain.grammar.ir import HARD, OPEN, UNSURE
 from constrain.grammar.json_schema.different import DifferentValues, Written, other_classes
 from constrain.grammar.json_schema.few_values import FewValues
 from constrain.grammar.json_schema.instances import Instance, instance, last_value
+from constrain.grammar.json_schema.intersect import element
 from constrain.grammar.json_schema.layout import Layout
 from constrain.grammar.json_schema.nodes import ArrayNode
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
 
+MAX_SCARCE = 64
+"""An item of a prefix with fewer values than this may find them used up by others."""
+
 Ways = Callable[[ArrayNode, int, tuple[int, ...]], Iterator[tuple[Handle, tuple[int, ...]]]]
 """What the item at an index may be, given how often each ``contains`` was met; and how often it was met then."""
+
+
+def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: frozenset[Instance]) -> bool:
+    """Whether the items from ``begin`` to before ``end`` can all be different from each other and from ``items``.
+
+    A matching between items and values, by augmenting paths (Kuhn, 1955).  Items of plentiful values need none: those
+    beyond the prefix, which are alike, are such.
+    """
+    taken: dict[Instance, int] = {}
+
+    def values(index: int) -> list[Instance]:
+        return few.of(element(node, index), MAX_SCARCE)
+
+    def find(index: int, tried: set[Instance]) -> bool:
+        for value in values(index):
+            if value not in items and value not in tried:
+                tried.add(value)
+                if value not in taken or find(taken[value], tried):
+                    taken[value] = index
+                    return True
+        return False
+
+    scarce = [index for index in range(begin, min(end, len(node.prefix) + 1)) if len(values(index)) < MAX_SCARCE]
+    return all(find(index, set()) for index in scarce)
 
 
 class _Items(NamedTuple):
@@ -74,6 +102,11 @@ class _Automaton:
         self._low = 0 if node.low is None else node.low.value
         self._high = None if node.high is None else node.high.value
         self._enough = max([self._low, 1, len(node.prefix), *(each.start for each in node.contains)])
+        # Without ``contains``: the values of the items of a prefix that have few.
+        self._scarce: frozenset[Instance] = frozenset()
+        if node.prefix and not node.contains:
+            found = [self._few_of(index) for index in range(len(node.prefix))]
+            self._scarce = frozenset(value for some in found if len(some) < MAX_SCARCE for value in some)
         self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
@@ -81,6 +114,8 @@ class _Automaton:
 
     def edges(self, state: _Items | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
+        if self._scarce and isinstance(state, _Items):
+            return self._scarce_edges(state)
         ends: list[Right] = []
         further: list[Edge] = []
         for handle, counts in self._template.ways(self._node, state.size, state.counts):
@@ -102,6 +137,37 @@ class _Automaton:
     def follow(self, state: _Items, edge: tuple[int, ...]) -> Hashable:
         """What a mask may take for the state behind a comma."""
         return _Ahead(state.size + 1, edge, state.items)
+
+    def _scarce_edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+        """The same where values may run out: each of them that a later item may need is a way of its own."""
+        ends: list[Right] = []
+        further: list[Edge] = []
+        layout, values, counts = self._template.layout, self._values, state.counts
+        handle = element(self._node, state.size)
+        known = state.items | self._scarce
+        ways = [(values.different(layout, handle, known), state.items)]
+        left = sorted(self._scarce - state.items, key=repr)
+        ways += [(values.same(layout, handle, value), state.items | {value}) for value in left]
+        size = state.size + 1
+        for symbols, items in ways:
+            for symbol in symbols:
+                if size >= self._low:
+                    ends.append((symbol, self._close))
+                if self._can_go_on(size, items):
+                    further.append(((symbol, self._comma), counts, OPEN | HARD))
+        return ends, further
+
+    def _can_go_on(self, size: int, items: frozenset[Instance]) -> bool:
+        """Whether there are different values for the next item, and for as many as there must be.
+
+        ``items`` are those so far that are scarce.
+        """
+        if self._high is not None and size >= self._high:
+            return False
+        return can_be_different(self._node, self._values.few, size, max(size + 1, self._low), items)
+
+    def _few_of(self, index: int) -> list[Instance]:
+        return self._values.few.of(element(self._node, index), MAX_SCARCE)
 
     def _is_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
         """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
