@@ -290,9 +290,9 @@ class GrammarBuilder:
                 self.add(symbol, alternative)
         return symbol
 
-    def lexeme_numbers(self) -> dict[Regular, int]:
-        """The lexemes so far and their numbers."""
-        return dict(self._lexemes)
+    def lexemes(self) -> tuple[Regular, ...]:
+        """The lexemes so far, in order."""
+        return tuple(self._lexemes)
 
     @property
     def nonterminal_count(self) -> int:

@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.document import Document
 from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
-from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
+from constrain.grammar.json_schema.nodes import ANY, ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
@@ -186,6 +186,8 @@ class _RuleWriter:
         add(items, (items, lexeme(layout.comma, "','"), value))
         add(an_array, (opening, items, closing))
         add(an_array, (opening, closing))
+        symbols = {"object": an_object, "array": an_array}
+        self._written.containers.update((node, symbols[node.kind]) for node in ANY.nodes if node.kind in symbols)
         return value
 
     def why_nothing(self, handle: Handle) -> Conflict:
@@ -227,7 +229,7 @@ class _RuleWriter:
         return None if written is None else written.containers.get(node)
 
     def _make_unfolding(self) -> UnfoldingMaker:
-        return UnfoldingMaker(self._unfolded, self.builder.lexeme_numbers(), self.builder.nonterminal_count)
+        return UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""

@@ -49,13 +49,13 @@ class UnfoldingMaker:
     Parameters
     ----------
     templates : dict of Symbol to Template
-    lexemes : dict of Regular to int
-        The lexemes of the grammar and their numbers.
+    lexemes : tuple of Regular
+        The lexemes of the grammar.
     nonterminals : int
         How many nonterminals it has.
     """
 
-    def __init__(self, templates: dict[Symbol, Template], lexemes: dict[Regular, int], nonterminals: int) -> None:
+    def __init__(self, templates: dict[Symbol, Template], lexemes: tuple[Regular, ...], nonterminals: int) -> None:
         self._templates = templates
         self._lexemes = lexemes
         self._nonterminals = nonterminals
@@ -73,9 +73,11 @@ class JsonUnfolding:
     """
 
     def __init__(
-        self, templates: dict[Symbol, Template], lexemes: dict[Regular, int], nonterminals: int, is_usable: IsUsable
+        self, templates: dict[Symbol, Template], lexemes: tuple[Regular, ...], nonterminals: int, is_usable: IsUsable
     ) -> None:
         self._grammar_lexemes = lexemes
+        # Filled when it is first needed: not all unfoldings make lexemes.
+        self._numbers: dict[Regular, int] = {}
         self._is_usable = is_usable
         self._n_nonterminals = nonterminals
         self.lefts = array("i")
@@ -83,7 +85,6 @@ class JsonUnfolding:
         self.lexemes: list[Regular] = []
         self.lexeme_names: list[str] = []
         self.nonterminals: list[int] = []
-        self._own_lexemes: dict[Regular, int] = {}
         self._before = array("i")
         self._edge: list[Any] = []
         self._places: dict[int, tuple[Automaton, Any]] = {}
@@ -109,11 +110,11 @@ class JsonUnfolding:
 
     def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The symbol of a lexeme that is not empty."""
-        index = self._grammar_lexemes.get(language)
+        if not self._numbers:
+            self._numbers = {known: index for index, known in enumerate(self._grammar_lexemes)}
+        index = self._numbers.get(language)
         if index is None:
-            index = self._own_lexemes.get(language)
-        if index is None:
-            index = self._own_lexemes[language] = len(self._grammar_lexemes) + len(self.lexemes)
+            index = self._numbers[language] = len(self._grammar_lexemes) + len(self.lexemes)
             self.lexemes.append(language)
             self.lexeme_names.append(name)
         return ~index
