@@ -73,6 +73,7 @@ from constrain.engine.unfolded import UnfoldedRules
 from constrain.engine.vocabulary import Vocabulary
 from constrain.errors import LimitError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.regular import Regular
 
 if TYPE_CHECKING:
     from constrain.engine.expectations import Expectation
@@ -365,6 +366,14 @@ class CompiledGrammar:
         return traveller._state
 
     # -- what depends on the text -------------------------------------------------------------
+
+    def lexeme(self, index: int) -> tuple[str, Regular]:
+        """The name and the language of a lexeme: one of the grammar's, or beyond them one that was made for a text."""
+        known = len(self.ir.lexemes)
+        if index < known:
+            return self.ir.lexeme_names[index], self.ir.lexemes[index]
+        assert self._unfolded is not None
+        return self._unfolded.lexeme(index - known)
 
     def stopped_at(self) -> tuple[int, int]:
         """The open state at which the last kernel stopped, and how many bytes it had read."""

@@ -36,7 +36,6 @@ from constrain.engine.tables import (
     THREADS,
     Tables,
 )
-from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
 from constrain.grammar.words import Progress, by_name, either, printable
 
@@ -118,7 +117,7 @@ def expected_at(compiled: CompiledGrammar, tables: Tables, cursor: Place, limit:
     """
     allowed = _next_bytes(compiled, tables, cursor)
     # No kernel runs from here on, so the numbers of states and rows stay what they are.
-    return _Reader(compiled.ir, tables).at(cursor._state, allowed, limit)
+    return _Reader(compiled, tables).at(cursor._state, allowed, limit)
 
 
 def _next_bytes(compiled: CompiledGrammar, tables: Tables, cursor: Place) -> int:
@@ -134,8 +133,9 @@ def _next_bytes(compiled: CompiledGrammar, tables: Tables, cursor: Place) -> int
 class _Reader:
     """Reads the tables of a compiled grammar.  Its lock is held for as long as this is used."""
 
-    def __init__(self, ir: GrammarIR, tables: Tables) -> None:
-        self._ir = ir
+    def __init__(self, compiled: CompiledGrammar, tables: Tables) -> None:
+        self._ir = compiled.ir
+        self._lexeme = compiled.lexeme
         self._get = tables.get
         self._left = tables.array(DOT_LEFT)
         self._nodes = tables.get(NODES).reshape(-1, 4)
@@ -180,13 +180,6 @@ class _Reader:
         texts = tuple(map(printable, words.texts))
         following = bytes(byte for byte in range(256) if first >> byte & 1)
         return Expectation(words.kind, texts, lexeme, tuple(rules), following)
-
-    def _lexeme(self, lexeme: int) -> tuple[str, Regular]:
-        """The name and the language of a lexeme; of one that is not in the grammar, but in the tables, no name."""
-        ir = self._ir
-        if lexeme < len(ir.lexemes):
-            return ir.lexeme_names[lexeme], ir.lexemes[lexeme]
-        return "", self._regular(int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])) or EMPTY
 
     def _rules(self, core: int, lexeme: int) -> list[str]:
         """The names of the rules in which a core expects a lexeme."""

@@ -13,7 +13,7 @@ given input reaches is ever made.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint8
+from numba import int64, types, uint8, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.tables import (
@@ -123,7 +123,8 @@ def _set_print(ctx, node):
             # The order of the parts is the grammar's own; a sum does not depend on it.
             total = int64(0)
             for i in range(b):
-                total += mix(code, prints[2 * int64(i32(ctx, POOL)[a + i]) + half])
+                part = mix(code, prints[2 * int64(i32(ctx, POOL)[a + i]) + half])
+                total = int64(uint64(total) + uint64(part))
             code = mix(code, total)
         prints[2 * node + half] = code
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, types, uint8
+from numba import int32, int64, types, uint8, uint64
 from numba.core.cgutils import true_bit
 from numba.extending import intrinsic
 from numba.np import arrayobj
@@ -418,7 +418,9 @@ def bucket_room(ctx, slot, count):  # type: ignore[no-untyped-def]
 @njit_inner(int64(int64, int64))
 def mix(code, value):  # type: ignore[no-untyped-def]
     """One step of a multiplicative hash (Fibonacci hashing; Knuth, TAOCP 3, section 6.4)."""
-    code = (code ^ value) * -7046029254386353131
+    # Unsigned, since the compiler takes it that signed numbers do not overflow, and for their product is free to
+    # put whatever it likes where it can tell that they do.
+    code = int64(uint64(code ^ value) * uint64(0x9E3779B97F4A7C15))
     return code ^ ((code >> 29) & 0x7FFFFFFFF)
 
 

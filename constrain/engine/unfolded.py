@@ -28,6 +28,7 @@ from constrain.engine.tables import (
 )
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.regular import Regular
 
 assert (IS_OPEN, IS_HARD, IS_UNSURE) == (ir_module.OPEN, ir_module.HARD, ir_module.UNSURE)
 
@@ -96,6 +97,10 @@ class UnfoldedRules:
                 flat += right
                 flat.append(END)
             self._run(program.add_branch, branch, np.array(flat, np.int32))
+
+    def lexeme(self, number: int) -> tuple[str, Regular]:
+        """The name and the language of a lexeme that was made, of which ``number`` were made before."""
+        return self._unfolding.lexeme_names[number], self._unfolding.lexemes[number]
 
     def close(self, dots: list[int], text: Callable[[int], bytes]) -> tuple[Int32Array, Int32Array]:
         """What takes the place of dots at open branches after a text; -1 for those that nothing does."""

@@ -61,6 +61,10 @@ class Unfolding(Protocol):
         """The lexemes that were made (see :attr:`GrammarIR.makes_lexemes`); symbols go on from the grammar's."""
 
     @property
+    def lexeme_names(self) -> Sequence[str]:
+        """The names of these lexemes, for messages."""
+
+    @property
     def nonterminals(self) -> Sequence[int]:
         """For each nonterminal that was made, the branch that it is.
 
@@ -285,6 +289,15 @@ class GrammarBuilder:
             for alternative in right:
                 self.add(symbol, alternative)
         return symbol
+
+    def lexemes(self) -> tuple[Regular, ...]:
+        """The lexemes so far, in order."""
+        return tuple(self._lexemes)
+
+    @property
+    def nonterminal_count(self) -> int:
+        """How many nonterminals there are so far."""
+        return len(self._names)
 
     # -- the result ----------------------------------------------------------------------------
 

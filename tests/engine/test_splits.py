@@ -142,3 +142,22 @@ def test_masks_that_were_dropped_come_back_the_same() -> None:
         assert masks[0] == masks[1]
         assert all(matcher.accept_bytes(bytes([byte])) for matcher in matchers)
     assert compiled.mask_bytes < keeping.mask_bytes
+
+
+def test_an_alternative_that_is_empty_counts() -> None:
+    """An expression with it is not taken for the one without, whose split the vocabulary knows already."""
+    from constrain.grammar.ir import GrammarBuilder
+    from constrain.grammar.regular import EPSILON, concat, literal, union
+
+    tokens = [b"<", b"<a>", b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[2])
+    for last, expected in (
+        (union(literal("b"), literal("c")), {0}),
+        (union(EPSILON, literal("b"), literal("c")), {0, 1}),
+    ):
+        builder = GrammarBuilder()
+        ir = builder.finish(builder.lexeme(concat(literal("<"), literal("a"), last, literal(">"))))
+        matcher = constrain.Matcher(constrain.CompiledGrammar(ir, vocabulary))
+        mask = constrain.allocate_token_bitmask(1, 3)
+        matcher.fill_next_token_bitmask(mask)
+        assert {token for token in range(3) if mask[0][0] >> token & 1} == expected

@@ -34,6 +34,7 @@ class Machine:
     """An unfolding of finite automata, whose states get a new branch each time they are reached."""
 
     lexemes: tuple[Regular, ...] = ()
+    lexeme_names: tuple[str, ...] = ()
     nonterminals: tuple[int, ...] = ()
 
     def __init__(self, automata: list[list[Edges]], symbols: list[Symbol], unfolded: list[Symbol]) -> None:

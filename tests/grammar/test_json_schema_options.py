@@ -65,7 +65,7 @@ def test_unknown_formats_are_annotations() -> None:
 
 
 NOT_ENFORCED = [
-    ({"uniqueItems": True}, "#/uniqueItems"),
+    ({"uniqueItems": True, "items": {"uniqueItems": True}}, "#/uniqueItems"),
     ({"not": {"uniqueItems": True, "type": "array", "items": {"enum": [1, 2]}}}, "#/not/uniqueItems"),
     ({"type": "string", "format": "idn-hostname", "minLength": 3}, "#/format"),
     ({"type": "number", "multipleOf": 604800.7}, "#/multipleOf"),

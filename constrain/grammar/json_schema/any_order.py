@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.unfolding import IsUsable
+from constrain.grammar.json_schema.unfolding import Automaton, Edge, IsUsable, JsonUnfolding, Right, TextBefore
 
 
 class _Way(NamedTuple):
@@ -67,9 +67,9 @@ class AnyOrder:
         self.named.append(named)
         self.required.append(required)
 
-    def begin(self, is_usable: IsUsable) -> _Automaton:
-        """The automaton, given which symbols derive something."""
-        return _Automaton(self, is_usable)
+    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state."""
+        return _Automaton(self, unfolding.is_usable), _State(0, 0, (1 << self.demands) - 1, True)
 
 
 class _Automaton:
@@ -83,22 +83,21 @@ class _Automaton:
         # Where no number of members and no demand can come to be out of reach, every member is followed by an end.
         self._may_fail = order.high is not None or order.demands > 0
         self._fewest_further = lru_cache(maxsize=10_000)(self._count_fewest)
-        self.start: Hashable = _State(0, 0, (1 << order.demands) - 1, True)
 
-    def edges(self, state: _State) -> tuple[list[tuple[Symbol, ...]], list[tuple[tuple[Symbol, ...], int]]]:
+    def edges(self, state: _State) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on, each with its edge."""
         order = self._order
-        ends: list[tuple[Symbol, ...]] = []
+        ends: list[Right] = []
         if not (state.is_empty or state.pending or self._required & ~state.used) and state.members >= order.low:
             ends.append((order.close,))
-        further: list[tuple[tuple[Symbol, ...], int]] = []
+        further: list[Edge] = []
         used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
         for edge, (way, bit) in enumerate(zip(self._ways, self._bits, strict=True)):
             if bit & used or way.met & ~pending:
                 continue
             if self._may_fail and not self._can_end(self.follow(state, edge)):
                 continue
-            further.append(((way[place], way.value), edge))
+            further.append(((way[place], way.value), edge, 0))
         return ends, further
 
     def follow(self, state: _State, edge: int) -> _State:
@@ -108,6 +107,10 @@ class _Automaton:
         if order.high is None:
             count = min(count, order.low)
         return _State(state.used | self._bits[edge], count, state.pending & ~self._ways[edge].met, False)
+
+    def close(self, state: _State, edge: int, text: TextBefore) -> Hashable:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
 
     def _can_end(self, state: _State) -> bool:
         """Whether what is missing in a state fits in.

@@ -9,6 +9,8 @@ from itertools import product
 
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
+from constrain.grammar.json_schema.different import other_classes
+from constrain.grammar.json_schema.few_values import FewValues, members_of
 from constrain.grammar.json_schema.intersect import element
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
@@ -17,10 +19,12 @@ from constrain.grammar.json_schema.nodes import (
     Node,
     NullNode,
     NumberNode,
+    ObjectNode,
     StringNode,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
+from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different
 
 MAX_UNIQUE = 64
 """How many values an item may have where ``uniqueItems`` is enforced one by one."""
@@ -106,11 +110,7 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
     states = Symbols(builder, node.pointer, "uniqueItems" if unique else "contains")
     tails: list[Right] = []
     if unique and not _is_finite(context, node):
-        assert node.unique is not None
-        context.refuse("uniqueItems is supported for items out of few scalar values only", node.unique)
-        unique = False
-        if not node.contains:
-            return _plain_tails(context, node)
+        return _unique_tails(context, node)
     start: State = (0, (0,) * len(node.contains), frozenset())
     seen = {start}
     todo = deque([start])
@@ -137,6 +137,75 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
         where = node.contains[0].pointer if node.contains else node.pointer
         return Conflict(f"no array has the items that are demanded (at {where})", where)
     return tails
+
+
+def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+    """All different, where the items may have many values."""
+    assert node.unique is not None
+    tails = _counting_tails(context, node, False) if node.contains else _plain_tails(context, node)
+    if isinstance(tails, Conflict):
+        return tails
+    low = 0 if node.low is None else node.low.value
+    high = None if node.high is None else node.high.value
+    few = FewValues(context.normal, other_classes)
+    if node.prefix or node.contains:
+        if len(node.contains) > 1 and high is not None:
+            context.refuse("several contains beside uniqueItems and maxItems are not supported", node.unique)
+            return tails
+        handles = {element(node, index) for index in range(len(node.prefix) + 1)}
+        for each in node.contains:
+            handles |= {conjunction(handle, part) for handle in handles for part in (each.item, negate(each.item))}
+        if not node.contains:
+            # Values of a prefix that run out are looked after, those of further items are not.
+            handles = {node.items} if high is None or high > len(node.prefix) else set()
+            if len(node.prefix) > MAX_UNIQUE:
+                handles |= set(node.prefix)
+        enough = MAX_SCARCE if high is None else min(high, MAX_SCARCE)
+        for handle in handles:
+            if context.normal(handle).nodes and len(few.of(handle, enough)) < enough:
+                reason = "uniqueItems is not supported where items of few values stand beside prefixItems or contains"
+                context.refuse(reason, node.unique)
+                return tails
+    too_few = not node.prefix and len(few.of(node.items, low)) < low
+    if too_few or not can_be_different(node, few, 0, low, frozenset()):
+        assert node.low is not None
+        return Conflict(f"there are not as many different items as {node.low} demands", node.low.pointer)
+    unsupported = _first_unsupported(context, node)
+    if unsupported is not None:
+        context.refuse(
+            f"uniqueItems is not supported for items that have {unsupported[0]} (at {unsupported[1]})", node.unique
+        )
+        return tails
+    context.makes_lexemes = True
+    items = context.unfolded(UniqueItems(context, node, context.layout, _ways), node.pointer)
+    close = (context.builder.lexeme(context.layout.close_array, "']'"),)
+    for tail in tails:
+        if tail != close:
+            context.builder.add(items, tail)
+    return [*(tail for tail in tails if tail == close), (items,)]
+
+
+def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | None:
+    """What in the items rules cannot be made for, that tell different values apart; and where."""
+    todo = [element(node, index) for index in range(len(node.prefix) + 1)]
+    seen = set(todo)
+    for handle in todo:
+        for one in context.normal(handle).nodes:
+            found: list[Handle] = []
+            if isinstance(one, ArrayNode):
+                if one.contains or one.unique is not None:
+                    return ("contains" if one.contains else "uniqueItems"), one.pointer
+                found = [*one.prefix, one.items]
+            elif isinstance(one, ObjectNode):
+                if one.some:
+                    return "conditions on members without a name", one.pointer
+                found = [handle for _, handle in members_of(one)]
+                found += [handle for _, handle in other_classes(one)]
+            for part in found:
+                if part not in seen:
+                    seen.add(part)
+                    todo.append(part)
+    return None
 
 
 def _ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:

@@ -43,6 +43,14 @@ class Context(Protocol):
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""
 
+    makes_lexemes: bool
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced, or take note of it."""
 

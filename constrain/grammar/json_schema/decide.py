@@ -6,6 +6,8 @@ property names, and the searches are short.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
@@ -109,7 +111,7 @@ class Automaton:
 
     def is_empty(self, limit: int) -> bool | None:
         """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
-        representatives = _representatives(self.language)
+        representatives = [members[0] for members in _byte_classes(self.language)]
         seen = {0}
         todo = [0]
         for state in todo:
@@ -125,9 +127,34 @@ class Automaton:
                 return None
         return True
 
+    def first_words(self, most: int, limit: int) -> list[bytes] | None:
+        """The shortest strings, ``most`` of them or all there are; None if that is not clear after ``limit`` steps."""
+        classes = _byte_classes(self.language)
+        found: list[bytes] = []
+        # For each state some words that lead to it.  More than are asked for are of no use: all go on in the same way.
+        layer: dict[int, list[bytes]] = {0: [b""]}
+        while layer:
+            following: dict[int, list[bytes]] = {}
+            for state, words in layer.items():
+                if self._ends[state]:
+                    found += words
+                    if len(found) >= most:
+                        return found[:most]
+                limit -= len(words)
+                if limit <= 0:
+                    return None
+                for members in classes:
+                    then = self._step(state, members[0])
+                    if self._states[then] is not EMPTY:
+                        known = following.setdefault(then, [])
+                        longer = (word + members[place : place + 1] for word in words for place in range(len(members)))
+                        known += islice(longer, most - len(known))
+            layer = following
+        return found
 
-def _representatives(language: Regular) -> list[int]:
-    """One byte for each class of bytes that no part of the language tells apart."""
+
+def _byte_classes(language: Regular) -> list[bytes]:
+    """The bytes, in classes that no part of the language tells apart."""
     masks: set[int] = set()
     known: set[Regular] = set()
     todo = [language]
@@ -147,5 +174,4 @@ def _representatives(language: Regular) -> list[int]:
     for mask in masks:
         inside = [both for one in classes if (both := one & mask)]
         classes = inside + [rest for one in classes if (rest := one & ~mask)]
-    # The lowest byte of each.
-    return sorted((one & -one).bit_length() - 1 for one in classes)
+    return sorted(bytes(byte for byte in range(256) if one >> byte & 1) for one in classes)

@@ -88,7 +88,7 @@ def settle_number(node: NumberNode) -> Node | Conflict:
     """The node with those of its values that fit; a conflict where nothing does."""
     low, high = node.low, node.high
     if node.values is not None:
-        kept = tuple(value for value in node.values if _fits(value, node))
+        kept = tuple(value for value in node.values if number_fits(value, node))
         if not kept:
             which = (
                 f"the value {describe(str(node.values[0]))} is not"
@@ -127,7 +127,8 @@ def _no_integer(node: NumberNode) -> Conflict:
     return Conflict("an integer is written without fraction", node.pointer)
 
 
-def _fits(value: Decimal, node: NumberNode) -> bool:
+def number_fits(value: Decimal, node: NumberNode) -> bool:
+    """Whether a number is as a node without ``values`` says."""
     low, high = node.low, node.high
     if node.form is not NumberForm.ANY and not is_integral(value):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.any_order import AnyOrder
 from constrain.grammar.json_schema.context import MAX_PLACES, Context, Right, Symbols, nothing
-from constrain.grammar.json_schema.intersect import member
+from constrain.grammar.json_schema.few_values import members_of
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.places import Handle, conjunction
@@ -42,7 +42,7 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     members: Right = ()
     # Whether no member at all is possible so far.
     may_be_empty = True
-    for name, handle in _members(node):
+    for name, handle in members_of(node):
         value = context.value(handle) if is_text(name) else None
         required = name in node.required
         if value is None:
@@ -85,14 +85,6 @@ def _missing(context: Context, node: ObjectNode, name: str, handle: Handle) -> C
     return nothing(who, context.why_nothing(handle))
 
 
-def _members(node: ObjectNode) -> Iterable[tuple[str, Handle]]:
-    """All names that are treated alone, in order: those with a schema, then those that are just required."""
-    yield from node.properties.items()
-    for name in node.required:
-        if name not in node.properties:
-            yield name, member(node, name)
-
-
 def _wrapped(context: Context, right: Right, node: ObjectNode) -> Right:
     """One symbol for what is used more than once."""
     return right if len(right) == 1 else (_any_of(context, [right], node),)
@@ -131,7 +123,7 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
     """The names that may come, each alone."""
     builder, layout = context.builder, context.layout
     names: list[_Member] = []
-    for name, handle in _members(node):
+    for name, handle in members_of(node):
         required = name in node.required
         if not is_text(name) or context.value(handle) is None:
             if required:
@@ -259,8 +251,11 @@ class _Steps:
                     yield _State(count, state.pending - set(met), False), (*before, key, value)
 
 
-def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
-    """The keys without a name in the schema, in classes that nothing said about them tells apart."""
+def key_classes(node: ObjectNode) -> list[tuple[Text, Handle, tuple[int, ...]]]:
+    """The keys without a name in the schema, in classes that nothing said about them tells apart.
+
+    Each with the schema of its members, and the rules of ``some`` that speak of it.
+    """
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     classes: list[tuple[Text, Handle, tuple[int, ...]]] = [
         (without(Words(names)) if names else every(), node.additional, ())
@@ -289,14 +284,20 @@ def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
     merged: dict[tuple[Handle, tuple[int, ...]], list[Text]] = {}
     for keys, handle, meets in classes:
         merged.setdefault((handle, meets), []).append(keys)
+    return [(some(*texts), handle, meets) for (handle, meets), texts in merged.items()]
+
+
+def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
+    """The keys without a name in the schema, class by class."""
+    names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.lexeme
-    for (handle, meets), texts in merged.items():
+    for keys, handle, meets in key_classes(node):
         if context.value(handle) is None:
             continue
-        if texts == [without(Words(names))] or (not names and texts == [every()]):
+        if keys == (without(Words(names)) if names else every()):
             first, following = other_keys(layout, sorted(names))
         else:
-            body = spelled(some(*texts))
+            body = spelled(keys)
             first, following = layout.key(body), layout.next_key(body)
         yield _Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False)
 

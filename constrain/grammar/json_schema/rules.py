@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.document import Document
 from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
-from constrain.grammar.json_schema.nodes import ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
+from constrain.grammar.json_schema.nodes import ANY, ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
@@ -63,6 +63,7 @@ class _RuleWriter:
         self._dead: dict[Symbol, Conflict] = {}
         self._may_recur = False
         self._unfolded: dict[Symbol, Template] = {}
+        self.makes_lexemes = False
 
     def write(self) -> GrammarIR:
         builder = self.builder
@@ -114,7 +115,8 @@ class _RuleWriter:
             make_error=_make_error,
             describe=describe,
             unfolded=self._unfolded,
-            make_unfolding=UnfoldingMaker(self._unfolded) if self._unfolded else None,
+            make_unfolding=self._make_unfolding() if self._unfolded else None,
+            makes_lexemes=self.makes_lexemes,
         )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)
@@ -184,6 +186,8 @@ class _RuleWriter:
         add(items, (items, lexeme(layout.comma, "','"), value))
         add(an_array, (opening, items, closing))
         add(an_array, (opening, closing))
+        symbols = {"object": an_object, "array": an_array}
+        self._written.containers.update((node, symbols[node.kind]) for node in ANY.nodes if node.kind in symbols)
         return value
 
     def why_nothing(self, handle: Handle) -> Conflict:
@@ -213,6 +217,19 @@ class _RuleWriter:
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
         core = scalar(node, self.refuse)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none."""
+        written = self._known.get(layout)
+        return None if written is None else written.values.get(handle)
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+        written = self._known.get(layout)
+        return None if written is None else written.containers.get(node)
+
+    def _make_unfolding(self) -> UnfoldingMaker:
+        return UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""

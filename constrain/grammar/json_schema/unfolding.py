@@ -7,85 +7,164 @@ have had so far.  Its states are numbered as branches, and worked out one by one
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
 
 from constrain.grammar.ir import BRANCH, Symbol
 from constrain.grammar.regular import Regular
 
+Shared = TypeVar("Shared")
+
 IsUsable = Callable[[Symbol], bool]
+Right = tuple[Symbol, ...]
+TextBefore = Callable[[int], bytes]
 
-
-class Template(Protocol):
-    """An automaton over symbols.  States are hashable; an edge is a number."""
-
-    def begin(self, is_usable: IsUsable) -> Automaton:
-        """The automaton for a compiled grammar, given which symbols derive something."""
+Edge = tuple[Right, Any, int]
+"""What is written, what tells where it leads from a state, and the kind of the branch there."""
 
 
 class Automaton(Protocol):
-    """A template of which is known what derives anything."""
+    """States are hashable, and there is an end to be reached from each."""
 
-    start: Hashable
+    def edges(self, state: Any) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
 
-    def edges(self, state: Any) -> tuple[list[tuple[Symbol, ...]], list[tuple[tuple[Symbol, ...], int]]]:
-        """The ways to end in a state, and those to go on, each with its edge.  From where they lead there is an end."""
+    def follow(self, state: Any, edge: Any) -> Hashable:
+        """The state behind an edge; for an open branch, the one that stands in for what it is in a text."""
 
-    def follow(self, state: Any, edge: int) -> Hashable:
-        """The state behind an edge."""
+    def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
+        """The state behind an edge to an open branch, in a text."""
+
+
+class Template(Protocol):
+    """Makes the automaton for one nonterminal."""
+
+    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+        """An automaton for a compiled grammar, and its first state."""
 
 
 class UnfoldingMaker:
-    """Begins an unfolding of some templates, one for each nonterminal."""
+    """Begins an unfolding of some templates, one for each nonterminal.
 
-    def __init__(self, templates: dict[Symbol, Template]) -> None:
+    Parameters
+    ----------
+    templates : dict of Symbol to Template
+    lexemes : tuple of Regular
+        The lexemes of the grammar.
+    nonterminals : int
+        How many nonterminals it has.
+    """
+
+    def __init__(self, templates: dict[Symbol, Template], lexemes: tuple[Regular, ...], nonterminals: int) -> None:
         self._templates = templates
+        self._lexemes = lexemes
+        self._nonterminals = nonterminals
 
     def __call__(self, is_usable: IsUsable) -> JsonUnfolding:
         """An unfolding for a compiled grammar."""
-        return JsonUnfolding({symbol: template.begin(is_usable) for symbol, template in self._templates.items()})
+        return JsonUnfolding(self._templates, self._lexemes, self._nonterminals, is_usable)
 
 
 class JsonUnfolding:
-    """Numbers the states of templates as they are reached.
+    """Numbers the states of automata as they are reached; see :class:`constrain.grammar.ir.Unfolding`.
 
     A branch whose turn has not come is kept as (the branch before it, edge): an object of 500 properties has
     500 of them in each place.
     """
 
-    lexemes: Sequence[Regular] = ()
-    nonterminals: Sequence[int] = ()
+    def __init__(
+        self, templates: dict[Symbol, Template], lexemes: tuple[Regular, ...], nonterminals: int, is_usable: IsUsable
+    ) -> None:
+        self._grammar_lexemes = lexemes
+        # Filled when it is first needed: not all unfoldings make lexemes.
+        self._numbers: dict[Regular, int] = {}
+        self._is_usable = is_usable
+        self._n_nonterminals = nonterminals
+        self.lefts = array("i")
+        self.kinds = array("i")
+        self.lexemes: list[Regular] = []
+        self.lexeme_names: list[str] = []
+        self.nonterminals: list[int] = []
+        self._before = array("i")
+        self._edge: list[Any] = []
+        self._places: dict[int, tuple[Automaton, Any]] = {}
+        self._known: dict[tuple[Automaton, Any, Symbol], int] = {}
+        self._closed: dict[tuple[Automaton, Any, Symbol], int] = {}
+        self._shared: dict[type, Any] = {}
+        self._symbols: dict[tuple[Automaton, Any], Symbol] = {}
+        places = [self._new_branch(symbol) for symbol in templates]
+        for branch, template in zip(places, templates.values(), strict=True):
+            self._places[branch] = template.begin(self)
 
-    def __init__(self, automata: dict[Symbol, Automaton]) -> None:
-        self._automata = list(automata.values())
-        self.lefts = array("i", automata)
-        self.kinds = array("i", [0] * len(automata))
-        self._before = array("i", [-1] * len(automata))
-        self._edge = array("i", range(len(automata)))
-        self._states: dict[int, tuple[int, Hashable]] = {}
-        self._known: dict[tuple[int, Hashable], int] = {}
+    def is_usable(self, symbol: Symbol) -> bool:
+        """Whether a symbol derives anything; those that were made here do."""
+        if symbol < 0:
+            return ~symbol >= len(self._grammar_lexemes) or self._is_usable(symbol)
+        return symbol >= self._n_nonterminals or self._is_usable(symbol)
 
-    def unfold(self, branch: int) -> list[tuple[Symbol, ...]] | int:
-        """How a text goes on at a branch; see :class:`constrain.grammar.ir.Unfolding`."""
-        before, edge = self._before[branch], self._edge[branch]
-        if before < 0:
-            index, state = edge, self._automata[edge].start
-        else:
-            index, state = self._states[before]
-            state = self._automata[index].follow(state, edge)
-        known = self._known.setdefault((index, state), branch)
+    def shared(self, kind: type[Shared], make: Callable[[], Shared]) -> Shared:
+        """The one object of a kind that all automata of the grammar use."""
+        if kind not in self._shared:
+            self._shared[kind] = make()
+        return self._shared[kind]  # type: ignore[no-any-return]
+
+    def lexeme(self, language: Regular, name: str = "") -> Symbol:
+        """The symbol of a lexeme that is not empty."""
+        if not self._numbers:
+            self._numbers = {known: index for index, known in enumerate(self._grammar_lexemes)}
+        index = self._numbers.get(language)
+        if index is None:
+            index = self._numbers[language] = len(self._grammar_lexemes) + len(self.lexemes)
+            self.lexemes.append(language)
+            self.lexeme_names.append(name)
+        return ~index
+
+    def nonterminal(self, automaton: Automaton, state: Hashable) -> Symbol:
+        """The nonterminal of all that an automaton reads from a state on."""
+        symbol = self._symbols.get((automaton, state))
+        if symbol is None:
+            symbol = self._symbols[automaton, state] = self._n_nonterminals + 1 + len(self.nonterminals)
+            branch = self._new_branch(symbol)
+            self.nonterminals.append(branch)
+            self._places[branch] = automaton, state
+        return symbol
+
+    def unfold(self, branch: int) -> list[Right] | int:
+        """How a text goes on at a branch."""
+        place = self._places.get(branch)
+        if place is None:
+            automaton, state = self._places[self._before[branch]]
+            place = automaton, automaton.follow(state, self._edge[branch])
+        automaton, state = place
+        known = self._known.setdefault((automaton, state, self.lefts[branch]), branch)
         if known != branch:
             return known
-        self._states[branch] = (index, state)
-        ends, further = self._automata[index].edges(state)
-        next_branch = len(self._before)
-        self.lefts.extend([self.lefts[branch]] * len(further))
-        self.kinds.extend([0] * len(further))
+        self._places[branch] = place
+        ends, further = automaton.edges(state)
+        rights = list(ends)
+        left = self.lefts[branch]
+        begin = len(self._before)
+        rights += [(*right, BRANCH + number) for number, (right, _, _) in enumerate(further, begin)]
+        self.lefts.extend([left] * len(further))
+        self.kinds.extend([kind for _, _, kind in further])
         self._before.extend([branch] * len(further))
-        self._edge.extend([edge for _, edge in further])
-        ends += [(*right, BRANCH + number) for number, (right, _) in enumerate(further, next_branch)]
-        return ends
+        self._edge.extend([edge for _, edge, _ in further])
+        return rights
 
-    def close(self, branch: int, text: Callable[[int], bytes]) -> int:
-        """No branch depends on the text."""
-        raise AssertionError("no branch is open")
+    def close(self, branch: int, text: TextBefore) -> int:
+        """The branch in place of an open one."""
+        automaton, state = self._places[self._before[branch]]
+        state = automaton.close(state, self._edge[branch], text)
+        key = automaton, state, self.lefts[branch]
+        closed = self._closed.get(key)
+        if closed is None:
+            closed = self._closed[key] = self._new_branch(self.lefts[branch])
+            self._places[closed] = automaton, state
+        return closed
+
+    def _new_branch(self, left: Symbol) -> int:
+        self.lefts.append(left)
+        self.kinds.append(0)
+        self._before.append(-1)
+        self._edge.append(None)
+        return len(self._before) - 1

@@ -1,0 +1,515 @@
+"""Rules for the values of a schema that are different from some others, or equal to one.
+
+As long as the members of an object are those of some of the others, these are kept in mind, and with the first
+member that is in none of them all is decided.  So the rules for an object that must not be one of k others are an
+automaton whose states hold those of the k that what was written fits to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.few_values import FewValues, few_words, members_of
+from constrain.grammar.json_schema.instances import Instance, decimal
+from constrain.grammar.json_schema.intersect import element, number_fits
+from constrain.grammar.json_schema.layout import Layout, named_keys
+from constrain.grammar.json_schema.nodes import (
+    ArrayNode,
+    BooleanNode,
+    Conflict,
+    Node,
+    Normal,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    Term,
+    text_of,
+)
+from constrain.grammar.json_schema.objects import key_classes
+from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.scalars import scalar, scalar_name
+from constrain.grammar.json_schema.strings import is_text
+from constrain.grammar.json_schema.texts import Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.unfolding import Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.regular import Regular
+
+Values = frozenset[Instance]
+
+_MOST_DIGITS, _GREATEST_EXPONENT = 100, 400
+
+
+class Written(Protocol):
+    """The rules of a schema that are there already."""
+
+    any_order: bool
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none."""
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced."""
+
+
+class DifferentValues:
+    """Makes the symbols, for one compiled grammar."""
+
+    def __init__(self, written: Written, unfolding: JsonUnfolding, few: FewValues) -> None:
+        self.written = written
+        self.unfolding = unfolding
+        self.few = few
+        self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
+
+    def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
+        """The symbol of all values, if there are any."""
+        symbol = self.written.written_value(layout, handle)
+        return [symbol] if symbol is not None and self.unfolding.is_usable(symbol) else []
+
+    def different(self, layout: Layout, handle: Handle, others: Values) -> list[Symbol]:
+        """What derives the values that are none of ``others``."""
+        if not others:
+            return self.any(layout, handle)
+        nodes = self.written.normal(handle).nodes
+        kinds = {value.kind for value in others}
+        if all(node.kind not in kinds for node in nodes):
+            return self.any(layout, handle)
+        symbols: list[Symbol] = []
+        for node in nodes:
+            mine = frozenset(value for value in others if value.kind == node.kind)
+            if isinstance(node, (ArrayNode, ObjectNode)):
+                if not mine:
+                    symbol = self.written.written_container(layout, node)
+                    if symbol is not None and self.unfolding.is_usable(symbol):
+                        symbols.append(symbol)
+                    continue
+                automaton = self._automaton(layout, node)
+                if automaton is not None and automaton.can_differ(mine):
+                    symbols.append(self.unfolding.nonterminal(automaton, automaton.start(mine, False)))
+                continue
+            rest = excluding(node, mine)
+            if rest is not None and self.few.of_node(rest, 1):
+                symbols += self._scalar(layout, rest)
+        return symbols
+
+    def same(self, layout: Layout, handle: Handle, value: Instance) -> list[Symbol]:
+        """What derives one value."""
+        symbols: list[Symbol] = []
+        for node in self.written.normal(handle).nodes:
+            if node.kind != value.kind or not self.allows(node, value):
+                continue
+            if isinstance(node, (ArrayNode, ObjectNode)):
+                automaton = self._automaton(layout, node)
+                if automaton is not None:
+                    symbols.append(self.unfolding.nonterminal(automaton, automaton.start(frozenset((value,)), True)))
+            else:
+                symbols += self._scalar(layout, only(node, value))
+        return symbols
+
+    def allows(self, node: Node, value: Instance) -> bool:
+        """Whether a value is one of a node."""
+        if node.kind != value.kind:
+            return False
+        content = value.content
+        if isinstance(node, NullNode):
+            return True
+        if isinstance(node, BooleanNode):
+            return content in node.values
+        if isinstance(node, StringNode):
+            return is_text(content) and contains(text_of(node), content)
+        if isinstance(node, NumberNode):
+            number = decimal(content)
+            if number is None:
+                raise LimitError("a number that has to be compared is too large")
+            return number in node.values if node.values is not None else number_fits(number, node)
+        if isinstance(node, ArrayNode):
+            size = len(content)
+            if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
+                return False
+            return all(self._allowed(element(node, index), item) for index, item in enumerate(content))
+        assert isinstance(node, ObjectNode)
+        members = dict(content)
+        size = len(members)
+        if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
+            return False
+        if not members.keys() >= node.required.keys():
+            return False
+        handles = dict(members_of(node))
+        classes = other_classes(node)
+        for name, member in members.items():
+            handle = handles.get(name)
+            if handle is None:
+                handle = next((handle for keys, handle in classes if contains(keys, name)), None)
+            if handle is None or not self._allowed(handle, member):
+                return False
+        return True
+
+    def is_roomy(self, node: Node) -> bool:
+        """Whether all that its values may begin with begins endlessly many; False also if that is not plain to see.
+
+        So it is with strings of any kind and length, with objects that take further keys, and arrays further items.
+        """
+        if isinstance(node, StringNode):
+            return node.values is None and not node.terms and node.high is None
+        if isinstance(node, ArrayNode):
+            return node.high is None and bool(self.few.of(node.items, 1))
+        if isinstance(node, ObjectNode):
+            names = frozenset(filter(is_text, (name for name, _ in members_of(node))))
+            free = without(Words(names)) if names else every()
+            return node.high is None and any(
+                keys == free and self.few.of(handle, 1) for keys, handle in other_classes(node)
+            )
+        return False
+
+    def _allowed(self, handle: Handle, value: Instance) -> bool:
+        return any(self.allows(node, value) for node in self.written.normal(handle).nodes)
+
+    def _scalar(self, layout: Layout, node: Node) -> list[Symbol]:
+        core = scalar(node, self.written.refuse)
+        return [] if isinstance(core, Conflict) else [self.unfolding.lexeme(layout.value(core), scalar_name(node))]
+
+    def _automaton(self, layout: Layout, node: ArrayNode | ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
+        key = node, layout
+        known = self._automata.get(key)
+        if known is None:
+            inner = layout.inner
+            if inner is None:
+                return None
+            kind = ArrayAutomaton if isinstance(node, ArrayNode) else ObjectAutomaton
+            known = self._automata[key] = kind(self, node, inner)  # type: ignore[arg-type]
+        return known
+
+
+def other_classes(node: ObjectNode) -> list[tuple[Text, Handle]]:
+    """The classes of keys that an object does not name, each with the schema of its members."""
+    return [(keys, handle) for keys, handle, _ in key_classes(node)]
+
+
+def is_supported(node: Node) -> bool:
+    """Whether rules can be made for what is different from values of a node, but for what is in it."""
+    if isinstance(node, ArrayNode):
+        return not node.contains and node.unique is None
+    return not isinstance(node, ObjectNode) or not node.some
+
+
+def excluding(node: Node, values: Values) -> Node | None:
+    """A scalar node without some values; None if nothing is left, as far as that is plain to see."""
+    if not values:
+        return node
+    if isinstance(node, NullNode):
+        return None
+    if isinstance(node, BooleanNode):
+        booleans = tuple(value for value in node.values if Instance("boolean", value) not in values)
+        return replace(node, values=booleans) if booleans else None
+    if isinstance(node, StringNode):
+        words = frozenset(filter(is_text, (value.content for value in values)))
+        if node.values is not None:
+            left = tuple(value for value in node.values if value not in words)
+            return replace(node, values=left) if left else None
+        return replace(node, terms=(*node.terms, Term(without(Words(words)), node.pointer)))
+    assert isinstance(node, NumberNode)
+    numbers = []
+    for value in values:
+        number = decimal(value.content)
+        if number is None or len(value.content.digits) > _MOST_DIGITS or abs(number.adjusted()) > _GREATEST_EXPONENT:
+            raise LimitError(
+                f"at {node.pointer}: a number of more than {_MOST_DIGITS} digits, or beyond 1e{_GREATEST_EXPONENT}, "
+                "from which others have to be different"
+            )
+        numbers.append(number)
+    if node.values is not None:
+        kept = tuple(value for value in node.values if value not in numbers)
+        return replace(node, values=kept) if kept else None
+    return replace(node, excluded=(*node.excluded, *sorted(numbers)))
+
+
+def only(node: Node, value: Instance) -> Node:
+    """A scalar node with just one of its values."""
+    if isinstance(node, BooleanNode):
+        return replace(node, values=(value.content,))
+    if isinstance(node, StringNode):
+        return StringNode(node.pointer, values=(value.content,))
+    if isinstance(node, NumberNode):
+        number = decimal(value.content)
+        assert number is not None
+        return NumberNode(node.pointer, node.form, values=(number,), has_fraction=node.has_fraction)
+    return node
+
+
+# -- arrays --------------------------------------------------------------------------------------
+
+
+class _Items(NamedTuple):
+    size: int
+    """How many items there are; up to where that matters, once all is decided."""
+    others: Values
+    """The arrays that begin with the same items."""
+    is_same: bool
+    """Whether it must be the one of ``others``, or none of them."""
+
+
+class ArrayAutomaton:
+    """The arrays of a node that are different from others, or equal to one; its states are :class:`_Items`."""
+
+    def __init__(self, values: DifferentValues, node: ArrayNode, layout: Layout) -> None:
+        self._values = values
+        self._node = node
+        self._layout = layout
+        self._low = 0 if node.low is None else node.low.value
+        self._high = None if node.high is None else node.high.value
+        lexeme = values.unfolding.lexeme
+        self._open = lexeme(layout.open_array)
+        self._comma = lexeme(layout.comma)
+        self._close = lexeme(layout.close_array)
+        self._empty: Right = (self._open, self._close) if layout.empty_array is None else (lexeme(layout.empty_array),)
+        self._may_go_on = lru_cache(maxsize=10_000)(self._find_way_on)
+
+    def start(self, others: Values, is_same: bool) -> Hashable:
+        """The state before the opening bracket."""
+        return _Items(0, others, is_same)
+
+    def can_differ(self, others: Values) -> bool:
+        """Whether any array is none of ``others``."""
+        return self._may_end(0, others) or self._may_go_on(0, others)
+
+    def edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+        index, others, is_same = state
+        ends: list[Right] = []
+        further: list[Edge] = []
+        before: Right = () if index else (self._open,)
+        if index == 0 and self._ends(0, others, is_same):
+            ends.append(self._empty)
+        if index == 0 and not self._goes_on(0, others, is_same):
+            return ends, further
+        handle = element(self._node, index)
+        groups: dict[Instance, set[Instance]] = {}
+        for other in others:
+            if len(other.content) > index:
+                groups.setdefault(other.content[index], set()).add(other)
+        ways = [(self._values.same(self._layout, handle, item), frozenset(group)) for item, group in groups.items()]
+        if not is_same:
+            ways.append((self._values.different(self._layout, handle, frozenset(groups)), frozenset()))
+        for symbols, left in ways:
+            after = index + 1
+            ends_here = self._ends(after, left, is_same)
+            goes_on = self._goes_on(after, left, is_same)
+            if not left and not is_same and self._high is None:
+                after = min(after, max(self._low, len(self._node.prefix), 1))
+            for symbol in symbols:
+                if ends_here:
+                    ends.append((*before, symbol, self._close))
+                if goes_on:
+                    further.append(((*before, symbol, self._comma), _Items(after, left, is_same), 0))
+        return ends, further
+
+    def follow(self, state: _Items, edge: Hashable) -> Hashable:
+        """The state behind an edge."""
+        return edge
+
+    def close(self, state: _Items, edge: Hashable, text: TextBefore) -> Hashable:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def _ends(self, count: int, others: Values, is_same: bool) -> bool:
+        if is_same:
+            return all(len(other.content) == count for other in others)
+        return self._may_end(count, others)
+
+    def _goes_on(self, count: int, others: Values, is_same: bool) -> bool:
+        if is_same:
+            return all(len(other.content) > count for other in others)
+        return self._may_go_on(count, others)
+
+    def _may_end(self, count: int, others: Values) -> bool:
+        return self._low <= count and all(len(other.content) != count for other in others)
+
+    def _find_way_on(self, count: int, others: Values) -> bool:
+        """Whether there is an array with ``count`` items and more that is none of ``others``."""
+        if self._high is not None and count >= self._high:
+            return False
+        rests = {other.content[count:] for other in others}
+        return any(
+            rest.content and rest.content not in rests
+            for rest in self._values.few.of_items(self._node, count, len(rests) + 2)
+        )
+
+
+# -- objects -------------------------------------------------------------------------------------
+
+
+class _Members(NamedTuple):
+    used: int
+    """The names that were written, as a set of bits."""
+    last: int
+    """The position of the last of them; one beyond all once another key was written."""
+    size: int
+    """How many members there are; up to where that matters, once all is decided."""
+    keys: frozenset[str]
+    """What was written of the keys without a name that ``others`` have."""
+    others: Values
+    """The objects that have the same members."""
+    is_same: bool
+    """Whether it must be the one of ``others``, or none of them."""
+    is_empty: bool
+
+
+class ObjectAutomaton:
+    """The objects of a node that are different from others, or equal to one; its states are :class:`_Members`."""
+
+    def __init__(self, values: DifferentValues, node: ObjectNode, layout: Layout) -> None:
+        self._values = values
+        self._node = node
+        self._layout = layout
+        self._any_order = values.written.any_order
+        self._low = 0 if node.low is None else node.low.value
+        self._high = None if node.high is None else node.high.value
+        self._named = [(name, handle) for name, handle in members_of(node) if is_text(name)]
+        self._position = {name: position for position, (name, _) in enumerate(self._named)}
+        self._required = sum(1 << self._position[name] for name in node.required)
+        self._classes = [
+            (keys, handle) for keys, handle in other_classes(node) if values.any(layout, handle) and few_words(keys, 1)
+        ]
+        self._possible = sum(
+            1 << position for position, (_, handle) in enumerate(self._named) if values.any(layout, handle)
+        )
+        lexeme = values.unfolding.lexeme
+        self._open = lexeme(layout.open_object)
+        self._close = lexeme(layout.close_object)
+        self._empty: Right = (
+            (self._open, self._close) if layout.empty_object is None else (lexeme(layout.empty_object),)
+        )
+        self._is_different = lru_cache(maxsize=10_000)(self._find_difference)
+
+    def start(self, others: Values, is_same: bool) -> Hashable:
+        """The state before the opening brace."""
+        return _Members(0, -1, 0, frozenset(), others, is_same, True)
+
+    def can_differ(self, others: Values) -> bool:
+        """Whether any object is none of ``others``."""
+        return self._can_end(_Members(0, -1, 0, frozenset(), others, False, True))
+
+    def edges(self, state: _Members) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+        ends: list[Right] = []
+        further: list[Edge] = []
+        before: Right = (self._open,) if state.is_empty else ()
+        if self._ends(state):
+            ends.append(self._empty if state.is_empty else (self._close,))
+        members = {other: dict(other.content) for other in state.others}
+
+        def add(key: Symbol, name: str, handle: Handle, then: _Members) -> None:
+            """A member with a name: with the value of some of the others, or with one of none."""
+            groups: dict[Instance, set[Instance]] = {}
+            for other, have in members.items():
+                if name in have:
+                    groups.setdefault(have[name], set()).add(other)
+            for value, group in groups.items():
+                after = then._replace(others=frozenset(group))
+                if self._can_end(after):
+                    symbols = self._values.same(self._layout, handle, value)
+                    further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+            after = self._decided(then)
+            if not state.is_same and self._can_end(after):
+                symbols = self._values.different(self._layout, handle, frozenset(groups))
+                further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+
+        for position, (name, handle) in enumerate(self._named):
+            bit = 1 << position
+            if state.used & bit or not self._possible & bit or (position < state.last and not self._any_order):
+                continue
+            if state.is_same and any(name not in have for have in members.values()):
+                continue
+            then = state._replace(used=state.used | bit, last=position, size=state.size + 1, is_empty=False)
+            add(self._key(named_keys(self._layout, name), name, state), name, handle, then)
+        for keys, handle in self._classes:
+            names = {name for have in members.values() for name in have if name not in self._position}
+            names = {name for name in names if is_text(name) and contains(keys, name)}
+            then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
+            for name in sorted(names - state.keys):
+                key = self._key(named_keys(self._layout, name), name, state)
+                add(key, name, handle, then._replace(keys=state.keys | {name}))
+            after = self._decided(then)
+            if not state.is_same and self._can_end(after):
+                rest = every(keys, without(Words(frozenset(names)))) if names else keys
+                if not names or few_words(rest, 1):
+                    body = spelled(rest)
+                    key = self._key((self._layout.key(body), self._layout.next_key(body)), "key", state)
+                    symbols = self._values.any(self._layout, handle)
+                    further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+        return ends, further
+
+    def follow(self, state: _Members, edge: Hashable) -> Hashable:
+        """The state behind an edge."""
+        return edge
+
+    def close(self, state: _Members, edge: Hashable, text: TextBefore) -> Hashable:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def _key(self, languages: tuple[Regular, Regular], name: str, state: _Members) -> Symbol:
+        return self._values.unfolding.lexeme(languages[0 if state.is_empty else 1], name)
+
+    def _decided(self, state: _Members) -> _Members:
+        """The state once the object is like none of the others."""
+        size = state.size if self._high is not None else min(state.size, self._low)
+        return state._replace(others=frozenset(), keys=frozenset(), size=size)
+
+    def _open_names(self, state: _Members) -> int:
+        """The names that may still be written, as a set of bits."""
+        free = self._possible & ~state.used
+        return free if self._any_order else free & ~((1 << (state.last + 1)) - 1)
+
+    def _ends(self, state: _Members) -> bool:
+        if state.is_same:
+            return all(len(other.content) == state.size for other in state.others)
+        if self._required & ~state.used or state.size < self._low:
+            return False
+        return all(len(other.content) != state.size for other in state.others)
+
+    def _can_end(self, state: _Members) -> bool:
+        """Whether there is a way from a state to an end."""
+        free = self._open_names(state)
+        if state.is_same:
+            # The names that are still to come have not been passed by.
+            (other,) = state.others
+            missing = {name for name, _ in other.content} - state.keys
+            bits = sum(1 << self._position[name] for name in missing if name in self._position)
+            return not bits & ~state.used & ~free
+        if self._required & ~state.used & ~free:
+            return False
+        required = (self._required & ~state.used).bit_count()
+        if self._high is not None and state.size + required > self._high:
+            return False
+        if not state.others:
+            return bool(self._classes) or state.size + free.bit_count() >= self._low
+        return self._is_different(state)
+
+    def _find_difference(self, state: _Members) -> bool:
+        free = self._open_names(state)
+        named = [
+            (name, handle, bool(self._required >> position & 1))
+            for position, (name, handle) in enumerate(self._named)
+            if free >> position & 1
+        ]
+        written = {name for position, (name, _) in enumerate(self._named) if state.used >> position & 1} | state.keys
+        rests = {frozenset(member for member in other.content if member[0] not in written) for other in state.others}
+        found = self._values.few.of_members(
+            named,
+            self._classes,
+            frozenset(written),
+            max(self._low - state.size, 0),
+            None if self._high is None else self._high - state.size,
+            len(rests) + 1,
+        )
+        return any(rest.content not in rests for rest in found)

@@ -1,0 +1,252 @@
+"""The first few values of a schema: all of them, if there are no more than that.
+
+Whether a schema allows anything but some given values is answered by one value more than those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from itertools import count, islice, product
+
+from constrain.errors import LimitError
+from constrain.grammar.json_schema.decide import Automaton
+from constrain.grammar.json_schema.instances import Instance, number
+from constrain.grammar.json_schema.intersect import element, member, number_fits
+from constrain.grammar.json_schema.nodes import (
+    ArrayNode,
+    BooleanNode,
+    Node,
+    Normal,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
+from constrain.grammar.json_schema.numbers import NumberForm
+from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.texts import ALL_TEXTS, Text, plain
+
+_MOST_STEPS = 200_000
+_MOST_DEPTH = 40
+
+Classes = Callable[[ObjectNode], list[tuple[Text, Handle]]]
+"""The classes of keys that an object does not name, each with the schema of its members."""
+
+
+class FewValues:
+    """Looks for values.  Every method gives as many different ones as asked for, or all there are.
+
+    Parameters
+    ----------
+    normal : callable
+        The normal form of a handle.
+    other_keys : Classes
+    """
+
+    def __init__(self, normal: Callable[[Handle], Normal], other_keys: Classes) -> None:
+        self._normal = normal
+        self._other_keys = other_keys
+        self._known: dict[tuple[Handle, int], list[Instance]] = {}
+        self._was_cut = False
+
+    def of(self, handle: Handle, most: int) -> list[Instance]:
+        """Values of a schema."""
+        key = handle, most
+        if key not in self._known:
+            self._known[key] = self._deepening(lambda depth: self._of_handle(handle, most, depth), most)
+        return self._known[key]
+
+    def of_node(self, node: Node, most: int) -> list[Instance]:
+        """Values of one node."""
+        return self._deepening(lambda depth: self._of_node(node, most, depth), most)
+
+    def of_members(
+        self,
+        named: list[tuple[str, Handle, bool]],
+        others: list[tuple[Text, Handle]],
+        excluded: frozenset[str],
+        low: int,
+        high: int | None,
+        most: int,
+    ) -> list[Instance]:
+        """Objects out of members: (name, schema, whether it is required), and others but for some names."""
+        return self._deepening(lambda depth: self._of_members(named, others, excluded, low, high, most, depth), most)
+
+    def of_items(self, node: ArrayNode, begin: int, most: int) -> list[Instance]:
+        """What may follow the first ``begin`` items of an array, as arrays."""
+        return self._deepening(lambda depth: self._of_items(node, begin, most, depth), most)
+
+    def _deepening(self, search: Callable[[int], list[Instance]], most: int) -> list[Instance]:
+        """Search to greater depths until nothing is cut off, or there is enough."""
+        for depth in (3, 8, _MOST_DEPTH):
+            self._was_cut = False
+            found = search(depth)
+            if len(found) >= most or not self._was_cut:
+                return found
+        raise LimitError(f"whether there are enough different values is not clear after {_MOST_DEPTH} levels")
+
+    def _of_handle(self, handle: Handle, most: int, depth: int) -> list[Instance]:
+        found: dict[Instance, None] = {}
+        for node in self._normal(handle).nodes:
+            found.update(dict.fromkeys(self._of_node(node, most, depth)))
+            if len(found) >= most:
+                break
+        return list(islice(found, most))
+
+    def _of_node(self, node: Node, most: int, depth: int) -> list[Instance]:
+        if isinstance(node, NullNode):
+            return [Instance("null", None)]
+        if isinstance(node, BooleanNode):
+            return [Instance("boolean", value) for value in node.values]
+        if isinstance(node, StringNode):
+            if node.values is not None:
+                words: list[str] = sorted(text_of(node).values)  # type: ignore[attr-defined]
+                words = words[:most]
+            else:
+                words = few_words(text_of(node), most)
+            return [Instance("string", word) for word in words]
+        if isinstance(node, NumberNode):
+            return _numbers(node, most)
+        if depth == 0:
+            self._was_cut = True
+            return []
+        if isinstance(node, ArrayNode):
+            return self._of_items(node, 0, most, depth)
+        assert isinstance(node, ObjectNode)
+        named = [(name, handle, name in node.required) for name, handle in members_of(node)]
+        low = 0 if node.low is None else node.low.value
+        high = None if node.high is None else node.high.value
+        return self._of_members(named, self._other_keys(node), frozenset(), low, high, most, depth)
+
+    def _of_items(self, node: ArrayNode, begin: int, most: int, depth: int) -> list[Instance]:
+        low = 0 if node.low is None else max(node.low.value - begin, 0)
+        last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
+        lists: list[list[Instance]] = []
+        found: list[Instance] = []
+        for length in range(last + 1):
+            if length >= low:
+                found += [Instance("array", items) for items in islice(product(*lists), most - len(found))]
+                if len(found) >= most:
+                    break
+            lists.append(self._of_handle(element(node, begin + length), most, depth - 1))
+            if not lists[-1]:
+                break
+        return found
+
+    def _of_members(
+        self,
+        named: list[tuple[str, Handle, bool]],
+        others: list[tuple[Text, Handle]],
+        excluded: frozenset[str],
+        low: int,
+        high: int | None,
+        most: int,
+        depth: int,
+    ) -> list[Instance]:
+        choices: list[list[tuple[str, Instance] | None]] = []
+        for name, handle, required in named:
+            present = [(name, value) for value in self._of_handle(handle, most, depth - 1)]
+            if present or required:
+                choices.append([*present] if required else [*present, None])
+        taken = excluded.union(name for name, _, _ in named)
+        for keys, handle in others:
+            values = self._of_handle(handle, most, depth - 1)
+            if values:
+                wanted = most + low
+                for name in few_words(keys, wanted + len(taken)):
+                    if name not in taken and len(choices) < wanted + len(named):
+                        choices.append([*[(name, value) for value in values], None])
+        if high is not None and high < len(choices):
+            # What may be absent is absent first.
+            choices = [choice if choice[-1] is not None else choice[::-1] for choice in choices]
+        found: list[Instance] = []
+        for members in islice(product(*choices), _MOST_STEPS):
+            there = [one for one in members if one is not None]
+            if low <= len(there) and (high is None or len(there) <= high):
+                found.append(Instance("object", frozenset(there)))
+                if len(found) >= most:
+                    return found
+        if _product_is_longer(choices):
+            raise LimitError("whether there are enough different objects is not clear")
+        return found
+
+
+def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
+    """All names that are treated alone, in order: those with a schema, then those that are just required."""
+    yield from node.properties.items()
+    for name in node.required:
+        if name not in node.properties:
+            yield name, member(node, name)
+
+
+def _product_is_longer(choices: list[list[tuple[str, Instance] | None]]) -> bool:
+    size = 1
+    for choice in choices:
+        size *= len(choice)
+        if size > _MOST_STEPS:
+            return True
+    return False
+
+
+def few_words(text: Text, most: int) -> list[str]:
+    """The shortest strings of a set, as many as asked for or all there are."""
+    if text == ALL_TEXTS:
+        return ["a" * length for length in range(most)]
+    found = Automaton(plain(text)).first_words(most, _MOST_STEPS)
+    if found is None:
+        raise LimitError(f"whether there are {most} different strings with {text} is not clear")
+    return [word.decode() for word in found]
+
+
+def _numbers(node: NumberNode, most: int) -> list[Instance]:
+    found: list[Instance] = []
+    for tried, value in enumerate(_candidates(node)):
+        if number_fits(value, node):
+            found.append(Instance("number", number(format(value, "f"))))
+            if len(found) >= most:
+                break
+        if tried > _MOST_STEPS:
+            raise LimitError(f"at {node.pointer}: whether there are {most} different numbers is not clear")
+    return found
+
+
+def _candidates(node: NumberNode) -> Iterator[Decimal]:
+    """Numbers that come into question: all of them, or endlessly many."""
+    if node.values is not None:
+        yield from dict.fromkeys(node.values)
+        return
+    low = None if node.low is None else node.low.value
+    high = None if node.high is None else node.high.value
+    with localcontext() as context:
+        context.prec = 10_000
+        step = None
+        if node.divisors:
+            step = max(divisor.value for divisor in node.divisors)
+        elif node.form is not NumberForm.ANY:
+            step = Decimal(1)
+        if step is None and low is not None and high is not None:
+            yield from dict.fromkeys((low, high))
+            part = high - low
+            while part:
+                part /= 2
+                yield low + part
+            return
+        if step is None:
+            step = Decimal("0.5")
+        if low is not None:
+            first = (low / step).to_integral_value(rounding="ROUND_FLOOR")
+            for index in count():
+                value = (first + index) * step
+                if high is not None and value > high:
+                    return
+                yield value
+        if high is not None:
+            first = (high / step).to_integral_value(rounding="ROUND_CEILING")
+            for index in count():
+                yield (first - index) * step
+        yield Decimal(0)
+        for index in count(1):
+            yield index * step
+            yield -index * step

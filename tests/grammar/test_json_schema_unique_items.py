@@ -1,0 +1,317 @@
+"""``uniqueItems`` over values of every kind, exactly."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import jsonschema
+import pytest
+from finite_texts import Texts, compare_masks, mask_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import constrain
+from constrain.engine import compiled as compiled_module
+from constrain.errors import LimitError, SchemaError
+
+BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
+TOKENS = [bytes((byte,)) for byte in b'[]{}:,"ab12'] + [
+    *(b'",', b'","', b'","a', b'","a"', b'","a"]', b'"a"', b'"a","b"', b"1,", b"1,1", b"1,2", b",1", b",1]", b"2]"),
+    *(b'{"a":1}', b'{"a":1},{"a"', b'},{"a":', b'{"a":1},{"a":1}', b"],[", b"[1],[1", b"[[", b"]]", b"[],[]", b"{},"),
+    *(b'"a":', b'"b":1', b',"b":', b'":1,"', b'":1,"a":1', b'"]', b'a","a'),
+    b"</s>",
+]
+EOS = len(TOKENS) - 1
+VOCABULARY = constrain.Vocabulary(TOKENS, eos_ids=[EOS])
+
+
+def compiled(schema: Any, vocabulary: constrain.Vocabulary = BYTES, **options: Any) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema, **options).ir, vocabulary)
+
+
+def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(grammar)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+VALUES: list[Any] = ["a", "b", "", 1, 1.0, 2, True, None, [], [1], ["a"], [[1]], {}, {"a": 1}, {"a": 1.0}, {"a": 2}]
+VALUES += [{"b": 1}, {"a": 1, "b": 1}, {"b": 1, "a": 1}, {"a": {"b": 1}}, {"a": {"b": 2}}]
+
+ITEMS: list[Any] = [
+    {},
+    {"type": "string"},
+    {"type": "string", "pattern": "^[ab]$"},
+    {"type": "number", "minimum": 1},
+    {"type": ["string", "integer", "null"]},
+    {"type": "array", "items": {"type": "integer"}, "maxItems": 1},
+    {"type": "object"},
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False},
+    {"type": "object", "properties": {"a": {"enum": [1, 2]}, "b": {"const": 1}}, "additionalProperties": False},
+    {"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 1},
+    {"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "maxProperties": 1}, {"type": "boolean"}]},
+    {"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": {"const": 1}},
+]
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("items", ITEMS, ids=range(len(ITEMS)))
+def test_values_of_every_kind(items: Any, order: str) -> None:
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    grammar = compiled(schema, property_order=order)
+    validator = jsonschema.Draft202012Validator(schema)
+    choose = random.Random(1)
+    for size in range(4):
+        for values in itertools.product(VALUES, repeat=size):
+            if size == 3 and choose.random() > 0.1:
+                continue
+            if order == "schema" and any(isinstance(one, dict) and list(one) != sorted(one) for one in values):
+                continue
+            assert fits(grammar, json.dumps(values)) == validator.is_valid(list(values)), values
+
+
+def _instances(value: Any) -> list[Any]:
+    """The values that a schema of the strategy below allows."""
+    if "enum" in value:
+        return list(value["enum"])
+    if value["type"] == "array":
+        items = _instances(value["items"])
+        return [list(each) for size in range(value["maxItems"] + 1) for each in itertools.product(items, repeat=size)]
+    members = []
+    for name, schema in value["properties"].items():
+        absent = [] if name in value["required"] else [None]
+        members.append([*((name, one) for one in _instances(schema)), *absent])
+    return [dict(each for each in chosen if each is not None) for chosen in itertools.product(*members)]
+
+
+def _items() -> st.SearchStrategy[Any]:
+    """Schemas of few values, nested."""
+    scalars = st.lists(st.sampled_from(["a", "b", "ab", 1, 2, 12]), min_size=1, max_size=3, unique=True)
+    leaf = scalars.map(lambda values: {"enum": values})
+
+    def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        arrays = st.builds(lambda items, most: {"type": "array", "items": items, "maxItems": most}, inner, st.just(1))
+        objects = st.builds(
+            lambda properties, required: {
+                "type": "object",
+                "properties": properties,
+                "required": sorted(required & properties.keys()),
+                "additionalProperties": False,
+            },
+            st.dictionaries(st.sampled_from("ab"), inner, min_size=1, max_size=2).map(
+                lambda properties: dict(sorted(properties.items()))
+            ),
+            st.sets(st.sampled_from("ab")),
+        )
+        return arrays | objects
+
+    return nested(leaf) | nested(leaf | nested(leaf)) | leaf
+
+
+@settings(max_examples=120)
+@given(
+    items=_items(),
+    high=st.integers(1, 3),
+    low=st.integers(0, 2),
+    walks=st.lists(st.lists(st.integers(0, 1000), max_size=12), min_size=1, max_size=4),
+)
+def test_masks_of_unique_items(masks_compared: Any, items: Any, high: int, low: int, walks: list[list[int]]) -> None:
+    """Items of so few values that all arrays can be listed: no mask may lead to where they are used up."""
+    values = _instances(items)[:9]
+    if len(_instances(items)) > 9:
+        high = min(high, 2)
+        values = _instances(items)
+    schema: dict[str, Any] = {"type": "array", "items": items, "uniqueItems": True, "maxItems": high}
+    if low:
+        schema["minItems"] = low
+    texts = []
+    for size in range(low, high + 1):
+        chosen = itertools.permutations(values, size)
+        texts += [json.dumps(items, separators=(",", ":")).encode() for items in chosen]
+    expected = Texts(texts)
+    try:
+        grammar = compiled(schema, VOCABULARY, whitespace="compact")
+    except SchemaError:
+        assert not expected.is_viable(b"")
+        return
+    for walk in walks:
+        masks_compared.add(compare_masks(grammar, expected, TOKENS, EOS, [*walk, 0]))
+
+
+def test_tokens_that_close_several_items() -> None:
+    grammar = compiled({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, VOCABULARY)
+    matcher = constrain.Matcher(grammar)
+    assert matcher.accept_bytes(b'["a')
+    allowed = {TOKENS[token] for token in mask_of(matcher, len(TOKENS))}
+    assert {b'","', b'","a', b"a", b'","b"'} - allowed == {b'","b"'}
+    assert b'","a"' not in allowed
+    assert b'a","a' in allowed
+    assert not matcher.accept_token(TOKENS.index(b'","a"'))
+    assert matcher.accept_bytes(b"a")
+    assert b'","a"' in {TOKENS[token] for token in mask_of(matcher, len(TOKENS))}
+    assert matcher.accept_token(TOKENS.index(b'","a"'))
+    assert not matcher.accept_bytes(b',"a"')
+    assert matcher.accept_bytes(b',"b"]')
+
+
+def test_spelling_does_not_matter() -> None:
+    grammar = compiled({"uniqueItems": True}, property_order="any")
+    objects = '[{"a": 1, "b": 2}, {"b": 2.0, "\\u0061": 1}]'
+    for text in ('["a", "\\u0061"]', "[1, 1.0]", "[100, 1e2]", "[0, -0.0]", objects):
+        assert not fits(grammar, text), text
+    for text in ('["a", "A"]', "[1, true, null, 0, false]", '["1", 1]', "[[1, 2], [2, 1]]", '[{"a": 1}, {"a": [1]}]'):
+        assert fits(grammar, text), text
+
+
+def test_forced_bytes_go_on_behind_items() -> None:
+    items = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 2, "maxItems": 2}
+    grammar = compiled(schema, whitespace="compact")
+    matcher = constrain.Matcher(grammar)
+    assert matcher.forced_bytes() == b'[{"'
+    # The name may be spelled in several ways, and a number have a fraction.
+    assert matcher.accept_bytes(b'[{"a":2}')
+    assert matcher.forced_bytes() == b',{"'
+    assert matcher.accept_bytes(b',{"a":')
+    assert not matcher.fork().accept_bytes(b"2")
+    assert matcher.accept_bytes(b"1}]")
+
+
+def test_long_arrays_roll_back_and_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_module, "_START_OVER_BYTES", 3 << 20)
+    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    schema = {"type": "array", "items": {"type": ["string", "object"]}, "uniqueItems": True}
+    grammar = compiled(schema)
+    matchers = [constrain.Matcher(grammar) for _ in range(3)]
+    for number in range(60):
+        for index, matcher in enumerate(matchers):
+            item = f'"{index}{number}"' if number % 3 else f'{{"x": {number}}}'
+            assert matcher.accept_bytes(("[" if number == 0 else ", ").encode() + item.encode())
+            assert not matcher.fork().accept_bytes(b", " + item.encode())
+    assert grammar.generation > 0
+    for matcher in matchers:
+        matcher.rollback(30)
+        assert not matcher.fork().accept_bytes(b', {"x": 0}')
+        assert matcher.accept_bytes(b', {"x": 57}]')
+
+
+def test_what_cannot_be_told_apart_is_refused() -> None:
+    for items in ({"type": "array", "contains": {"type": "string"}}, {"type": "array", "uniqueItems": True}):
+        with pytest.raises(SchemaError, match="uniqueItems") as caught:
+            compiled({"type": "array", "items": items, "uniqueItems": True})
+        assert caught.value.pointer == "#/uniqueItems"
+    grammar = constrain.Grammar.from_json_schema(
+        {"type": "array", "items": {"type": "array", "uniqueItems": True}, "uniqueItems": True}, lenient=True
+    )
+    assert "not enforced" in grammar.warnings[0]
+
+
+def test_too_few_values() -> None:
+    items = {"type": "string", "pattern": "^[ab]?$"}
+    assert fits(compiled({"type": "array", "items": items, "uniqueItems": True, "minItems": 3}), '["b", "", "a"]')
+    with pytest.raises(SchemaError, match="different"):
+        compiled({"type": "array", "items": items, "uniqueItems": True, "minItems": 4})
+
+
+def test_contains() -> None:
+    schema = {
+        "type": "array",
+        "prefixItems": [{"type": "string"}, {"type": "integer"}],
+        "items": {"type": ["string", "integer"]},
+        "contains": {"const": "x"},
+        "uniqueItems": True,
+    }
+    with pytest.raises(SchemaError, match="prefixItems or contains"):
+        compiled(schema)
+    schema["contains"] = {"type": "string", "minLength": 2}
+    validator = jsonschema.Draft202012Validator(schema)
+    grammar = compiled(schema)
+    for size in range(5):
+        for values in itertools.product(["a", "bb", "cc", 1, 2], repeat=size):
+            assert fits(grammar, json.dumps(values)) == validator.is_valid(list(values)), values
+
+
+BOOLEAN = {"type": "boolean"}
+PREFIXES: list[Any] = [
+    {"prefixItems": [BOOLEAN, BOOLEAN]},
+    {"prefixItems": [BOOLEAN, BOOLEAN], "items": False},
+    {"prefixItems": [{"enum": [1, True]}, BOOLEAN, BOOLEAN], "minItems": 3},
+    {
+        "prefixItems": [{}, BOOLEAN, {"enum": ["a", True, False]}],
+        "items": {"type": ["string", "integer"]},
+        "minItems": 2,
+    },
+    {"prefixItems": [BOOLEAN, BOOLEAN, BOOLEAN], "minItems": 2},
+    {"prefixItems": [{"type": "array"}, {"enum": [[], [1]]}, {"const": [1]}], "maxItems": 4},
+]
+
+
+@pytest.mark.parametrize("keywords", PREFIXES, ids=range(len(PREFIXES)))
+def test_values_of_a_prefix_run_out(keywords: Any) -> None:
+    schema = {"type": "array", "uniqueItems": True, **keywords}
+    validator = jsonschema.Draft202012Validator(schema)
+    grammar = compiled(schema, whitespace="compact")
+    choices: list[Any] = [True, False, [], [1], 1, 2, "a", "b"]
+    valid = []
+    for size in range(5):
+        for values in itertools.product(choices, repeat=size):
+            text = json.dumps(values, separators=(",", ":"))
+            assert fits(grammar, text) == validator.is_valid(list(values)), values
+            valid += [text] if fits(grammar, text) else []
+    # No comma leads to where nothing is left.
+    for values in itertools.product(choices, repeat=3):
+        begin = json.dumps(values, separators=(",", ":"))[:-1] + ","
+        if constrain.Matcher(grammar).accept_bytes(begin.encode()):
+            assert any(text.startswith(begin) for text in valid), begin
+
+
+def test_a_prefix_without_enough_values() -> None:
+    with pytest.raises(SchemaError, match="different"):
+        compiled({"type": "array", "prefixItems": [BOOLEAN, BOOLEAN, BOOLEAN], "minItems": 3, "uniqueItems": True})
+
+
+def test_deep_items_and_long_numbers_are_limited() -> None:
+    grammar = compiled({"uniqueItems": True})
+    with pytest.raises(LimitError, match="deep"):
+        constrain.Matcher(grammar).accept_bytes(b"[" + b"[" * 20_000 + b"]" * 20_000 + b",1")
+    with pytest.raises(LimitError, match="digits"):
+        constrain.Matcher(grammar).accept_bytes(b"[1" + b"2" * 200 + b",1")
+
+
+def test_what_is_expected_behind_items() -> None:
+    grammar = compiled({"type": "array", "items": {"enum": [f"{n}x" for n in range(30)]}, "uniqueItems": True})
+    matcher = constrain.Matcher(grammar)
+    assert matcher.accept_bytes(b'["1x", ')
+    (expected,) = matcher.expected()
+    assert expected.next_bytes.endswith(b'"')
+    assert expected.lexeme is not None
+    assert expected.lexeme >= len(grammar.ir.lexemes)
+    assert "#/items/enum" in str(expected)
+
+
+@pytest.mark.parametrize("items", ITEMS, ids=range(len(ITEMS)))
+def test_masks_equal_what_is_accepted(items: Any, masks_compared: Any) -> None:
+    """Token by token along random walks, and what comes of them is valid."""
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    validator = jsonschema.Draft202012Validator(schema)
+    grammar = compiled(schema, VOCABULARY, whitespace="compact", property_order="any")
+    for seed in range(12):
+        choose = random.Random(seed)
+        matcher = constrain.Matcher(grammar)
+        text = b""
+        for _ in range(14):
+            allowed = mask_of(matcher, len(TOKENS))
+            accepted = {token for token in range(len(TOKENS)) if matcher.fork().accept_token(token)}
+            assert allowed == accepted, (text, [TOKENS[token] for token in allowed ^ accepted])
+            masks_compared.add()
+            if EOS in allowed:
+                break
+            # Short values meet more often.
+            closing = [token for token in allowed if TOKENS[token][-1:] in b'",]}'] or sorted(allowed)
+            token = choose.choice(sorted(closing if choose.random() < 0.7 else allowed))
+            assert matcher.accept_token(token)
+            text += TOKENS[token]
+        if matcher.is_accepting():
+            assert validator.is_valid(json.loads(text)), text
