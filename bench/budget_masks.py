@@ -50,7 +50,9 @@ def main(count: int, seed: int) -> None:
     """Times of masks with and without budgets."""
     tokenizer = load_tokenizer(data_folder() / "vocab" / "llama3.tiktoken")
     vocabulary = constrain.Vocabulary.from_tokenizer(tokenizer)
-    constrain.GrammarCompiler(vocabulary)
+    warm = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_json_schema(True))
+    constrain.Matcher(warm, max_tokens=9).fill_next_token_bitmask(constrain.allocate_token_bitmask(1, vocabulary.size))
+    constrain.Matcher(warm).completion()
     masks: Counter[tuple[str, str]] = Counter()
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     done = 0
