@@ -243,6 +243,8 @@ def generate(
             click.echo(as_json(statistics, loaded.name, seed), err=True)
         else:
             click.echo(f"constrain: {summary(statistics)}; seed {seed}", err=True)
+        if compiled is not None and statistics.finish_reason == "length":
+            raise Stop(Exit.LENGTH, f"the text is not complete: the grammar needs more than {statistics.tokens} tokens")
         if number < count - 1:
             seed = (seed + 1) % _LARGEST_SEED
 

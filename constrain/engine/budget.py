@@ -66,7 +66,7 @@ _Since = tuple[int, Any, Any]
 
 def prepare(compiled: CompiledGrammar) -> None:
     """Work out what does not depend on the text, once per compiled grammar.  The caller holds the lock."""
-    if compiled.ir.make_unfolding is not None:
+    if not compiled.supports_budget:
         raise ConstrainError(
             "max_tokens and completions are not supported for a grammar whose rules are made as a text comes to them "
             "(objects in any order of keys, uniqueItems over free values)"

@@ -161,6 +161,15 @@ class CompiledGrammar:
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._begin()
 
+    @property
+    def supports_budget(self) -> bool:
+        """Whether ``Matcher(..., max_tokens=N)`` is possible.
+
+        It is not where rules are made as a text comes to them: objects in any order of keys, uniqueItems over free
+        values.
+        """
+        return self.ir.make_unfolding is None
+
     # -- loading -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
