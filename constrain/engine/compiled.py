@@ -45,6 +45,7 @@ from constrain.engine.tables import (
     NODE_LIVE,
     NODE_MUST,
     NODE_PRINTS,
+    NODE_REACH,
     NODE_SHORTEST,
     NODES,
     NULLABLE,
@@ -102,6 +103,7 @@ _NODE_TABLES = {
     NODE_LAST: 4,
     NODE_MUST: 4,
     NODE_SHORTEST: 1,
+    NODE_REACH: 1,
     NODE_LIVE: 1,
     NODE_HASH: 1,
 }

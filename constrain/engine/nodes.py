@@ -40,6 +40,7 @@ from constrain.engine.tables import (
     NODE_LIVE,
     NODE_MUST,
     NODE_PRINTS,
+    NODE_REACH,
     NODE_SHORTEST,
     NODES,
     POOL,
@@ -71,13 +72,15 @@ NULLABLE_FLAG = 1 << 8
 COMPLEX_FLAG = 2 << 8
 # An expression without this flag denotes finitely many strings.
 LOOP_FLAG = 4 << 8
+# Of an intersection: a part counts, and every string of the others is a sequence of what it counts.
+FITS_FLAG = 8 << 8
 _INHERITED = COMPLEX_FLAG | LOOP_FLAG
 
 _UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
 _LIVENESS_LIMIT = 200_000
 _LONG_PATH = 64
-# Larger lengths are not told apart.
-_LONG = 1 << 24
+LONG = 1 << 24
+"""Larger lengths are not told apart."""
 
 RESULT0 = int64(CTX)
 RESULT1 = int64(CTX, int64)
@@ -211,7 +214,7 @@ def _set_shortest(ctx, node):
     elif kind == CONCAT:
         length = int64(shortest[a]) + int64(shortest[b])
     elif kind == UNION:
-        length = int64(_LONG)
+        length = int64(LONG)
         for i in range(b):
             length = min(length, int64(shortest[i32(ctx, POOL)[a + i]]))
     elif kind == INTERSECT:
@@ -219,8 +222,34 @@ def _set_shortest(ctx, node):
             length = max(length, int64(shortest[i32(ctx, POOL)[a + i]]))
     elif kind == REPEAT:
         length = int64(shortest[a]) * b
-    shortest[node] = min(length, int64(_LONG))
+    shortest[node] = min(length, int64(LONG))
     set_used(ctx, NODE_SHORTEST, node + 1)
+
+
+@njit_inner(types.void(CTX, int64))
+def _set_reach(ctx, node):
+    """Compute how many bytes are enough to complete any beginning of a string of a node; ``LONG`` if unknown."""
+    nodes = i32(ctx, NODES)
+    shortest = i32(ctx, NODE_SHORTEST)
+    reach = i32(ctx, NODE_REACH)
+    kind = nodes[4 * node] & 255
+    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    length = int64(0)
+    if nodes[4 * node] & COMPLEX_FLAG:
+        length = int64(LONG)
+    elif kind == LITERAL:
+        length = b
+    elif kind == SET:
+        length = int64(1)
+    elif kind == CONCAT:
+        length = max(int64(reach[a]) + int64(shortest[b]), int64(reach[b]))
+    elif kind == UNION:
+        for i in range(b):
+            length = max(length, int64(reach[i32(ctx, POOL)[a + i]]))
+    elif kind == REPEAT:
+        length = int64(reach[a]) + int64(shortest[a]) * max(b - 1, int64(0))
+    reach[node] = min(length, int64(LONG))
+    set_used(ctx, NODE_REACH, node + 1)
 
 
 @njit_inner(RESULT2)
@@ -232,6 +261,7 @@ def _describe(ctx, node, _unused):
     _set_edge(ctx, node, int64(NODE_LAST))
     _set_must(ctx, node)
     _set_shortest(ctx, node)
+    _set_reach(ctx, node)
     return int64(0)
 
 
@@ -249,7 +279,7 @@ def _insert(ctx, head, a, b, c, code):
         return int64(FAIL)
     if not room(ctx, NODE_PRINTS, 2) or not room(ctx, NODE_FIRST, 4) or not room(ctx, NODE_LAST, 4):
         return int64(FAIL)
-    if not room(ctx, NODE_MUST, 4) or not room(ctx, NODE_SHORTEST, 1):
+    if not room(ctx, NODE_MUST, 4) or not room(ctx, NODE_SHORTEST, 1) or not room(ctx, NODE_REACH, 1):
         return int64(FAIL)
     if not bucket_room(ctx, NODE_BUCKETS, node):
         return int64(FAIL)
@@ -352,7 +382,12 @@ far_entry(F_SUBSUME, _subsume)
 
 @njit_inner(int64(CTX, int64, int64))
 def make_set_operation(ctx, kind, base):
-    """Union or intersection of the nodes on the work stack from ``base`` up, which are taken off it."""
+    """Union or intersection of the nodes on the work stack from ``base`` up, which are taken off it.
+
+    FITS_FLAG may be added to the kind.
+    """
+    fits = kind & FITS_FLAG
+    kind &= 255
     tmp = i32(ctx, TMP)
     nodes = i32(ctx, NODES)
     pool = i32(ctx, POOL)
@@ -415,7 +450,7 @@ def make_set_operation(ctx, kind, base):
     if n == 1:
         return int64(tmp[base])
     if kind == INTERSECT:
-        flags |= COMPLEX_FLAG
+        flags |= COMPLEX_FLAG | fits
     head = kind | flags | (nullable * NULLABLE_FLAG)
     code = mix(0, head)
     for i in range(n):
@@ -604,7 +639,7 @@ def derivative(ctx, node, byte):
                 set_used(ctx, TMP, top)
                 result = int64(EMPTY)
             else:
-                result = far_call(ctx, F_SET_OPERATION, int64(kind), top)
+                result = far_call(ctx, F_SET_OPERATION, int64(nodes[4 * node] & (FITS_FLAG | 255)), top)
         else:
             part = known_derivative(ctx, a, byte)
             if part < -1:
@@ -749,7 +784,9 @@ def is_live(ctx, node):
 
 # Operations of the postfix program that program.py writes for the lexemes.
 # A negative one, ``~register``, loads a register.
-(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP) = range(10)
+(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP, OP_FIT) = range(
+    11
+)
 
 
 @njit_entry(int64(CTX, types.int32[::1], types.int32[::1]))
@@ -757,7 +794,7 @@ def build_nodes(ctx, program, registers):
     """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
 
     ``program`` is int32: an operation and its operands (LITERAL offset length; SET index; CONCAT,
-    UNION, INTERSECT count; REPEAT low high; STORE and KEEP register, of which the second leaves the value on the
+    UNION, INTERSECT, FIT count; REPEAT low high; STORE and KEEP register, of which the second leaves the value on the
     stack; ``~register`` to load it).
     """
     set_used(ctx, TMP, 0)
@@ -811,7 +848,8 @@ def build_nodes(ctx, program, registers):
             pc += 2
         else:
             top -= int64(program[pc + 1])
-            node = far_call(ctx, F_SET_OPERATION, UNION if op == OP_UNION else INTERSECT, top)
+            fits = FITS_FLAG if op == OP_FIT else 0
+            node = far_call(ctx, F_SET_OPERATION, UNION if op == OP_UNION else INTERSECT | fits, top)
             pc += 2
         if node < 0:
             return node

@@ -21,6 +21,7 @@ from constrain.engine.nodes import (
     EPSILON,
     OP_CONCAT,
     OP_EMPTY,
+    OP_FIT,
     OP_INTERSECT,
     OP_KEEP,
     OP_LITERAL,
@@ -154,6 +155,7 @@ class LexemeProgram:
                     stack += ((OP_NOT, OP_KEEP, register), node.item)
                 else:
                     parts = node.parts
+                    operation = OP_FIT if kind is Intersect and node.fits else _N_ARY[kind]
                     loaded = 0
                     for part in parts:
                         known = load(id(part))
@@ -162,9 +164,9 @@ class LexemeProgram:
                         code.append(known)
                         loaded += 1
                     if loaded == len(parts):
-                        code += (_N_ARY[kind], loaded, OP_KEEP, register)
+                        code += (operation, loaded, OP_KEEP, register)
                         continue
-                    stack.append((_N_ARY[kind], len(parts), OP_KEEP, register))
+                    stack.append((operation, len(parts), OP_KEEP, register))
                     stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
 
 

@@ -36,6 +36,9 @@ from constrain.engine.nodes import (
     COMPLEX_FLAG,
     CONCAT,
     EPSILON,
+    FITS_FLAG,
+    INTERSECT,
+    LONG,
     LOOP_FLAG,
     REPEAT,
     RESULT0,
@@ -57,6 +60,7 @@ from constrain.engine.tables import (
     F_CLOSURE,
     F_LEXER_STATE,
     F_LEXER_STEP,
+    F_SET_OPERATION,
     F_SPLIT,
     F_TWIN,
     FAIL,
@@ -70,7 +74,9 @@ from constrain.engine.tables import (
     N_WORDS,
     NEW_SPLIT,
     NODE_PRINTS,
+    NODE_REACH,
     NODES,
+    POOL,
     SAME_BYTES,
     SCRATCH,
     SHARED_COUNTS,
@@ -312,6 +318,56 @@ def publish_split(ctx, lexer_state):
     return int64(1)
 
 
+@njit_inner(RESULT1)
+def _without_count(ctx, node):
+    """The intersection of two parts, of which one counts (FITS_FLAG), without the bound; -1 if that is not plain."""
+    first = int64(i32(ctx, NODES)[4 * node + 1])
+    for i in range(2):
+        nodes = i32(ctx, NODES)
+        part, other = int64(i32(ctx, POOL)[first + i]), int64(i32(ctx, POOL)[first + 1 - i])
+        if nodes[4 * part] & 255 == REPEAT and nodes[4 * part + 3] >= 0 and nodes[4 * part + 2] <= 1:
+            if i32(ctx, NODE_REACH)[other] == LONG:
+                return int64(-1)
+            free = make_repeat(ctx, int64(nodes[4 * part + 1]), int64(nodes[4 * part + 2]), int64(-1))
+            if free < 0:
+                return free
+            if not room(ctx, TMP, 2):
+                return int64(FAIL)
+            top = used(ctx, TMP)
+            i32(ctx, TMP)[top] = other
+            i32(ctx, TMP)[top + 1] = free
+            set_used(ctx, TMP, top + 2)
+            return far_call(ctx, F_SET_OPERATION, int64(INTERSECT | FITS_FLAG), top)
+    return int64(-1)
+
+
+@njit_inner(RESULT2)
+def _counted_margin(ctx, left, right):
+    """A number of bytes within which an intersection and the one without its bound cannot be told apart; 0 if unknown.
+
+    What is begun can be completed in so many bytes (NODE_REACH), and till then the bound must not be met.
+    """
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    if not nodes[4 * left] & nodes[4 * right] & FITS_FLAG or nodes[4 * left + 2] != 2 or nodes[4 * right + 2] != 2:
+        return int64(0)
+    here, there = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
+    for i in range(2):
+        for j in range(2):
+            other, count, free = pool[here + i], int64(pool[here + 1 - i]), int64(pool[there + 1 - j])
+            if (
+                other == pool[there + j]
+                and nodes[4 * count] & 255 == REPEAT
+                and nodes[4 * free] & 255 == REPEAT
+                and nodes[4 * count + 1] == nodes[4 * free + 1]
+                and nodes[4 * count + 2] == nodes[4 * free + 2]
+                and nodes[4 * count + 2] <= 1
+                and nodes[4 * free + 3] < 0
+            ):
+                return max(int64(0), int64(nodes[4 * count + 3]) - int64(i32(ctx, NODE_REACH)[other]))
+    return int64(0)
+
+
 @njit_entry(RESULT1)
 def shared_entry(ctx, lexer_state):
     """Which of the vocabulary's shared splits a state's is."""
@@ -344,6 +400,15 @@ def uncounted(ctx, lexer_state):
             if node < 0:
                 return node
             changed = True
+        elif nodes[4 * head] & FITS_FLAG and nodes[4 * head + 2] == 2:
+            free = _without_count(ctx, head)
+            if free < -1:
+                return free
+            if free >= 0:
+                node = make_concat(ctx, free, tail)
+                if node < 0:
+                    return node
+                changed = True
         i32(ctx, TMP)[base + 2 * i] = lexeme
         i32(ctx, TMP)[base + 2 * i + 1] = node
     result = far_call(ctx, F_LEXER_STATE, base, count) if changed else int64(-1)
@@ -364,7 +429,11 @@ def _margin(ctx, left, right):
         # Whether something loops is just what the two may differ in.
         head, other = nodes[4 * left] & ~LOOP_FLAG, nodes[4 * right] & ~LOOP_FLAG
         kind = head & 255
-        if head != other or (head & COMPLEX_FLAG and kind != CONCAT):
+        if head != other:
+            return int64(0)
+        if kind == INTERSECT:
+            return _counted_margin(ctx, left, right)
+        if head & COMPLEX_FLAG and kind != CONCAT:
             return int64(0)
         if kind == CONCAT:
             a, b = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
@@ -375,6 +444,8 @@ def _margin(ctx, left, right):
                 return int64(0)
             left, right = a, b
             kind = nodes[4 * a] & 255
+            if kind == INTERSECT:
+                return _counted_margin(ctx, left, right)
             if nodes[4 * a] & COMPLEX_FLAG:
                 return int64(0)
         if kind != REPEAT or nodes[4 * left + 1] != nodes[4 * right + 1] or nodes[4 * left + 2] != nodes[4 * right + 2]:

@@ -82,6 +82,7 @@ NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
 NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
 NODE_MUST = _slot("node necessary bytes", np.int64, 4 * 2048)
 NODE_SHORTEST = _slot("node shortest lengths", np.int32, 2048)
+NODE_REACH = _slot("node lengths to an end", np.int32, 2048)
 NODE_LIVE = _slot("node liveness", np.uint8, 2048)
 NODE_HASH = _slot("node hashes", np.int32, 2048)
 NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
@@ -225,7 +226,19 @@ _SIBLINGS = {
     slot: group
     for group in (
         (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
-        (NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_MUST, NODE_SHORTEST, NODE_LIVE, NODE_HASH, NODE_BUCKETS, POOL),
+        (
+            NODES,
+            NODE_PRINTS,
+            NODE_FIRST,
+            NODE_LAST,
+            NODE_MUST,
+            NODE_SHORTEST,
+            NODE_REACH,
+            NODE_LIVE,
+            NODE_HASH,
+            NODE_BUCKETS,
+            POOL,
+        ),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_KINDS, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
         (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),

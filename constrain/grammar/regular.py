@@ -128,12 +128,17 @@ class Union(Regular):
 
 
 class Intersect(Regular):
-    """All of the parts at once (two or more)."""
+    """All of the parts at once (two or more).
 
-    __slots__ = ("parts",)
+    ``fits`` says that one part is a repetition ``item{low,high}``, and that every string of the others is a sequence of
+    items, so that the repetition does no more than count (see :func:`counted`).  It is no part of the content.
+    """
 
-    def __init__(self, parts: tuple[Regular, ...]) -> None:
+    __slots__ = ("fits", "parts")
+
+    def __init__(self, parts: tuple[Regular, ...], fits: bool = False) -> None:
         self.parts = parts
+        self.fits = fits
 
     def __hash__(self) -> int:
         try:
@@ -254,6 +259,8 @@ def union(*parts: Regular) -> Regular:
 
 def intersect(*parts: Regular) -> Regular:
     """What lies in all of the parts (at least one must be given)."""
+    if len(parts) == 1:
+        return parts[0]
     flat: dict[Regular, None] = {}
     for part in parts:
         if isinstance(part, Empty):
@@ -265,6 +272,12 @@ def intersect(*parts: Regular) -> Regular:
     if not flat:
         raise ValueError("intersect() needs at least one part")
     return next(iter(flat)) if len(flat) == 1 else Intersect(tuple(flat))
+
+
+def counted(language: Regular, item: Regular, low: int, high: int | None) -> Regular:
+    """The strings of ``language``, which must all be sequences of ``item``, of ``low`` to ``high`` items."""
+    both = intersect(language, repeat(item, low, high))
+    return Intersect(both.parts, fits=True) if isinstance(both, Intersect) else both
 
 
 def repeat(item: Regular, low: int = 0, high: int | None = None) -> Regular:

@@ -14,7 +14,7 @@ from constrain.grammar.json_schema.nodes import BooleanNode, Bound, Conflict, No
 from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY_NUMBER, NumberForm, number_language
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell_any
-from constrain.grammar.json_schema.texts import spelled
+from constrain.grammar.json_schema.texts import Length, every, spelled
 from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
 
 Refuse = Callable[[str, str], None]
@@ -110,15 +110,14 @@ def scalar_name(node: Node) -> str:
 def _string(node: StringNode) -> Regular:
     if node.values is not None:
         return _words(node.values)
-    parts: list[Regular] = []
+    texts = [term.text for term in node.terms]
     if node.low is not None or node.high is not None:
         low = 0 if node.low is None else node.low.value
         high = None if node.high is None else node.high.value
-        if not node.terms:
+        if not texts:
             return _of_length(low, high)
-        parts.append(repeat(ANY_CHARACTER, low, high))
-    parts += [spelled(term.text) for term in node.terms]
-    return tokens.quoted(intersect(*parts)) if parts else tokens.STRING
+        texts.append(Length(low, high))
+    return tokens.quoted(spelled(every(*texts))) if texts else tokens.STRING
 
 
 # -- numbers -------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME, is_idn_host
 from constrain.grammar.json_schema.strings import ANY_BODY, ANY_CHARACTER, spell, spell_any, spell_points
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points, regex_of_length
-from constrain.grammar.regular import EMPTY, Regular, complement, intersect, repeat, union
+from constrain.grammar.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
@@ -191,6 +191,9 @@ def _spelled_together(items: tuple[Text, ...]) -> list[Regular]:
             bounded = _pattern_of_length(item.source, low, high) if isinstance(item, Pattern) else None
             if bounded is not None:
                 return [bounded, *(spelled(each) for each in items if each is not item and each not in lengths)]
+        others = [part for part in (spelled(item) for item in items if item not in lengths) if part is not ANY_BODY]
+        if others:
+            return [counted(intersect(*others), ANY_CHARACTER, low, high)]
     return list(map(spelled, items))
 
 
