@@ -84,6 +84,11 @@ CASES: list[tuple[Any, str]] = [
     (KEYS, '{"no'),
     (KEYS, '{"note": "se", "a": "'),
     (KEYS, '{"note": "se","a":"x", "nota'),
+    ({"type": "string", "pattern": "^([a-z]+ )*no+te?$", "maxLength": 200}, '"not a noo'),
+    ({"type": "string", "pattern": "^([a-z]+ )*no+te?$", "maxLength": 24}, '"not a noo'),
+    ({"type": "string", "pattern": "no[a-z]{3}", "minLength": 1, "maxLength": 120}, '"anot'),
+    ({"type": "string", "pattern": "no[a-z]{3}", "minLength": 7, "maxLength": 120}, '"anot'),
+    ({"type": "string", "format": "email", "maxLength": 254}, '"note@no'),
     ({"enum": ["note", "nose", "anything"]}, '"no'),
     ({"anyOf": [{"type": "string", "maxLength": 9}, {"enum": ["note", "no quotes here"]}]}, '"note'),
 ]
