@@ -13,7 +13,8 @@ import pytest
 from naive import NaiveRecognizer
 from typing_extensions import TypedDict
 
-from constrain.errors import ConstrainError, GrammarError, SchemaError
+import constrain
+from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.json_schema import from_json_schema
 from constrain.grammar.pydantic import from_pydantic
 
@@ -94,9 +95,11 @@ def test_options_are_those_of_json_schema() -> None:
     assert from_pydantic(Point, whitespace="compact") == from_json_schema(schema, whitespace="compact")
 
 
-def test_what_the_schema_cannot_say_is_refused() -> None:
-    with pytest.raises(SchemaError, match="uniqueItems"):
-        from_pydantic(set[int])
+def test_a_set_holds_each_value_once() -> None:
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_pydantic(set[int]))
+    assert constrain.Matcher(compiled).accept_bytes(b"[1,2,10]")
+    assert not constrain.Matcher(compiled).accept_bytes(b"[1,2,1]")
 
 
 class Opaque:
