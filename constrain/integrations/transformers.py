@@ -168,7 +168,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
                     for grammar, tokens in _histories(input_ids, length, rows_per_grammar)
                 )
             ):
-                return length
+                return int(length)
         self.reset()
         self._prompts = input_ids.clone()
         return int(input_ids.shape[1])
