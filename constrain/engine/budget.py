@@ -277,10 +277,13 @@ class Budget:
             place.read(data)
             if place._state == 0:
                 return False
+            if (place.key_ended or matcher._keys is not None) and not matcher._read_keys(data, place._state):
+                return False
             plan: list[int] | None = []
             if tokens_from(compiled, place) > self.left - tokens:
                 plan = search(compiled, place, self.left - tokens)
                 if plan is None:
+                    matcher._go_back_with_keys()
                     return False
             steps = matcher._steps
             if plan or self._plans is not None:

@@ -17,7 +17,9 @@ from constrain.engine.bitmask import Bitmask, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place, Traveller, find_places_again
 from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
+from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
+from constrain.engine.rows import LEXEME_IS_KEY
 from constrain.engine.states import push_token
 from constrain.engine.tables import (
     BRANCHES,
@@ -30,6 +32,7 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     IGNORE,
+    KEY_ENDED,
     LEX_HASH,
     LEXEMES,
     LIMIT,
@@ -62,6 +65,7 @@ from constrain.engine.tables import (
     SETS,
     STACK,
     STATE_HASH,
+    STATE_KEYS,
     STOPPED,
     SYMBOLS,
     TOKEN_LISTS,
@@ -160,6 +164,7 @@ class CompiledGrammar:
         self._words = words_for(vocabulary.size)
         self._limit_bytes = limit_bytes
         self._starting_over = False
+        self._keys_can_run_out: bool | None = None
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._begin()
 
@@ -171,6 +176,21 @@ class CompiledGrammar:
         values.
         """
         return self.ir.make_unfolding is None
+
+    @property
+    def has_distinct_keys(self) -> bool:
+        """Whether an object could have a key twice by the rules alone."""
+        return bool(self.ir.distinct_keys)
+
+    def keys_can_run_out(self) -> bool:
+        """Whether some beginning of a key goes on in finitely many ways only, or it may be so."""
+        if self._keys_can_run_out is None:
+            self._keys_can_run_out = self.ir.keys_can_run_out is not None and self.ir.keys_can_run_out()
+        return self._keys_can_run_out
+
+    def quote_tokens(self) -> QuoteTokens:
+        """The tokens of the vocabulary that hold a quote."""
+        return quote_tokens(self.vocabulary)
 
     # -- loading -----------------------------------------------------------------------------
 
@@ -206,6 +226,8 @@ class CompiledGrammar:
         n_lexemes = len(ir.lexemes)
         tables.put(LEXEMES, np.zeros(3 * n_lexemes, np.int32))
         self._run(program.describe_lexemes, registers[:n_lexemes], 0)
+        if ir.distinct_keys:
+            tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
 
         left, offsets, symbols = program.rule_arrays(ir)
         unfolded = np.array(ir.unfolded, np.int32)
@@ -364,7 +386,10 @@ class CompiledGrammar:
         return out[:count].tobytes()
 
     def push_token(self, cursor: Place, token: int) -> int:
-        """The state after a token's bytes; 0 if it is not allowed.  The caller holds the lock."""
+        """The state after a token's bytes, with KEY_ENDED added if a key ended in them; 0 if it is not allowed.
+
+        The caller holds the lock.
+        """
         result: int = _push_token(self._ctx, cursor._state, token)
         if result >= 0:
             return result
@@ -374,7 +399,7 @@ class CompiledGrammar:
             return result
         traveller = Traveller(self, cursor._state, cursor._parent)
         traveller.read(self.vocabulary.tokens[token])
-        return traveller._state
+        return traveller._state | (KEY_ENDED if traveller.key_ended else 0)
 
     # -- what depends on the text -------------------------------------------------------------
 
@@ -386,9 +411,10 @@ class CompiledGrammar:
         assert self._unfolded is not None
         return self._unfolded.lexeme(index - known)
 
-    def stopped_at(self) -> tuple[int, int]:
-        """The open state at which the last kernel stopped, and how many bytes it had read."""
-        return int(self._ctx[OPEN_STATE]), int(self._ctx[OPEN_AT])
+    def stopped_at(self) -> tuple[int, int, bool]:
+        """The open state at which the last kernel stopped, how many bytes it had read, and whether a key ended."""
+        state = int(self._ctx[OPEN_STATE])
+        return state, int(self._ctx[OPEN_AT]), bool(self._tables.array(STATE_KEYS)[state])
 
     def close(self, place: Place, text: Callable[[int], bytes]) -> int:
         """The state that a place's open state is after its text; ``text(n)`` are its last ``n`` bytes at least."""

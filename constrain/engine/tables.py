@@ -41,6 +41,9 @@ OPEN = 1 << 40
 STOPPED = -5
 """A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
 
+KEY_ENDED = 1 << 41
+"""Added to the state after a token or some bytes, if a key that must not come again ended in them (see states.py)."""
+
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
 
@@ -155,6 +158,7 @@ THREADS = _slot("threads", np.int32, 2 * 1024)
 STATE_HASH = _slot("state hashes", np.int32, 512)
 STATE_BUCKETS = _slot("state buckets", np.int32, 1024, STATE_HASH)
 STATE_TRANS = _slot("state transitions", np.int32, 512 * 64)
+STATE_KEYS = _slot("states at the end of keys", np.uint8, 512)
 STATE_WORK = _slot("thread work list", np.int64, 64)
 
 # Masks (masks.py).
@@ -242,7 +246,7 @@ _SIBLINGS = {
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_KINDS, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
         (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
-        (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+        (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS),
     )
     for slot in group
 }
@@ -250,7 +254,7 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 
 BY_ROW_OR_STATE = (
     *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
-    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS),
     *(ROW_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
 """Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""

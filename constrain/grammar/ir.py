@@ -124,6 +124,11 @@ class GrammarIR:
         Makes the rules of ``unfolded``.
     makes_lexemes : bool
         Whether those rules have lexemes of their own.
+    distinct_keys : tuple of int
+        Lexemes (by index) that hold a key of a JSON object, and may match the same key twice in one.  If there are any,
+        all texts are JSON, and those in which an object has a key twice are not in the language.
+    keys_can_run_out : callable () -> bool, optional
+        Whether there may be a beginning of such a key that goes on in finitely many ways only; by default not.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -141,6 +146,8 @@ class GrammarIR:
     unfolded: tuple[int, ...] = ()
     make_unfolding: UnfoldingMaker | None = None
     makes_lexemes: bool = False
+    distinct_keys: tuple[int, ...] = ()
+    keys_can_run_out: Callable[[], bool] | None = field(default=None, compare=False)
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
 
@@ -159,6 +166,8 @@ class GrammarBuilder:
         self._productions: list[tuple[int, tuple[Symbol, ...]]] = []
         self._derived: dict[tuple[object, ...], Symbol] = {}
         self.warnings: list[str] = []
+        self._distinct_keys: set[Symbol] = set()
+        self._can_run_out: list[Callable[[], bool]] = []
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -182,6 +191,14 @@ class GrammarBuilder:
             self._lexeme_names.append(name)
         self._by_id[id(language)] = (~index, language)
         return ~index
+
+    def distinct_key(self, language: Regular, name: str = "", can_run_out: Callable[[], bool] | None = None) -> Symbol:
+        """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
+        symbol = self.lexeme(language, name)
+        self._distinct_keys.add(symbol)
+        if can_run_out is not None:
+            self._can_run_out.append(can_run_out)
+        return symbol
 
     def own_lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme of this very object: what is known to come as one object need not be hashed, which takes time."""
@@ -325,9 +342,14 @@ class GrammarBuilder:
             unfolded=tuple(unfolded),
             make_unfolding=make_unfolding,
             makes_lexemes=makes_lexemes,
+            distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
+            keys_can_run_out=self._keys_can_run_out if self._can_run_out else None,
             make_error=make_error,
             describe=describe,
         )
+
+    def _keys_can_run_out(self) -> bool:
+        return any(can_run_out() for can_run_out in self._can_run_out)
 
     def _start_rule(self, symbol: Symbol) -> Symbol:
         rule = self.nonterminal("start")

@@ -127,6 +127,40 @@ class Automaton:
                 return None
         return True
 
+    def can_run_out(self, limit: int) -> bool:
+        """Whether some beginning of a string of the language goes on in finitely many ways only.
+
+        True as well where that is not clear after ``limit`` steps.
+        """
+        representatives = [members[0] for members in _byte_classes(self.language)]
+        successors: list[set[int]] = []
+        order = {0: 0}
+        reached = [0]
+        for state in reached:
+            successors.append(set())
+            for byte in representatives:
+                then = self._step(state, byte)
+                if self._states[then] is not EMPTY:
+                    if then not in order:
+                        order[then] = len(reached)
+                        reached.append(then)
+                    successors[-1].add(order[then])
+            limit -= len(representatives)
+            if limit <= 0:
+                return True
+        ends = [index for state, index in order.items() if self._ends[state]]
+        before: list[list[int]] = [[] for _ in successors]
+        for index, following in enumerate(successors):
+            for then in following:
+                before[then].append(index)
+        live = set(ends)
+        todo = list(ends)
+        for index in todo:
+            todo += (further := set(before[index]) - live)
+            live |= further
+        # Without circles the last state of some way would have nothing alive behind it.
+        return not all(successors[index] & live for index in live)
+
     def first_words(self, most: int, limit: int) -> list[bytes] | None:
         """The shortest strings, ``most`` of them or all there are; None if that is not clear after ``limit`` steps."""
         classes = _byte_classes(self.language)

@@ -177,8 +177,8 @@ class _RuleWriter:
         members, items = builder.nonterminal("#"), builder.nonterminal("#")
         first_key, next_key = layout.any_keys
         opening, closing = lexeme(layout.open_object, "'{'"), lexeme(layout.close_object, "'}'")
-        add(members, (lexeme(first_key, "key"), value))
-        add(members, (members, lexeme(next_key, "key"), value))
+        add(members, (builder.distinct_key(first_key, "key"), value))
+        add(members, (members, builder.distinct_key(next_key, "key"), value))
         add(an_object, (opening, members, closing))
         add(an_object, (opening, closing))
         opening, closing = lexeme(layout.open_array, "'['"), lexeme(layout.close_array, "']'")

@@ -23,6 +23,7 @@ from constrain.grammar.regular import EMPTY, Regular, complement, counted, inter
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
+_RUN_OUT_LIMIT = 3000
 
 
 class Text:
@@ -283,6 +284,12 @@ def is_surely_empty(text: Text) -> bool:
     if not excluded.isdisjoint(wanted):
         return True
     return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
+
+
+@lru_cache(maxsize=256)
+def can_run_out(text: Text) -> bool:
+    """Whether some beginning of a string of the set goes on in finitely many ways only, or it may be so."""
+    return _automaton(text).can_run_out(_RUN_OUT_LIMIT)
 
 
 @lru_cache(maxsize=4096)

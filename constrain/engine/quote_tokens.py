@@ -1,0 +1,87 @@
+"""The tokens of a vocabulary that hold a quote, for the search for keys that come again (distinct_keys.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+import weakref
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.vocabulary import NORMAL, Vocabulary
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+
+_QUOTE = ord('"')
+
+# A quote that may end a key, and behind it, in the same object, another key.
+_TWO_KEYS = re.compile(rb'"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*"', re.DOTALL)
+
+# A quote that may end a key, and behind it the comma before another.
+_KEY_AND_COMMA = re.compile(rb'"[ \t\r\n]*:.*,', re.DOTALL)
+
+# The rest of a string with its closing quote.
+_STRING_REST = re.compile(rb'((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+class QuoteTokens:
+    """The tokens with a quote.
+
+    Attributes
+    ----------
+    tokens, groups : int32[n]
+        The tokens, and a number for what stands before the first quote in each; equal ones follow each other.
+    longest_rest : int
+        The most bytes that stand before a quote.
+    with_strings : list of int
+        The tokens in which a whole string may stand.
+    contents : tuple of bytes
+        What stands in those strings, as UTF-8.
+    to_next_key : list of int
+        The tokens in which a key may end and the next one be begun, or at least the comma be.
+    may_hold_two_keys : bool
+        Whether in one of them the next key may stand as a whole.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        places = np.flatnonzero(vocabulary.data == _QUOTE)
+        owners = np.searchsorted(vocabulary.starts, places, side="right") - 1
+        owners = owners[owners < vocabulary.size]
+        counts = np.bincount(owners, minlength=vocabulary.size)
+        counts[vocabulary.kinds != NORMAL] = 0
+        tokens = vocabulary.tokens
+        before = {token: tokens[token].split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
+        ordered = sorted(before, key=before.__getitem__)
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(map(before.__getitem__, ordered)))}
+        self.tokens: Int32Array = np.array(ordered, np.int32)
+        self.groups: Int32Array = np.array([numbers[before[token]] for token in ordered], np.int32)
+        self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
+        self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
+        self.contents = tuple(sorted({content for token in self.with_strings for content in _contents(tokens[token])}))
+        self.to_next_key = [token for token in ordered if _KEY_AND_COMMA.search(tokens[token])]
+        self.may_hold_two_keys = any(_TWO_KEYS.search(tokens[token]) for token in self.to_next_key)
+
+
+def _contents(token: bytes) -> list[bytes]:
+    """What stands between two quotes of a token, if that is a string wherever it begins."""
+    found = []
+    for place, byte in enumerate(token):
+        rest = _STRING_REST.match(token, place + 1) if byte == _QUOTE else None
+        if rest is not None:
+            try:
+                found.append(json.loads(b'"' + rest[1] + b'"', strict=False).encode())
+            except ValueError:
+                continue  # no JSON, or no UTF-8
+    return found
+
+
+_known: weakref.WeakKeyDictionary[Vocabulary, QuoteTokens] = weakref.WeakKeyDictionary()
+
+
+def quote_tokens(vocabulary: Vocabulary) -> QuoteTokens:
+    """The tokens of a vocabulary with a quote, looked for once."""
+    known = _known.get(vocabulary)
+    if known is None:
+        known = _known[vocabulary] = QuoteTokens(vocabulary)
+    return known
