@@ -277,7 +277,9 @@ class Budget:
             place.read(data)
             if place._state == 0:
                 return False
-            if (place.key_ended or matcher._keys is not None) and not matcher._read_keys(data, place._state):
+            if (place.key_ended or matcher._keys is not None) and not matcher._read_keys(
+                data, place._state | place.key_ended
+            ):
                 return False
             plan: list[int] | None = []
             if tokens_from(compiled, place) > self.left - tokens:

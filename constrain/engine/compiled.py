@@ -19,7 +19,7 @@ from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
 from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
-from constrain.engine.rows import LEXEME_IS_KEY
+from constrain.engine.rows import LEXEME_IS_KEY, LEXEME_IS_LIMITED
 from constrain.engine.states import push_token
 from constrain.engine.tables import (
     BRANCHES,
@@ -164,7 +164,6 @@ class CompiledGrammar:
         self._words = words_for(vocabulary.size)
         self._limit_bytes = limit_bytes
         self._starting_over = False
-        self._keys_can_run_out: bool | None = None
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._begin()
 
@@ -181,12 +180,6 @@ class CompiledGrammar:
     def has_distinct_keys(self) -> bool:
         """Whether an object could have a key twice by the rules alone."""
         return bool(self.ir.distinct_keys)
-
-    def keys_can_run_out(self) -> bool:
-        """Whether some beginning of a key goes on in finitely many ways only, or it may be so."""
-        if self._keys_can_run_out is None:
-            self._keys_can_run_out = self.ir.keys_can_run_out is not None and self.ir.keys_can_run_out()
-        return self._keys_can_run_out
 
     def quote_tokens(self) -> QuoteTokens:
         """The tokens of the vocabulary that hold a quote."""
@@ -228,6 +221,7 @@ class CompiledGrammar:
         self._run(program.describe_lexemes, registers[:n_lexemes], 0)
         if ir.distinct_keys:
             tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
+            tables.get(LEXEMES)[2::3][list(ir.limited_keys)] |= LEXEME_IS_LIMITED
 
         left, offsets, symbols = program.rule_arrays(ir)
         unfolded = np.array(ir.unfolded, np.int32)
@@ -399,7 +393,7 @@ class CompiledGrammar:
             return result
         traveller = Traveller(self, cursor._state, cursor._parent)
         traveller.read(self.vocabulary.tokens[token])
-        return traveller._state | (KEY_ENDED if traveller.key_ended else 0)
+        return traveller._state | traveller.key_ended
 
     # -- what depends on the text -------------------------------------------------------------
 
@@ -411,10 +405,10 @@ class CompiledGrammar:
         assert self._unfolded is not None
         return self._unfolded.lexeme(index - known)
 
-    def stopped_at(self) -> tuple[int, int, bool]:
-        """The open state at which the last kernel stopped, how many bytes it had read, and whether a key ended."""
+    def stopped_at(self) -> tuple[int, int, int]:
+        """The open state at which the last kernel stopped, how many bytes it had read, and KEY_ENDED if a key ended."""
         state = int(self._ctx[OPEN_STATE])
-        return state, int(self._ctx[OPEN_AT]), bool(self._tables.array(STATE_KEYS)[state])
+        return state, int(self._ctx[OPEN_AT]), int(self._tables.array(STATE_KEYS)[state]) * KEY_ENDED
 
     def close(self, place: Place, text: Callable[[int], bytes]) -> int:
         """The state that a place's open state is after its text; ``text(n)`` are its last ``n`` bytes at least."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from constrain.engine import states
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
-from constrain.engine.tables import KEY_ENDED, STOPPED
+from constrain.engine.tables import KEY_ENDED, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -118,33 +118,36 @@ class Cursor:
         quotes = self.compiled.quote_tokens()
         if quotes.may_hold_two_keys:
             self._follow_keys()
-        elif quotes.to_next_key and self.compiled.ir.keys_can_run_out is not None:
+        elif quotes.begins_next_key and self.compiled.ir.shortest_dead_end is not None:
             self._key_status = NOT_FOLLOWED
 
     def _follow_keys(self) -> None:
         """Look for keys that come again from here on, though none has ended that could."""
         from constrain.engine.distinct_keys import DistinctKeys  # most texts do without
 
-        self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.keys_can_run_out(), -1)
+        self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, -1)
         self._key_status = self._keys.at(self).status
 
     def _read_keys(self, step: int | bytes, state: int) -> bool:
         """Look for a key that comes again in a step to a state, which has yet to be noted.
 
-        False if there is one, or no other key is possible behind it.
+        The state is as :meth:`CompiledGrammar.push_token` gives it.  False if there is such a key, or no other one is
+        possible behind it.
         """
         keys = self._keys
         if keys is None:
             from constrain.engine.distinct_keys import DistinctKeys  # most texts have none
 
-            keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.keys_can_run_out(), self._steps)
-        status = keys.read(self, step)
+            keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, self._steps)
+        status = keys.read(self, step, state >= LIMITED_KEY_ENDED)
         if status < 0:
             return False
         if status & LOOK_AHEAD:
             from constrain.engine.keys_left import has_key_left  # few grammars need this
 
-            place = Traveller(self.compiled, state, (self.compiled.generation, self._state, step, self._parent))
+            place = Traveller(
+                self.compiled, state & STATE_BITS, (self.compiled.generation, self._state, step, self._parent)
+            )
             if not has_key_left(self.compiled, place, keys.at(self)):
                 keys.forget()
                 return False
@@ -172,21 +175,18 @@ class Cursor:
         compiled = self.compiled
         with compiled.lock:
             state = STOPPED
-            key_ended = False
             if len(data) <= _BYTES_AT_ONCE:
                 compiled.start_over_if_due()
                 state = compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
             if state == STOPPED:
                 traveller = Traveller(compiled, self._state, self._parent)
                 traveller.read(data)
-                state, key_ended = traveller._state, traveller.key_ended
+                state = traveller._state | traveller.key_ended
             if state == 0:
                 return False
-            if (key_ended or state >= KEY_ENDED or self._keys is not None) and not self._read_keys(
-                data, state & ~KEY_ENDED
-            ):
+            if (state >= KEY_ENDED or self._keys is not None) and not self._read_keys(data, state):
                 return False
-            self._go_to(state & ~KEY_ENDED, data)
+            self._go_to(state & STATE_BITS, data)
             return True
 
     def _go_back(self, count: int) -> None:
@@ -217,13 +217,13 @@ class Traveller:
 
     Attributes
     ----------
-    key_ended : bool
-        Whether a key ended in what was read that must not come again.
+    key_ended : int
+        KEY_ENDED and its like, if a key ended in what was read that must not come again.
     """
 
     def __init__(self, compiled: CompiledGrammar, state: int, parent: Link | None) -> None:
         self._compiled = compiled
-        self.key_ended = False
+        self.key_ended = 0
         self._state = state
         self._parent = parent
         self._young: deque[Link] = deque(maxlen=_YOUNG_LINKS)
@@ -241,9 +241,9 @@ class Traveller:
                 self.key_ended |= key_ended
                 piece = data[:count]
                 state = _close(compiled, state, (compiled.generation, self._state, piece, self._parent))
-            elif state >= KEY_ENDED:
-                self.key_ended = True
-                state &= ~KEY_ENDED
+            else:
+                self.key_ended |= state & ~STATE_BITS
+                state &= STATE_BITS
             self._parent = (compiled.generation, self._state, piece, self._parent)
             self._state = state
             data = data[len(piece) :]
@@ -286,7 +286,7 @@ def _find_again(compiled: CompiledGrammar, target: Link) -> Traveller:
         if isinstance(link[_STEP], bytes):
             place.read(link[_STEP])
         else:
-            place._state = compiled.push_token(place, link[_STEP]) & ~KEY_ENDED
+            place._state = compiled.push_token(place, link[_STEP]) & STATE_BITS
         before = behind._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]
         place._parent = (compiled.generation, behind._state, link[_STEP], before)
         place._young.append(place._parent)

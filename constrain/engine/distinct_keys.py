@@ -11,46 +11,56 @@ so many go on from where the key is now), keys_left.py looks ahead.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from constrain.engine.bitmask import Bitmask
-from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, MAY_RUN_OUT, REPEATED
+from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
 from constrain.engine.object_keys import (
     BEGIN,
     CODE,
+    DEAD_END,
+    DEAD_IN_TOKEN,
     DEPTH,
     ESCAPE,
     FRAMES,
     HIGH,
     IN_KEY,
+    IS_LIMITED,
     KEY_BYTES,
     KEYS,
+    LIMITED,
     LONGEST_REST,
     MODE,
     N_BYTES,
     N_KEYS,
+    N_LIMITED,
     N_RISKY,
     N_TABLES,
     RISKY_BYTES,
     RISKY_STARTS,
-    RUNS_OUT,
     forbid_repeated,
     read_keys,
 )
 from constrain.engine.quote_tokens import QuoteTokens
 from constrain.engine.tables import HEADER
+from constrain.grammar.ir import NO_DEAD_END
 
 if TYPE_CHECKING:
     from constrain.engine.cursor import Cursor
     from constrain.engine.vocabulary import Vocabulary
+
+DeadEnd = Callable[[int], int]
 
 # What a cursor's text is read again from after some steps back: the memory as it was about so many steps ago.
 _STEPS_BETWEEN_COPIES: Final = 64
 
 # There has to be room for the keys in them.
 _BYTES_AT_ONCE: Final = 1024
+
+_NOTHING = np.zeros(1, np.uint8)
 
 _GROWING = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
 _ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
@@ -63,8 +73,8 @@ class ObjectKeys:
     ----------
     quotes : QuoteTokens
         Of the vocabulary.
-    can_run_out : bool
-        Whether it has to be looked for new keys.
+    dead_end : callable (int) -> int, optional
+        :attr:`GrammarIR.shortest_dead_end`.
 
     Attributes
     ----------
@@ -72,7 +82,7 @@ class ObjectKeys:
         A sum of MAY_REPEAT and its like (object_keys.py), or REPEATED.
     """
 
-    def __init__(self, quotes: QuoteTokens, can_run_out: bool) -> None:
+    def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None) -> None:
         self.quotes = quotes
         self.memory = np.zeros(HEADER + 3 * N_TABLES, np.int64)
         self._tables: dict[int, np.ndarray[Any, Any]] = {}
@@ -84,8 +94,11 @@ class ObjectKeys:
         self.memory[LONGEST_REST] = quotes.longest_rest
         # A key may come twice within one token.
         self.memory[N_RISKY] = quotes.may_hold_two_keys
-        self.memory[RUNS_OUT] = can_run_out
-        self.status = (IS_RISKY if quotes.may_hold_two_keys else 0) | (MAY_RUN_OUT if can_run_out else 0)
+        self.memory[DEAD_END] = NO_DEAD_END
+        self._dead_end = dead_end
+        # How many keys the last two were worked out for.
+        self._n_looked_at = -1
+        self.read(b"")
 
     def _install(self, slot: int, table: np.ndarray[Any, Any]) -> None:
         self._tables[slot] = table
@@ -97,6 +110,7 @@ class ObjectKeys:
         twin = ObjectKeys.__new__(ObjectKeys)
         twin.quotes, twin.status = self.quotes, self.status
         twin.memory, twin._tables = self.memory.copy(), dict(self._tables)
+        twin._dead_end, twin._n_looked_at = self._dead_end, self._n_looked_at
         for slot in _GROWING:
             twin._install(slot, self._tables[slot].copy())
         return twin
@@ -113,7 +127,7 @@ class ObjectKeys:
 
     def read(self, data: bytes) -> None:
         """Read some bytes."""
-        for begin in range(0, len(data), _BYTES_AT_ONCE):
+        for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
             piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
             self.status = read_keys(self.memory, piece, 0, len(piece))
             if self.status == FULL:
@@ -121,6 +135,8 @@ class ObjectKeys:
                 self.status = read_keys(self.memory, piece, 0, len(piece))
             if self.status == REPEATED:
                 return
+        if self._dead_end is not None:
+            self._look_for_dead_ends(self._dead_end)
 
     def read_token(self, vocabulary: Vocabulary, token: int) -> None:
         """Read a token's bytes."""
@@ -128,6 +144,28 @@ class ObjectKeys:
         self.status = read_keys(self.memory, vocabulary.data, starts[token], starts[token + 1])
         if self.status == FULL:
             self.read(vocabulary.tokens[token])
+        elif self._dead_end is not None and self.status != REPEATED:
+            self._look_for_dead_ends(self._dead_end)
+
+    def _look_for_dead_ends(self, dead_end: DeadEnd) -> None:
+        """Work out how far a key has to be to lead to no new one, if there are more or fewer keys than before."""
+        memory = self.memory
+        n_limited = int(memory[N_LIMITED])
+        if n_limited == self._n_looked_at:
+            return
+        self._n_looked_at = n_limited
+        memory[DEAD_END], memory[DEAD_IN_TOKEN] = NO_DEAD_END, 0
+        if n_limited or self.quotes.begins_next_key:
+            # Within a token another one may end.
+            length = memory[DEAD_END] = dead_end(n_limited + 1)
+            records = self._tables[KEYS][: 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist()
+            data = self._tables[KEY_BYTES]
+            held = 3 if length == 0 or (length < NO_DEAD_END and self.quotes.begins_next_key) else 0
+            for begin, end, kind in records:
+                if kind & LIMITED and end - begin >= length:
+                    held |= self.quotes.may_begin(data[begin : begin + length].tobytes())
+            memory[DEAD_IN_TOKEN] = held
+        self.status = read_keys(memory, _NOTHING, 0, 0)
 
     def is_in_key(self) -> bool:
         """Whether a key is under way."""
@@ -138,6 +176,23 @@ class ObjectKeys:
         memory = self.memory
         rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
         return rest + self._tables[KEY_BYTES][memory[BEGIN] : memory[N_BYTES]].tobytes()
+
+    def bytes_taken(self) -> set[int] | None:
+        """The bytes with which the key under way goes on like one that is there, and quote and backslash.
+
+        None if an escape is under way.
+        """
+        memory = self.memory
+        if memory[ESCAPE] or memory[HIGH]:
+            return None
+        data = self._tables[KEY_BYTES]
+        key = data[memory[BEGIN] : memory[N_BYTES]].tobytes()
+        taken = {0x22, 0x5C}
+        first = int(self._tables[FRAMES][memory[DEPTH] - 1])
+        for begin, end, _ in self._tables[KEYS][3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
+            if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
+                taken.add(int(data[begin + len(key)]))
+        return taken
 
     def forbid(self, vocabulary: Vocabulary, out: Bitmask, index: int) -> None:
         """Take the tokens after which a key would be there twice out of row ``index`` of a mask."""
@@ -161,15 +216,15 @@ class DistinctKeys:
 
     Parameters
     ----------
-    quotes, can_run_out
+    quotes, dead_end
         As for :class:`ObjectKeys`.
     since : int
         How many steps of the cursor there were before that; -1 if its whole text is followed.
     """
 
-    def __init__(self, quotes: QuoteTokens, can_run_out: bool, since: int) -> None:
+    def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None, since: int) -> None:
         self._quotes = quotes
-        self._can_run_out = can_run_out
+        self._dead_end = dead_end
         self._since = since
         self._now: ObjectKeys | None = None
         # As it was after so many steps, some time ago and longer ago.
@@ -177,13 +232,17 @@ class DistinctKeys:
 
     def copy(self) -> DistinctKeys:
         """One for a cursor at the same place."""
-        twin = DistinctKeys(self._quotes, self._can_run_out, self._since)
+        twin = DistinctKeys(self._quotes, self._dead_end, self._since)
         twin._copies = list(self._copies)
         return twin
 
-    def read(self, cursor: Cursor, step: int | bytes) -> int:
-        """Read a step that the cursor has not gone yet: the status behind it."""
+    def read(self, cursor: Cursor, step: int | bytes, is_limited: bool) -> int:
+        """Read a step that the cursor has not gone yet: the status behind it.
+
+        ``is_limited``: keys that end in it are (or may be) limited.
+        """
         now = self.at(cursor)
+        now.memory[IS_LIMITED] = is_limited
         if isinstance(step, bytes):
             now.read(step)
         else:
@@ -192,7 +251,7 @@ class DistinctKeys:
             self._now = None
         elif cursor._steps + 1 >= _STEPS_BETWEEN_COPIES + (self._copies[-1][0] if self._copies else 0):
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
-        return now.status
+        return int(now.status)
 
     def forget(self) -> None:
         """The cursor is not where it was."""
@@ -210,7 +269,9 @@ class DistinctKeys:
         if self._now is None:
             while self._copies and self._copies[-1][0] > cursor._steps:
                 self._copies.pop()
-            steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._can_run_out))
+            steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._dead_end))
             self._now = keys.copy()
+            # It is not known any more which of the keys that end from here on are.
+            self._now.memory[IS_LIMITED] = self._dead_end is not None and cursor._steps > self._since
             self._now.read(cursor.text(cursor._steps - steps))
         return self._now

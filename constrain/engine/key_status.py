@@ -4,7 +4,7 @@ REPEATED, FULL = -1, -2
 """Status: an object has a key twice; a table is too small, and nothing was read."""
 
 MAY_REPEAT, IS_RISKY, LOOK_AHEAD, MAY_RUN_OUT, NOT_FOLLOWED = 1, 2, 4, 8, 16
-"""Status, a sum: a token may complete a key that was there; a token may hold such a key, quotes and all; there may be
-no key left here, as one that was there begins like this; so it may be after some token; no key has
-ended yet, but a token may end one and go on to where none is left.
+"""Status, a sum: a token may complete a key that was there; a token may hold such a key, quotes and all; here there may
+be no key left that is not there; so it may be after some token; no key has ended yet, but a token may end one and go on
+to where none is left.
 """

@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import int32, int64, types, uint8
 
-from constrain.engine import states
 from constrain.engine.cursor import Place, Traveller
 from constrain.engine.distinct_keys import ObjectKeys
-from constrain.engine.jit import njit_entry
+from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.key_status import LOOK_AHEAD
 from constrain.engine.object_keys import (
+    BEGIN,
     DEPTH,
+    ESCAPE,
     FRAMES,
+    HIGH,
+    IN_KEY,
     IN_VALUE,
+    IS_LIMITED,
     KEY_BYTES,
     KEYS,
     MODE,
@@ -33,7 +37,8 @@ from constrain.engine.object_keys import (
     N_SCALARS,
     read_keys,
 )
-from constrain.engine.tables import CLASS_OF, CLASSES, CTX, i32, u8
+from constrain.engine.states import reset_work
+from constrain.engine.tables import CLASS_OF, CLASSES, CTX, F_STEP, far_call, i32, lowest_bit, u8
 
 if TYPE_CHECKING:
     from constrain.engine.bitmask import Bitmask
@@ -42,13 +47,32 @@ if TYPE_CHECKING:
 # States that the search for one new key may look at before it takes it that there is one.
 _MOST_PLACES = 2000
 
-_QUOTES = b'"'
+_QUOTE = ord('"')
+
+
+@njit_inner(types.boolean(CTX, CTX, types.Array(uint8, 1, "C", readonly=True), int64, int64))
+def _has_to_be_looked_at(memory, ahead, data, first, last):
+    """Whether ``data[first:last]`` leads to where it has to be looked for a new key; ``ahead`` is what it was again."""
+    status = read_keys(ahead, data, first, last)
+    for i in range(N_SCALARS):
+        ahead[i] = memory[i]
+    # Where brackets closed, others may have been written over what was in them.
+    for i in range(first, last):
+        if data[i] == 0x5D or data[i] == 0x7D:
+            for j in range(memory[DEPTH]):
+                i32(ahead, FRAMES)[j] = i32(memory, FRAMES)[j]
+            for j in range(3 * memory[N_KEYS]):
+                i32(ahead, KEYS)[j] = i32(memory, KEYS)[j]
+            for j in range(memory[N_BYTES]):
+                u8(ahead, KEY_BYTES)[j] = u8(memory, KEY_BYTES)[j]
+            break
+    return status >= 0 and status & LOOK_AHEAD != 0
 
 
 @njit_entry(
     int64(CTX, CTX, types.Array(uint8, 1, "C", readonly=True), int64[::1], int32[::1], int32[:, ::1], int64, int32[::1])
 )
-def find_to_look_at(memory, ahead, data, starts, tokens, out, index, found):
+def find_to_look_at(memory, ahead, data, starts, quotes, out, index, found):
     """Find the tokens of a mask after which it has to be looked for a new key.
 
     Parameters
@@ -57,8 +81,8 @@ def find_to_look_at(memory, ahead, data, starts, tokens, out, index, found):
         The keys (object_keys.py), and a copy of them; both have room for any token.
     data, starts : uint8[n_bytes], int64[n_tokens + 1]
         Token ``i`` is ``data[starts[i]:starts[i + 1]]``.
-    tokens : int32[n]
-        The tokens to look at; none for all.
+    quotes : int32[n]
+        The tokens that hold a quote.
     out, index : int32[batch, words], int
         The mask.
     found : int32[n_tokens]
@@ -66,30 +90,50 @@ def find_to_look_at(memory, ahead, data, starts, tokens, out, index, found):
 
     Returns
     -------
-    How many.
+    How many; some may be there twice.
     """
     count = 0
-    n = len(tokens)
-    for i in range(n if n else len(starts) - 1):
-        token = int64(tokens[i]) if n else int64(i)
-        if not (out[index, token >> 5] >> (token & 31)) & 1:
-            continue
-        status = read_keys(ahead, data, starts[token], starts[token + 1])
-        if status >= 0 and status & LOOK_AHEAD:
-            found[count] = token
-            count += 1
-        for j in range(N_SCALARS):
-            ahead[j] = memory[j]
-        # Where brackets closed, others may have been written over what was in them.
-        for j in range(starts[token], starts[token + 1]):
-            if data[j] == 0x5D or data[j] == 0x7D:
-                for k in range(memory[DEPTH]):
-                    i32(ahead, FRAMES)[k] = i32(memory, FRAMES)[k]
-                for k in range(3 * memory[N_KEYS]):
-                    i32(ahead, KEYS)[k] = i32(memory, KEYS)[k]
-                for k in range(memory[N_BYTES]):
-                    u8(ahead, KEY_BYTES)[k] = u8(memory, KEY_BYTES)[k]
-                break
+    for i in range(len(quotes)):
+        token = int64(quotes[i])
+        if (out[index, token >> 5] >> (token & 31)) & 1:
+            if _has_to_be_looked_at(memory, ahead, data, starts[token], starts[token + 1]):
+                found[count] = token
+                count += 1
+    if memory[MODE] == IN_VALUE:
+        return count
+    # Without a quote, a token in a key has to go on like one that is there; outside of one there are few.
+    w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
+    if memory[MODE] == IN_KEY and memory[ESCAPE] == 0 and memory[HIGH] == 0:
+        w1 = int64(1) << (0x5C & 63)
+        keys = i32(memory, KEYS)
+        length = memory[N_BYTES] - memory[BEGIN]
+        for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+            if int64(keys[3 * key + 1]) - int64(keys[3 * key]) > length:
+                byte = int64(u8(memory, KEY_BYTES)[int64(keys[3 * key]) + length])
+                bit = int64(1) << (byte & 63)
+                if byte < 64:
+                    w0 |= bit
+                elif byte < 128:
+                    w1 |= bit
+                elif byte < 192:
+                    w2 |= bit
+                else:
+                    w3 |= bit
+    else:
+        w0, w1, w2, w3 = int64(-1), int64(-1), int64(-1), int64(-1)
+    for word in range(out.shape[1]):
+        bits = int64(out[index, word]) & 0xFFFFFFFF
+        while bits:
+            token = 32 * word + lowest_bit(bits)
+            bits &= bits - 1
+            if token + 1 >= len(starts) or starts[token] == starts[token + 1]:
+                continue
+            byte = int64(data[starts[token]])
+            group = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+            if (group >> (byte & 63)) & 1:
+                if _has_to_be_looked_at(memory, ahead, data, starts[token], starts[token + 1]):
+                    found[count] = token
+                    count += 1
     return count
 
 
@@ -100,15 +144,15 @@ def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, 
     """
     vocabulary = compiled.vocabulary
     keys.make_room(vocabulary.trie.depth)
+    # So may be a key that ends within a token.
+    keys.memory[IS_LIMITED] = 1
     ahead = keys.copy()
-    inside = keys.memory[MODE] == IN_VALUE
-    tokens = keys.quotes.tokens if inside else np.empty(0, np.int32)
-    if inside and not len(tokens):
-        return
-    found = np.empty(vocabulary.size, np.int32)
-    count = find_to_look_at(keys.memory, ahead.memory, vocabulary.data, vocabulary.starts, tokens, out, index, found)
+    quotes = keys.quotes.tokens
+    found = np.empty(vocabulary.size + len(quotes), np.int32)
+    texts = vocabulary.data, vocabulary.starts
+    count = find_to_look_at(keys.memory, ahead.memory, *texts, quotes, out, index, found)
     row = out[index]
-    for token in found[:count].tolist():
+    for token in dict.fromkeys(found[:count].tolist()):
         there = Traveller(compiled, place._state, place._parent)
         there.read(vocabulary.tokens[token])
         behind = keys.copy()
@@ -117,17 +161,29 @@ def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, 
             row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
 
 
+@njit_entry(int64(CTX, int64, uint8[::1]))
+def find_next_bytes(ctx, state, out):
+    """Write to ``out`` (uint8[256]) whether each byte may come next; returns 0, FAIL, LIMIT or UNMADE."""
+    reset_work(ctx)
+    for byte_class in range(ctx[CLASSES]):
+        then = far_call(ctx, F_STEP, state, int64(byte_class))
+        if then < 0:
+            return then
+        for byte in range(256):
+            if u8(ctx, CLASS_OF)[byte] == byte_class:
+                out[byte] = then > 0
+    return int64(0)
+
+
 def has_key_left(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bool:
     """Whether the object at a place can get a key that it does not have; the keys are those at the place.
 
     The caller holds the lock of the compiled grammar.
     """
-    tables = compiled._tables
-    class_of = tables.array(CLASS_OF)
-    classes = [bytes(np.flatnonzero(class_of == number).tolist()) for number in range(tables.ctx[CLASSES])]
     todo = [(place, keys)]
     generation = compiled.generation
     tried: set[tuple[int, bytes]] = set()
+    possible = np.empty(256, np.uint8)
     while todo:
         here, known = todo.pop()
         if compiled.generation != generation:
@@ -139,22 +195,24 @@ def has_key_left(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> b
         tried.add(been)
         if len(tried) > _MOST_PLACES:
             return True
-        for members in [_QUOTES] if _is_possible(compiled, here, _QUOTES) and not known.is_in_key() else classes:
-            if not _is_possible(compiled, here, members):
+        compiled.run_at(here, find_next_bytes, possible)
+        following = np.flatnonzero(possible).tolist()
+        if known.is_in_key():
+            taken = known.bytes_taken()
+            if taken is not None and not taken.issuperset(following):
+                # No key that is there goes on so.
+                return True
+        elif _QUOTE in following:
+            following = [_QUOTE]
+        for byte in reversed(following):
+            behind = known.copy()
+            behind.read(bytes((byte,)))
+            if behind.status < 0:
                 continue
+            if not behind.status & LOOK_AHEAD:
+                # A key that is new has ended, or none that is there begins like the one under way, which can end.
+                return True
             there = Traveller(compiled, here._state, here._parent)
-            there.read(members[:1])
-            for byte in members:
-                behind = known.copy()
-                behind.read(bytes((byte,)))
-                if behind.status >= 0 and behind.status & LOOK_AHEAD:
-                    todo.append((there, behind))
-                elif behind.status >= 0:
-                    # A key that is new has ended, or none that is there begins like the one under way, which can end.
-                    return True
+            there.read(bytes((byte,)))
+            todo.append((there, behind))
     return False
-
-
-def _is_possible(compiled: CompiledGrammar, place: Place, members: bytes) -> bool:
-    """Whether the text at a place can go on with any of some bytes of one class."""
-    return compiled.run_at(place, states.push_byte, members[0]) != 0

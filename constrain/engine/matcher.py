@@ -11,7 +11,7 @@ from constrain.engine.bitmask import Bitmask, check_bitmask, words_for
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.cursor import ENDED, Cursor
 from constrain.engine.key_status import MAY_RUN_OUT
-from constrain.engine.tables import KEY_ENDED
+from constrain.engine.tables import KEY_ENDED, STATE_BITS
 from constrain.engine.vocabulary import END, SPECIAL
 from constrain.errors import ConstrainError
 
@@ -91,9 +91,6 @@ class Matcher(Cursor):
                 row = out[index]
                 if not any(row[token >> 5] >> (token & 31) & 1 for token in self.compiled.quote_tokens().to_next_key):
                     return
-                if not self.compiled.keys_can_run_out():
-                    self._key_status = 0
-                    return
                 self._follow_keys()
             assert self._keys is not None
             keys = self._keys.at(self)
@@ -136,9 +133,9 @@ class Matcher(Cursor):
             if state == 0:
                 return False
             if state >= KEY_ENDED or self._keys is not None:
-                if not self._read_keys(token, state & ~KEY_ENDED):
+                if not self._read_keys(token, state):
                     return False
-                state &= ~KEY_ENDED
+                state &= STATE_BITS
             if self._budget is not None:
                 state = self._budget.push(self, token)
                 if state == 0:

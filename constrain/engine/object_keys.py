@@ -19,15 +19,19 @@ from constrain.engine.tables import CTX, i32, u8
 # Scalars in the header: what is under way (one of the next three); how much of an escape has been read (0: none, 1: the
 # backslash, 2 and more: u and so many digits); its value so far, and the high half of a surrogate pair before it;
 # whether a string that begins now is a key; where the key under way begins; how much of each table is in use; how many
-# of the keys are risky.  Two more do not change: the most bytes before a quote in a token; whether keys can run out.
-MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, LONGEST_REST, RUNS_OUT = range(12)
-N_SCALARS = 12
+# of the keys are risky, and how many are limited.  Then what others write here: the most bytes before a quote in a
+# token; how many bytes at least the beginning of a key has that only goes on to limited keys that are there; whether a
+# token may hold the quote and that much (1), with a comma before it (2); whether keys that end now are limited.
+MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(11)
+LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED = range(11, 15)
+N_SCALARS = 15
 OUTSIDE, IN_VALUE, IN_KEY = range(3)
 
 # Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
-# (begin, end, whether it is risky) in the bytes; those bytes; and the risky contents as they lie in RISKY_BYTES.
+# (begin, end, sum of RISKY and LIMITED) in the bytes; those bytes; and the risky contents as they lie in RISKY_BYTES.
 FRAMES, KEYS, KEY_BYTES, RISKY_STARTS, RISKY_BYTES = range(5)
 N_TABLES = 5
+RISKY, LIMITED = 1, 2
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 
@@ -119,10 +123,11 @@ def _risk(memory):
 def _status(memory):
     """What masks have to look out for where the text is now."""
     status = int64(IS_RISKY if memory[N_RISKY] > 0 else 0)
-    if memory[RUNS_OUT]:
+    dead_end = memory[DEAD_END]
+    if memory[DEAD_IN_TOKEN] & 2 or (memory[DEAD_IN_TOKEN] and memory[EXPECTS_KEY]):
         status |= MAY_RUN_OUT
     if memory[MODE] != IN_KEY:
-        if status & MAY_RUN_OUT and memory[EXPECTS_KEY] and memory[N_KEYS] > i32(memory, FRAMES)[memory[DEPTH] - 1]:
+        if dead_end == 0 and memory[EXPECTS_KEY] and memory[N_KEYS] > i32(memory, FRAMES)[memory[DEPTH] - 1]:
             status |= LOOK_AHEAD
         return status
     keys = i32(memory, KEYS)
@@ -134,7 +139,8 @@ def _status(memory):
     for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
         place = int64(keys[3 * key])
         rest = int64(keys[3 * key + 1]) - place - length
-        if rest < 0 or (rest > longest and not memory[RUNS_OUT]):
+        is_dead = keys[3 * key + 2] & LIMITED != 0 and length + rest >= dead_end
+        if rest < 0 or (rest > longest and not is_dead):
             continue
         same = True
         for i in range(length):
@@ -144,10 +150,10 @@ def _status(memory):
         if same:
             if rest <= longest:
                 status |= MAY_REPEAT
-            if memory[RUNS_OUT]:
-                status |= LOOK_AHEAD
-            elif status & MAY_REPEAT:
-                break
+            if is_dead:
+                status |= MAY_RUN_OUT
+                if length >= dead_end:
+                    status |= LOOK_AHEAD
     return status
 
 
@@ -215,8 +221,9 @@ def read_keys(memory, text, first, last):
             place = 3 * memory[N_KEYS]
             keys[place] = memory[BEGIN]
             keys[place + 1] = memory[N_BYTES]
-            keys[place + 2] = _risk(memory)
-            memory[N_RISKY] += int64(keys[place + 2])
+            risk = _risk(memory)
+            keys[place + 2] = risk
+            memory[N_RISKY] += risk
             memory[N_KEYS] += 1
             memory[MODE] = OUTSIDE
         elif byte == 0x22:
@@ -235,8 +242,13 @@ def read_keys(memory, text, first, last):
                 memory[N_KEYS] -= 1
                 place = 3 * memory[N_KEYS]
                 memory[N_BYTES] = int64(keys[place])
-                memory[N_RISKY] -= int64(keys[place + 2])
+                memory[N_RISKY] -= int64(keys[place + 2] & RISKY)
+                memory[N_LIMITED] -= int64(keys[place + 2] & LIMITED != 0)
             memory[EXPECTS_KEY] = 0
+        elif byte == 0x3A:
+            # A key's lexeme ends with its colon.
+            keys[3 * memory[N_KEYS] - 1] |= LIMITED * memory[IS_LIMITED]
+            memory[N_LIMITED] += memory[IS_LIMITED]
         elif byte == 0x2C:
             memory[EXPECTS_KEY] = int64(frames[memory[DEPTH] - 1] >= 0)
     return _status(memory)

@@ -103,10 +103,11 @@ LEXEME_NODE, LEXEME_NULLABLE, LEXEME_CONSUMES = range(3)
 # Fields of a row's record.
 ROW_CORE, ROW_OFFSET, ROW_COUNT, ROW_ACCEPTS, ROW_DONE = range(5)
 
-LEXEME_IS_KEY = 2
-"""In LEXEME_CONSUMES, beside 1: a key that must not come again in the same object."""
+LEXEME_IS_KEY, LEXEME_IS_LIMITED = 2, 4
+"""In LEXEME_CONSUMES, beside 1: a key that must not come again in the same object, and one that may run out."""
 
-IS_KEY_END = 8
+_KEY_SHIFT = 2
+IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
 """In CORE_KINDS, beside the kinds of branches: such a key ends where a row with this core begins."""
 
 SELF = -1
@@ -207,8 +208,8 @@ def _make_core(ctx, base, count):
         dot = int64(tmp[base + i])
         if dot > 0:
             symbol = int64(i32(ctx, SYMBOLS)[dot - 1])
-            if symbol < 0 and i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES] & LEXEME_IS_KEY:
-                kinds |= IS_KEY_END
+            if symbol < 0:
+                kinds |= (int64(i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES]) << _KEY_SHIFT) & IS_KEY_END
         if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
     while used(ctx, WORK) > 0:

@@ -91,7 +91,7 @@ NO_MASK = -2
 # Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
 # the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
-_BRANCH_KINDS = 7
+_BRANCH_KINDS, _KEY_END_SHIFT = 7, 3
 
 
 @njit_inner(types.void(CTX))
@@ -263,7 +263,7 @@ def step(ctx, state, byte_class):
             kept += 1
     successor = _intern_state(ctx, kept, accepts)
     if successor >= 0 and key_ends:
-        u8(ctx, STATE_KEYS)[successor] = 1
+        u8(ctx, STATE_KEYS)[successor] = key_ends >> _KEY_END_SHIFT
     if successor >= 0 and kinds:
         i32(ctx, STATE_TRANS)[place] = -successor - 2
         return OPEN + successor
@@ -320,8 +320,7 @@ def push_token(ctx, state, token):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        if u8(ctx, STATE_KEYS)[state]:
-            key_ended = int64(KEY_ENDED)
+        key_ended |= int64(u8(ctx, STATE_KEYS)[state]) * KEY_ENDED
     return state | key_ended
 
 
@@ -337,8 +336,7 @@ def push_bytes(ctx, state, data):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        if u8(ctx, STATE_KEYS)[state]:
-            key_ended = int64(KEY_ENDED)
+        key_ended |= int64(u8(ctx, STATE_KEYS)[state]) * KEY_ENDED
     return state | key_ended
 
 

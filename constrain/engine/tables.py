@@ -41,8 +41,13 @@ OPEN = 1 << 40
 STOPPED = -5
 """A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
 
-KEY_ENDED = 1 << 41
-"""Added to the state after a token or some bytes, if a key that must not come again ended in them (see states.py)."""
+KEY_ENDED, LIMITED_KEY_ENDED = 1 << 41, 1 << 42
+"""Added to the state after a token or some bytes, if a key that must not come again ended in them (see states.py), and
+if it was one of those that may run out.
+"""
+
+STATE_BITS = KEY_ENDED - 1
+"""The state without those."""
 
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""

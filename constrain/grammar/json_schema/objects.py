@@ -20,10 +20,10 @@ from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import (
     Text,
     Words,
-    can_run_out,
     contains,
     every,
     is_surely_empty,
+    shortest_dead_end,
     some,
     spelled,
     without,
@@ -300,14 +300,14 @@ def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
     for keys, handle, meets in key_classes(node):
         if context.value(handle) is None:
             continue
-        runs_out = None
+        dead_end = None
         if keys == (without(Words(names)) if names else every()):
             first, following = other_keys(layout, sorted(names))
         else:
             body = spelled(keys)
             first, following = layout.key(body), layout.next_key(body)
-            runs_out = partial(can_run_out, keys)
-        yield _Member(lexeme(first, "key", runs_out), lexeme(following, "key", runs_out), handle, meets, False)
+            dead_end = partial(shortest_dead_end, keys)
+        yield _Member(lexeme(first, "key", dead_end), lexeme(following, "key", dead_end), handle, meets, False)
 
 
 # -- in any order --------------------------------------------------------------------------------

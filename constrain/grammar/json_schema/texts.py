@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from constrain.grammar import utf8
+from constrain.grammar.ir import NO_DEAD_END
 from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
 from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME, is_idn_hostname
@@ -23,7 +24,8 @@ from constrain.grammar.regular import EMPTY, Regular, complement, counted, inter
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
-_RUN_OUT_LIMIT = 3000
+_DEAD_END_LIMIT = 3000
+_MOST_WAYS = 10_000
 
 
 class Text:
@@ -287,9 +289,16 @@ def is_surely_empty(text: Text) -> bool:
 
 
 @lru_cache(maxsize=256)
-def can_run_out(text: Text) -> bool:
-    """Whether some beginning of a string of the set goes on in finitely many ways only, or it may be so."""
-    return _automaton(text).can_run_out(_RUN_OUT_LIMIT)
+def _dead_ends(text: Text) -> list[tuple[int, int]]:
+    return _automaton(text).dead_ends(_MOST_WAYS, _DEAD_END_LIMIT)
+
+
+def shortest_dead_end(text: Text, ways: int) -> int:
+    """The length, in bytes of UTF-8, of the shortest beginning that goes on in at most so many ways.
+
+    Some large number if there is none, or that takes too long to see.
+    """
+    return min((length for count, length in _dead_ends(text) if count <= ways), default=NO_DEAD_END)
 
 
 @lru_cache(maxsize=4096)
