@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from constrain.engine.bitmask import Bitmask
+from constrain.engine.jit import without_dispatch
 from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
 from constrain.engine.object_keys import (
     BEGIN,
@@ -60,7 +61,10 @@ _STEPS_BETWEEN_COPIES: Final = 64
 # There has to be room for the keys in them.
 _BYTES_AT_ONCE: Final = 1024
 
-_NOTHING = np.zeros(1, np.uint8)
+_NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
+
+# A call that every token takes.
+_read_keys: Callable[..., int] = without_dispatch(read_keys)
 
 _GROWING = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
 _ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
@@ -129,10 +133,11 @@ class ObjectKeys:
         """Read some bytes."""
         for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
             piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
-            self.status = read_keys(self.memory, piece, 0, len(piece))
+            ends = np.array([0, len(piece)])
+            self.status = _read_keys(self.memory, piece, ends, 0)
             if self.status == FULL:
                 self.make_room(len(piece))
-                self.status = read_keys(self.memory, piece, 0, len(piece))
+                self.status = _read_keys(self.memory, piece, ends, 0)
             if self.status == REPEATED:
                 return
         if self._dead_end is not None:
@@ -140,8 +145,7 @@ class ObjectKeys:
 
     def read_token(self, vocabulary: Vocabulary, token: int) -> None:
         """Read a token's bytes."""
-        starts = vocabulary.starts
-        self.status = read_keys(self.memory, vocabulary.data, starts[token], starts[token + 1])
+        self.status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
         if self.status == FULL:
             self.read(vocabulary.tokens[token])
         elif self._dead_end is not None and self.status != REPEATED:
@@ -165,7 +169,7 @@ class ObjectKeys:
                 if kind & LIMITED and end - begin >= length:
                     held |= self.quotes.may_begin(data[begin : begin + length].tobytes())
             memory[DEAD_IN_TOKEN] = held
-        self.status = read_keys(memory, _NOTHING, 0, 0)
+        self.status = _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
 
     def is_in_key(self) -> bool:
         """Whether a key is under way."""
@@ -241,8 +245,9 @@ class DistinctKeys:
 
         ``is_limited``: keys that end in it are (or may be) limited.
         """
-        now = self.at(cursor)
-        now.memory[IS_LIMITED] = is_limited
+        now = self._now or self.at(cursor)
+        if self._dead_end is not None:
+            now.memory[IS_LIMITED] = is_limited
         if isinstance(step, bytes):
             now.read(step)
         else:
@@ -251,7 +256,7 @@ class DistinctKeys:
             self._now = None
         elif cursor._steps + 1 >= _STEPS_BETWEEN_COPIES + (self._copies[-1][0] if self._copies else 0):
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
-        return int(now.status)
+        return now.status
 
     def forget(self) -> None:
         """The cursor is not where it was."""

@@ -50,14 +50,14 @@ _MOST_PLACES = 2000
 _QUOTE = ord('"')
 
 
-@njit_inner(types.boolean(CTX, CTX, types.Array(uint8, 1, "C", readonly=True), int64, int64))
-def _has_to_be_looked_at(memory, ahead, data, first, last):
-    """Whether ``data[first:last]`` leads to where it has to be looked for a new key; ``ahead`` is what it was again."""
-    status = read_keys(ahead, data, first, last)
+@njit_inner(types.boolean(CTX, CTX, types.Array(uint8, 1, "C", readonly=True), int64[::1], int64))
+def _has_to_be_looked_at(memory, ahead, data, starts, token):
+    """Whether a token leads to where it has to be looked for a new key; ``ahead`` is what it was again."""
+    status = read_keys(ahead, data, starts, token)
     for i in range(N_SCALARS):
         ahead[i] = memory[i]
     # Where brackets closed, others may have been written over what was in them.
-    for i in range(first, last):
+    for i in range(starts[token], starts[token + 1]):
         if data[i] == 0x5D or data[i] == 0x7D:
             for j in range(memory[DEPTH]):
                 i32(ahead, FRAMES)[j] = i32(memory, FRAMES)[j]
@@ -96,7 +96,7 @@ def find_to_look_at(memory, ahead, data, starts, quotes, out, index, found):
     for i in range(len(quotes)):
         token = int64(quotes[i])
         if (out[index, token >> 5] >> (token & 31)) & 1:
-            if _has_to_be_looked_at(memory, ahead, data, starts[token], starts[token + 1]):
+            if _has_to_be_looked_at(memory, ahead, data, starts, token):
                 found[count] = token
                 count += 1
     if memory[MODE] == IN_VALUE:
@@ -131,7 +131,7 @@ def find_to_look_at(memory, ahead, data, starts, quotes, out, index, found):
             byte = int64(data[starts[token]])
             group = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
             if (group >> (byte & 63)) & 1:
-                if _has_to_be_looked_at(memory, ahead, data, starts[token], starts[token + 1]):
+                if _has_to_be_looked_at(memory, ahead, data, starts, token):
                     found[count] = token
                     count += 1
     return count

@@ -186,14 +186,15 @@ def _read_key_byte(memory, byte):
                 _append_point(memory, point)
 
 
-@njit_entry(int64(CTX, _TEXT, int64, int64))
-def read_keys(memory, text, first, last):
-    """Read on, ``text[first:last]`` (uint8[n]).
+@njit_entry(int64(CTX, _TEXT, int64[::1], int64))
+def read_keys(memory, data, starts, piece):
+    """Read on, ``data[starts[piece]:starts[piece + 1]]`` (uint8[n_bytes], int64[n_pieces + 1]).
 
     Returns
     -------
     A sum of MAY_REPEAT and its like; or FULL, and nothing was read; or REPEATED, and the memory is of no more use.
     """
+    first, last = starts[piece], starts[piece + 1]
     n = last - first
     frames = i32(memory, FRAMES)
     keys = i32(memory, KEYS)
@@ -204,7 +205,7 @@ def read_keys(memory, text, first, last):
     ):
         return int64(FULL)
     for i in range(first, last):
-        byte = int64(text[i])
+        byte = int64(data[i])
         if memory[MODE] == IN_VALUE:
             if memory[ESCAPE]:
                 memory[ESCAPE] = 0
@@ -284,26 +285,25 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
         A key is under way.
     data, starts : uint8[n_bytes], int64[n_tokens + 1]
         Token ``i`` is ``data[starts[i]:starts[i + 1]]``.
-    tokens, groups : int32[n]
-        The tokens that hold a quote; those with the same bytes before their first quote are in one group and follow
-        each other.
+    tokens, groups : int32[n], int32[n_groups + 1]
+        The tokens that hold a quote; group ``i``, those with the same bytes before their first quote, is
+        ``tokens[groups[i]:groups[i + 1]]``.
 
     Returns
     -------
     0, or FULL.
     """
-    group, result = int64(-1), int64(0)
-    for i in range(len(tokens)):
-        token = int64(tokens[i])
-        if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(u8(memory, KEY_BYTES)):
-            return int64(FULL)
-        if not (out[index, token >> 5] >> (token & 31)) & 1:
-            continue
-        if groups[i] != group:
-            group = int64(groups[i])
-            result = _would_repeat(memory, data, starts[token], starts[token + 1])
+    for group in range(len(groups) - 1):
+        result = int64(2)
+        for i in range(groups[group], groups[group + 1]):
+            token = int64(tokens[i])
+            # Once for all of the group, if that is enough.
             if result >= 2:
-                group = int64(-1)
-        if result & 1:
-            out[index, token >> 5] &= ~(1 << (token & 31))
+                if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(u8(memory, KEY_BYTES)):
+                    return int64(FULL)
+                result = _would_repeat(memory, data, starts[token], starts[token + 1])
+            if result & 1:
+                out[index, token >> 5] &= ~(1 << (token & 31))
+            elif result == 0:
+                break
     return int64(0)

@@ -37,8 +37,8 @@ class QuoteTokens:
 
     Attributes
     ----------
-    tokens, groups : int32[n]
-        The tokens, and a number for what stands before the first quote in each; equal ones follow each other.
+    tokens, groups : int32[n], int32[n_groups + 1]
+        The tokens; ``tokens[groups[i]:groups[i + 1]]`` are those that are the same before their first quote.
     longest_rest : int
         The most bytes that stand before a quote.
     with_strings : list of int
@@ -62,9 +62,9 @@ class QuoteTokens:
         tokens = vocabulary.tokens
         before = {token: tokens[token].split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
         ordered = sorted(before, key=before.__getitem__)
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(map(before.__getitem__, ordered)))}
+        first = [i for i, token in enumerate(ordered) if i == 0 or before[token] != before[ordered[i - 1]]]
         self.tokens: Int32Array = np.array(ordered, np.int32)
-        self.groups: Int32Array = np.array([numbers[before[token]] for token in ordered], np.int32)
+        self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
         self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
         self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
         self.contents = tuple(sorted({content for token in self.with_strings for content in _contents(tokens[token])}))

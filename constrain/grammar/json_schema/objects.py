@@ -297,16 +297,19 @@ def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
     """The keys without a name in the schema, class by class."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.distinct_key
-    for keys, handle, meets in key_classes(node):
-        if context.value(handle) is None:
-            continue
-        dead_end = None
-        if keys == (without(Words(names)) if names else every()):
+    classes = key_classes(node)
+    possible = [each for each in classes if context.value(each[1]) is not None]
+    rest = without(Words(names)) if names else every()
+    # Where a key of any kind may come, there is always another one.
+    dead_end = None
+    if len(possible) < len(classes):
+        dead_end = partial(shortest_dead_end, some(*(keys for keys, _, _ in possible)))
+    for keys, handle, meets in possible:
+        if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
             body = spelled(keys)
             first, following = layout.key(body), layout.next_key(body)
-            dead_end = partial(shortest_dead_end, keys)
         yield _Member(lexeme(first, "key", dead_end), lexeme(following, "key", dead_end), handle, meets, False)
 
 
