@@ -130,6 +130,8 @@ class GrammarIR:
     distinct_keys : tuple of int
         Lexemes (by index) that hold a key of a JSON object, and may match the same key twice in one.  If there are any,
         all texts are JSON, and those in which an object has a key twice are not in the language.
+    needs_distinct_keys : bool
+        Whether a text may need several of those in one object.
     limited_keys : tuple of int
         Those of them of which there may be only so many, or from some beginning on.
     shortest_dead_end : callable (int) -> int, optional
@@ -153,6 +155,7 @@ class GrammarIR:
     make_unfolding: UnfoldingMaker | None = None
     makes_lexemes: bool = False
     distinct_keys: tuple[int, ...] = ()
+    needs_distinct_keys: bool = False
     limited_keys: tuple[int, ...] = ()
     shortest_dead_end: Callable[[int], int] | None = field(default=None, compare=False)
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
@@ -174,6 +177,7 @@ class GrammarBuilder:
         self._derived: dict[tuple[object, ...], Symbol] = {}
         self.warnings: list[str] = []
         self._distinct_keys: set[Symbol] = set()
+        self.needs_distinct_keys = False
         self._dead_ends: dict[Symbol, Callable[[int], int]] = {}
 
     # -- symbols ---------------------------------------------------------------------------
@@ -350,6 +354,7 @@ class GrammarBuilder:
             make_unfolding=make_unfolding,
             makes_lexemes=makes_lexemes,
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
+            needs_distinct_keys=self.needs_distinct_keys,
             limited_keys=tuple(~symbol for symbol in self._dead_ends),
             shortest_dead_end=self._shortest_dead_end if self._dead_ends else None,
             make_error=make_error,

@@ -192,3 +192,44 @@ def test_every_mask_where_keys_do_not_run_out(seed: int, extra: list[bytes]) -> 
             assert all(recognizer.try_push_byte(byte) for byte in tokens[token])
             text += tokens[token]
     assert repeated > 50
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_budgets_where_keys_have_to_differ(seed: int) -> None:
+    """Objects that need keys without names: within any budget a text is completed, with keys that differ."""
+    schema = {
+        "type": "object",
+        "additionalProperties": {"anyOf": [{"const": 1}, {"type": "object", "minProperties": 2}]},
+        "minProperties": 3,
+    }
+    tokens = [bytes((byte,)) for byte in b'{}[]":,1abcntrufles0. \\'] + [b'{"', b'":', b'":1', b',"', b'a":', b"true"]
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    grammar = constrain.Grammar.from_json_schema(json.dumps(schema), whitespace="compact")
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(seed)
+    shortest = constrain.Matcher(compiled).completion()
+    assert len(json.loads(b"".join(tokens[token] for token in shortest))) == 3
+    with pytest.raises(constrain.ConstrainError, match="takes"):
+        constrain.Matcher(compiled, max_tokens=len(shortest) - 1)
+    for limit in (len(shortest), len(shortest) + 1, len(shortest) + 7, 60):
+        for _ in range(5):
+            matcher = constrain.Matcher(compiled, max_tokens=limit)
+            text = b""
+            while True:
+                matcher.fill_next_token_bitmask(mask)
+                allowed = [i for i in range(vocabulary.size) if int(mask[0, i >> 5]) >> (i & 31) & 1]
+                assert allowed, (limit, text)
+                token = rng.choice(allowed)
+                assert matcher.accept_token(token)
+                if token == len(tokens):
+                    break
+                text += tokens[token]
+            assert matcher.steps - 1 <= limit
+            assert len(json.loads(text, object_pairs_hook=without_repeats)) >= 3
+
+
+def without_repeats(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ."""
+    assert len(dict(members)) == len(members)
+    return dict(members)

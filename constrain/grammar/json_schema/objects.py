@@ -160,6 +160,8 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     if not others and len(names) < low:
         assert node.low is not None
         return Conflict(f"there are only {len(names)} names for {node.low}", node.low.pointer)
+    if others and (low - len(node.required) > 1 or any(one.meets for one in others)):
+        builder.needs_distinct_keys = True
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
     steps = _Steps(context, node, low, high)
     states = [_State(0, frozenset(range(len(node.some))), True)]
