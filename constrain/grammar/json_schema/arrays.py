@@ -24,6 +24,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
+from constrain.grammar.json_schema.scalars import is_regular_number
 from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different
 
 MAX_UNIQUE = 64
@@ -192,6 +193,9 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
     for handle in todo:
         for one in context.normal(handle).nodes:
             found: list[Handle] = []
+            if isinstance(one, NumberNode) and not is_regular_number(one):
+                divisor = next(iter((*one.divisors, *one.not_divisors)))
+                return f"multipleOf {divisor.value}", divisor.pointer
             if isinstance(one, ArrayNode):
                 if one.contains or one.unique is not None:
                     return ("contains" if one.contains else "uniqueItems"), one.pointer
