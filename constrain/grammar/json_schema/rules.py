@@ -16,15 +16,25 @@ from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.json_schema import layout as tokens
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
+from constrain.grammar.json_schema.counted_multiples import CountedMultiples, Multiples, can_be_counted
 from constrain.grammar.json_schema.document import Document
 from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
-from constrain.grammar.json_schema.nodes import ANY, ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
+from constrain.grammar.json_schema.nodes import (
+    ANY,
+    ArrayNode,
+    Conflict,
+    Node,
+    Normal,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+)
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
+from constrain.grammar.json_schema.scalars import is_regular_number, plain_scalar, scalar, scalar_name
 from constrain.grammar.json_schema.texts import Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
@@ -215,8 +225,19 @@ class _RuleWriter:
                     return idn_hostname(self.builder, opened)
                 self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
+        if isinstance(node, NumberNode) and not is_regular_number(node) and can_be_counted(node):
+            return self._counted(node, opened)
         core = scalar(node, self.refuse)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
+
+    def _counted(self, node: NumberNode, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+        numbers = Multiples(node)
+        if not numbers.is_any():
+            return Conflict(f"there is not {scalar_name(node)}", node.pointer)
+        template = CountedMultiples(numbers, self.builder, opened)
+        symbol = self.unfolded(template, scalar_name(node))
+        self.builder.add(symbol, template.example)
+        return symbol
 
     def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
         """The symbol of a value in a layout; None if there is none."""
