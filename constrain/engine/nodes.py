@@ -79,6 +79,7 @@ _INHERITED = COMPLEX_FLAG | LOOP_FLAG
 _UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
 _LIVENESS_LIMIT = 200_000
 _LONG_PATH = 64
+_FEW_PARTS = 4
 LONG = 1 << 24
 """Larger lengths are not told apart."""
 
@@ -597,12 +598,49 @@ def known_derivative(ctx, node, byte):
 
 
 @njit_inner(RESULT2)
+def _derivative_of_first(ctx, node, byte):
+    """The derivative of the first part of a sequence, if it is a leaf or a choice of which one leaf matches; else -1.
+
+    So are the names of keys: characters, each in its spellings.  Their derivatives are not worth remembering.
+    """
+    nodes = i32(ctx, NODES)
+    if nodes[4 * node] & 255 != CONCAT:
+        return int64(-1)
+    first = int64(nodes[4 * node + 1])
+    if nodes[4 * first] & NULLABLE_FLAG:
+        return int64(-1)
+    kind = nodes[4 * first] & 255
+    if kind == UNION:
+        found = int64(-1)
+        begin, count = int64(nodes[4 * first + 1]), int64(nodes[4 * first + 2])
+        if count > _FEW_PARTS:
+            return int64(-1)
+        for i in range(begin, begin + count):
+            child = int64(i32(ctx, POOL)[i])
+            kind = nodes[4 * child] & 255
+            if kind != LITERAL and kind != SET and kind != CONCAT:
+                return int64(-1)
+            if (i64(ctx, NODE_FIRST)[4 * child + (byte >> 6)] >> (byte & 63)) & 1:
+                if found >= 0 or kind == CONCAT:
+                    return int64(-1)
+                found = child
+        first = found if found >= 0 else int64(EMPTY)
+        kind = nodes[4 * first] & 255
+    if kind != LITERAL and kind != SET:
+        return int64(EMPTY) if first == EMPTY else int64(-1)
+    return known_derivative(ctx, first, byte)
+
+
+@njit_inner(RESULT2)
 def derivative(ctx, node, byte):
     """What may follow ``byte`` in ``node``: { w : byte w in L(node) }; a node id, or FAIL.
 
     Post-order over the parts of the expression with the work stack, memoised per (node, byte), so
     that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
     """
+    part = _derivative_of_first(ctx, node, byte)
+    if part != -1:
+        return make_concat(ctx, part, int64(i32(ctx, NODES)[4 * node + 2])) if part >= 0 else part
     result = known_derivative(ctx, node, byte)
     if result != -1:
         return result

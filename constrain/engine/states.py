@@ -12,7 +12,7 @@ Each step is computed once per (state, byte class).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
+from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
@@ -155,13 +155,14 @@ def _intern_state(ctx, count, accepts):
     set_used(ctx, STATE_HASH, state + 1)
     trans = i32(ctx, STATE_TRANS)
     lexer_trans = i32(ctx, LEX_TRANS)
-    for j in range(classes):
-        trans[state * classes + j] = 0
+    # Unsigned and without a branch: the loops take whole registers then.
+    begin, width = uint64(state * classes), uint64(classes)
+    for j in range(width):
+        trans[begin + j] = 0
     for k in range(n):
-        place = (keys[k] & 0x7FFFFFFF) * classes
-        for j in range(classes):
-            if lexer_trans[place + j] != 0:
-                trans[state * classes + j] = -1
+        place = uint64((keys[k] & 0x7FFFFFFF) * classes)
+        for j in range(width):
+            trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
     set_used(ctx, STATE_TRANS, (state + 1) * classes)
     u8(ctx, STATE_KEYS)[state] = 0
     set_used(ctx, STATE_KEYS, state + 1)
