@@ -771,7 +771,7 @@ class Tables:
         hashed = hashes >= 0 or slot in _MAPS
         capacity = self.capacity(slot)
         size = _round_up(max(wanted, 2 * capacity)) if hashed else max(wanted, 2 * capacity, 16)
-        extra = size * _ITEM_BYTES[slot]
+        extra = size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[_MAPS[slot]] if slot in _MAPS else 0))
         if self.nbytes + extra > self.limit_bytes:
             raise LimitError(
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "
