@@ -23,6 +23,7 @@ from constrain.engine.bitmask import Bitmask
 from constrain.engine.budget_masks import allow_only
 from constrain.engine.completion_keys import fewest_tokens, without_repeated_keys
 from constrain.engine.cursor import ENDED, Place, Traveller
+from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.key_status import REPEATED
 from constrain.engine.node_costs import NEVER
 from constrain.engine.tables import (
@@ -172,7 +173,6 @@ def _without_repeated_keys(matcher: Matcher) -> list[int] | None:
     if matcher._keys is None and not compiled.ir.needs_distinct_keys:
         return None
     # Most texts do without.
-    from constrain.engine.distinct_keys import DistinctKeys
 
     keys = matcher._keys or DistinctKeys(compiled.quote_tokens(), compiled.ir.shortest_dead_end, -1)
     return without_repeated_keys(compiled, matcher, keys.at(matcher))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from constrain.engine import states
+from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
 from constrain.engine.tables import KEY_ENDED, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
-    from constrain.engine.distinct_keys import DistinctKeys
     from constrain.engine.expectations import Expectation
 
 ENDED = -1
@@ -123,8 +123,6 @@ class Cursor:
 
     def _follow_keys(self) -> None:
         """Look for keys that come again from here on, though none has ended that could."""
-        from constrain.engine.distinct_keys import DistinctKeys  # most texts do without
-
         self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, -1)
         self._key_status = self._keys.at(self).status
 
@@ -136,8 +134,6 @@ class Cursor:
         """
         keys = self._keys
         if keys is None:
-            from constrain.engine.distinct_keys import DistinctKeys  # most texts have none
-
             keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, self._steps)
         status = keys.read(self, step, state >= LIMITED_KEY_ENDED)
         if status < 0:

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from constrain.errors import LimitError
+from constrain.grammar.endless import is_endless
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.any_order import AnyOrder
 from constrain.grammar.json_schema.context import MAX_PLACES, Context, Right, Symbols, nothing
@@ -16,7 +17,7 @@ from constrain.grammar.json_schema.few_values import members_of
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.places import Handle, conjunction
-from constrain.grammar.json_schema.strings import is_text
+from constrain.grammar.json_schema.strings import ANY_BODY, is_text
 from constrain.grammar.json_schema.texts import (
     Text,
     Words,
@@ -304,7 +305,7 @@ def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
     rest = without(Words(names)) if names else every()
     # Where a key of any kind may come, there is always another one.
     dead_end = None
-    if len(possible) < len(classes):
+    if len(possible) < len(classes) and not all(is_endless(spelled(keys), ANY_BODY) for keys, _, _ in possible):
         dead_end = partial(shortest_dead_end, some(*(keys for keys, _, _ in possible)))
     for keys, handle, meets in possible:
         if keys == rest:
