@@ -598,37 +598,55 @@ def known_derivative(ctx, node, byte):
 
 
 @njit_inner(RESULT2)
-def _derivative_of_first(ctx, node, byte):
-    """The derivative of the first part of a sequence, if it is a leaf or a choice of which one leaf matches; else -1.
+def _simple_derivative(ctx, node, byte):
+    """The derivative of a sequence of which one leaf matches the byte; -1 if it is not as simple, or FAIL.
 
-    So are the names of keys: characters, each in its spellings.  Their derivatives are not worth remembering.
+    So are the names of keys, which are characters, each in its spellings, and the blanks around them.  Such derivatives
+    are not worth remembering.
     """
     nodes = i32(ctx, NODES)
-    if nodes[4 * node] & 255 != CONCAT:
-        return int64(-1)
-    first = int64(nodes[4 * node + 1])
-    if nodes[4 * first] & NULLABLE_FLAG:
-        return int64(-1)
-    kind = nodes[4 * first] & 255
-    if kind == UNION:
-        found = int64(-1)
-        begin, count = int64(nodes[4 * first + 1]), int64(nodes[4 * first + 2])
-        if count > _FEW_PARTS:
-            return int64(-1)
-        for i in range(begin, begin + count):
-            child = int64(i32(ctx, POOL)[i])
-            kind = nodes[4 * child] & 255
-            if kind != LITERAL and kind != SET and kind != CONCAT:
-                return int64(-1)
-            if (i64(ctx, NODE_FIRST)[4 * child + (byte >> 6)] >> (byte & 63)) & 1:
-                if found >= 0 or kind == CONCAT:
-                    return int64(-1)
-                found = child
-        first = found if found >= 0 else int64(EMPTY)
+    begins = i64(ctx, NODE_FIRST)
+    word, bit = byte >> 6, int64(1) << (byte & 63)
+    while nodes[4 * node] & 255 == CONCAT:
+        first, rest = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
         kind = nodes[4 * first] & 255
-    if kind != LITERAL and kind != SET:
-        return int64(EMPTY) if first == EMPTY else int64(-1)
-    return known_derivative(ctx, first, byte)
+        if kind == REPEAT:
+            item, low, high = int64(nodes[4 * first + 1]), int64(nodes[4 * first + 2]), int64(nodes[4 * first + 3])
+            if nodes[4 * item] & 255 != SET:
+                return int64(-1)
+            if not begins[4 * item + word] & bit:
+                if low > 0:
+                    return int64(EMPTY)
+                node = rest
+                continue
+            if low == 0 and begins[4 * rest + word] & bit:
+                return int64(-1)
+            if high < 0 and low == 0:
+                return node
+            fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high)
+            return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
+        if nodes[4 * first] & NULLABLE_FLAG:
+            return int64(-1)
+        if kind == UNION:
+            found = int64(EMPTY)
+            begin, count = int64(nodes[4 * first + 1]), int64(nodes[4 * first + 2])
+            if count > _FEW_PARTS:
+                return int64(-1)
+            for i in range(begin, begin + count):
+                part = int64(i32(ctx, POOL)[i])
+                if begins[4 * part + word] & bit:
+                    if found != EMPTY:
+                        return int64(-1)
+                    found = part
+            if found == EMPTY:
+                return int64(EMPTY)
+            first = found
+            kind = nodes[4 * first] & 255
+        if kind != LITERAL and kind != SET:
+            return int64(-1)
+        part = known_derivative(ctx, first, byte)
+        return make_concat(ctx, part, rest) if part >= 0 else part
+    return int64(-1)
 
 
 @njit_inner(RESULT2)
@@ -638,10 +656,9 @@ def derivative(ctx, node, byte):
     Post-order over the parts of the expression with the work stack, memoised per (node, byte), so
     that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
     """
-    part = _derivative_of_first(ctx, node, byte)
-    if part != -1:
-        return make_concat(ctx, part, int64(i32(ctx, NODES)[4 * node + 2])) if part >= 0 else part
-    result = known_derivative(ctx, node, byte)
+    result = _simple_derivative(ctx, node, byte)
+    if result == -1:
+        result = known_derivative(ctx, node, byte)
     if result != -1:
         return result
     bottom = used(ctx, TMP)

@@ -299,7 +299,8 @@ _arrays: Any = arrayobj  # has no types
     F_STATE_COST,
     F_TOKENS,
     F_NEAR,
-) = range(25)
+    F_PLAIN,
+) = range(26)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
