@@ -233,8 +233,10 @@ class _RuleWriter:
                     return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
                 where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
                 self.note("what Punycode stands for is not looked at beside other assertions about the string", where)
-        if isinstance(node, NumberNode) and not is_regular_number(node) and can_be_counted(node):
-            return self._counted(node, opened)
+        if isinstance(node, NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
+            numbers = Multiples(node)
+            if numbers.is_involved or not is_regular_number(node):
+                return self._counted(node, numbers, opened)
         core = scalar(node, self.refuse)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
 
@@ -244,8 +246,7 @@ class _RuleWriter:
         self.makes_lexemes = True
         return symbol
 
-    def _counted(self, node: NumberNode, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
-        numbers = Multiples(node)
+    def _counted(self, node: NumberNode, numbers: Multiples, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
         if not numbers.is_any():
             return Conflict(f"there is not {scalar_name(node)}", node.pointer)
         template = CountedMultiples(numbers, self.builder, opened)
