@@ -112,6 +112,13 @@ def test_no_multiple(schema: dict[str, object], named: list[str]) -> None:
         assert pointer in str(caught.value)
 
 
+def test_many_divisors_at_once() -> None:
+    divisors = [{"multipleOf": 33}, {"multipleOf": 39}, {"not": {"multipleOf": 12}}, {"not": {"multipleOf": 7}}]
+    compiled = compiled_for(json.dumps({"type": "number", "allOf": [*divisors, {"not": {"multipleOf": 125}}]}))
+    assert all(fits(compiled, text) for text in ("429", "-858", "429.00"))
+    assert not any(fits(compiled, text) for text in ("1", "5148", "3003", "53625", "428", "429.5"))
+
+
 def test_white_space_and_neighbours() -> None:
     schema = '{"type": "array", "items": {"multipleOf": 17, "type": "integer"}, "maxItems": 3}'
     compiled = compiled_for(schema)

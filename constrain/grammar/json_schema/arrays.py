@@ -150,9 +150,27 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
                     seen.add(then)
                     todo.append(then)
     if not tails:
-        where = node.contains[0].pointer if node.contains else node.pointer
-        return Conflict(f"no array has the items that are demanded (at {where})", where)
+        where = node.contains[0].pointer if node.contains else node.unique or node.pointer
+        return Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
     return tails
+
+
+def _demands(node: ArrayNode) -> list[str]:
+    """All that an array demands, with the pointers."""
+    found = _schemas_of_items(node)
+    for each in node.contains:
+        count = f"at least {each.low}" if each.high is None else f"{each.low} to {each.high}"
+        found.append(f"contains {count} (at {each.pointer})")
+    found += [str(limit) for limit in (node.low, node.high) if limit is not None]
+    if node.unique is not None:
+        found.append(f"uniqueItems (at {node.unique})")
+    if node.repeated is not None:
+        found.append(f"items that are repeated (not {node.repeated})")
+    return found
+
+
+def _schemas_of_items(node: ArrayNode) -> list[str]:
+    return [f"items (at {place.pointer})" for place in dict.fromkeys(sum((*node.prefix, node.items), ()))]
 
 
 def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
@@ -185,7 +203,9 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
     too_few = low > 0 and not node.prefix and len(few.of(node.items, low)) < low
     if too_few or not can_be_different(node, few, 0, low, frozenset()):
         assert node.low is not None
-        return Conflict(f"there are not as many different items as {node.low} demands", node.low.pointer)
+        schemas = " and ".join(_schemas_of_items(node)) or "the items"
+        reason = f"there are not as many different values of {schemas} as {node.low} demands"
+        return Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
     unsupported = _first_unsupported(context, node)
     if unsupported is not None:
         context.refuse(

@@ -19,6 +19,9 @@ from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.regular import Regular, literal
 
+MAX_PERIOD = 500
+"""Where there are several divisors, the greatest common multiple for which there is a regular language."""
+
 # Each set of divisors that are excluded is counted by itself.
 _MAX_EXCLUDED_DIVISORS = 8
 
@@ -56,6 +59,8 @@ class Multiples:
                 both = lcm(step * 10 ** (scale - places), _units(each.value, scale))
                 self._not.append(both // 10 ** (scale - places))
             self._period = lcm(step, *self._not)
+            self.is_involved = len(self._not) + len(divisors) > 1 and self._period > MAX_PERIOD
+            """Whether an intersection of the multiples of each divisor would be a large automaton."""
             self.low = _limit(node.low, places, ROUND_CEILING, 1)
             self.high = _limit(node.high, places, ROUND_FLOOR, -1)
             excluded = [value * 10**places for value in node.excluded]

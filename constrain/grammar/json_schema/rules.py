@@ -14,6 +14,7 @@ from dataclasses import replace
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.json_schema import layout as tokens
+from constrain.grammar.json_schema.a_labels import HostNames
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.counted_multiples import CountedMultiples, Multiples, can_be_counted
@@ -35,7 +36,7 @@ from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import is_regular_number, plain_scalar, scalar, scalar_name
-from constrain.grammar.json_schema.texts import Format, is_regular
+from constrain.grammar.json_schema.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
 from constrain.grammar.regular import Regular, literal
@@ -222,16 +223,30 @@ class _RuleWriter:
                 is_alone = len(node.terms) == 1 and node.low is None and node.high is None
                 if is_alone and isinstance(irregular.text, Format):
                     self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
-                    return idn_hostname(self.builder, opened)
+                    a_labels = self._names_with_a_labels(HostNames(self.builder, opened))
+                    return self.builder.choice([(idn_hostname(self.builder, opened),), (a_labels,)])
                 self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
-        if isinstance(node, NumberNode) and not is_regular_number(node) and can_be_counted(node):
-            return self._counted(node, opened)
+            if any(term.text == HOST_NAME for term in node.terms):
+                if len(node.terms) == 1 and node.low is None and node.high is None:
+                    names = HostNames(self.builder, opened)
+                    return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
+                where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
+                self.note("what Punycode stands for is not looked at beside other assertions about the string", where)
+        if isinstance(node, NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
+            numbers = Multiples(node)
+            if numbers.is_involved or not is_regular_number(node):
+                return self._counted(node, numbers, opened)
         core = scalar(node, self.refuse)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
 
-    def _counted(self, node: NumberNode, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
-        numbers = Multiples(node)
+    def _names_with_a_labels(self, names: HostNames) -> Symbol:
+        symbol = self.unfolded(names, str(HOST_NAME))
+        self.builder.add(symbol, (names.begins,))
+        self.makes_lexemes = True
+        return symbol
+
+    def _counted(self, node: NumberNode, numbers: Multiples, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
         if not numbers.is_any():
             return Conflict(f"there is not {scalar_name(node)}", node.pointer)
         template = CountedMultiples(numbers, self.builder, opened)

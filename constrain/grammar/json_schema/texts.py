@@ -14,6 +14,7 @@ from itertools import combinations
 
 from constrain.grammar import utf8
 from constrain.grammar.ir import NO_DEAD_END
+from constrain.grammar.json_schema.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
 from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME, is_idn_hostname
@@ -104,6 +105,9 @@ class Some(Text):
     def __str__(self) -> str:
         return " or ".join(f"({item})" for item in self.items) or "no string"
 
+
+HOST_NAME = Format("hostname")
+"""Its language is regular but for what Punycode stands for."""
 
 ALL_TEXTS: Text = Every(())
 NO_TEXTS: Text = Some(())
@@ -252,7 +256,7 @@ def contains(text: Text, value: str) -> bool:
         return any(contains(item, value) for item in text.items)
     if isinstance(text, Format) and text.name == IDN_HOSTNAME:
         return is_idn_hostname(value)
-    return _automaton(text).matches(value.encode())
+    return _automaton(text).matches(value.encode()) and (text != HOST_NAME or has_valid_a_labels(value))
 
 
 def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -263,7 +267,7 @@ def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(text, Without) and isinstance(text.item, Words):
         words = text.item.values
         return tuple([value for value in values if value not in words])
-    if isinstance(text, (Pattern, Format)) and is_regular(text):
+    if isinstance(text, (Pattern, Format)) and is_regular(text) and text != HOST_NAME:
         matches = _automaton(text).matches
         return tuple([value for value in values if matches(value.encode())])
     return tuple([value for value in values if contains(text, value)])
