@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 DeadEnd = Callable[[int], int]
 
 # What a cursor's text is read again from after some steps back: the memory as it was about so many steps ago.
-_STEPS_BETWEEN_COPIES: Final = 64
+_STEPS_BETWEEN_COPIES: Final = 256
 
 # There has to be room for the keys in them.
 _BYTES_AT_ONCE: Final = 1024
@@ -233,11 +233,13 @@ class DistinctKeys:
         self._now: ObjectKeys | None = None
         # As it was after so many steps, some time ago and longer ago.
         self._copies: list[tuple[int, ObjectKeys]] = []
+        # The steps after which the next copy is made.
+        self._copy_at = _STEPS_BETWEEN_COPIES
 
     def copy(self) -> DistinctKeys:
         """One for a cursor at the same place."""
         twin = DistinctKeys(self._quotes, self._dead_end, self._since)
-        twin._copies = list(self._copies)
+        twin._copies, twin._copy_at = list(self._copies), self._copy_at
         return twin
 
     def read(self, cursor: Cursor, step: int | bytes, is_limited: bool) -> int:
@@ -246,16 +248,23 @@ class DistinctKeys:
         ``is_limited``: keys that end in it are (or may be) limited.
         """
         now = self._now or self.at(cursor)
+        quotes = self._quotes
+        if self._dead_end is None and type(step) is int:
+            # Nearly always.
+            now.status = status = _read_keys(now.memory, quotes.data, quotes.starts, step)
+            if status >= 0 and cursor._steps < self._copy_at:
+                return status
         if self._dead_end is not None:
             now.memory[IS_LIMITED] = is_limited
         if isinstance(step, bytes):
             now.read(step)
-        else:
+        elif self._dead_end is not None or now.status == FULL:
             now.read_token(cursor.compiled.vocabulary, step)
         if now.status == REPEATED:
             self._now = None
-        elif cursor._steps + 1 >= _STEPS_BETWEEN_COPIES + (self._copies[-1][0] if self._copies else 0):
+        elif cursor._steps >= self._copy_at:
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
+            self._copy_at = cursor._steps + _STEPS_BETWEEN_COPIES
         return now.status
 
     def forget(self) -> None:
@@ -274,6 +283,7 @@ class DistinctKeys:
         if self._now is None:
             while self._copies and self._copies[-1][0] > cursor._steps:
                 self._copies.pop()
+                self._copy_at = cursor._steps + _STEPS_BETWEEN_COPIES
             steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._dead_end))
             self._now = keys.copy()
             # It is not known any more which of the keys that end from here on are.

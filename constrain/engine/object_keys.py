@@ -98,6 +98,19 @@ def _is_repeated(memory):
     return False
 
 
+@njit_inner(types.boolean(CTX, int64))
+def _goes_on_with(memory, byte):
+    """Whether a key that is there may be the one under way, this byte and more."""
+    keys = i32(memory, KEYS)
+    data = u8(memory, KEY_BYTES)
+    length = memory[N_BYTES] - memory[BEGIN]
+    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+        place = int64(keys[3 * key]) + length
+        if place < int64(keys[3 * key + 1]) and data[place] == byte:
+            return True
+    return False
+
+
 @njit_inner(int64(CTX))
 def _risk(memory):
     """1 if the key that ends here stands between quotes in some token."""
@@ -293,7 +306,13 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
     -------
     0, or FULL.
     """
+    # With an escape under way, tokens begin with the rest of it.
+    begins = memory[ESCAPE] != 0 or memory[HIGH] != 0
     for group in range(len(groups) - 1):
+        token = int64(tokens[groups[group]])
+        first = int64(data[starts[token]])
+        if not begins and first != 0x22 and first != 0x5C and not _goes_on_with(memory, first):
+            continue
         result = int64(2)
         for i in range(groups[group], groups[group + 1]):
             token = int64(tokens[i])

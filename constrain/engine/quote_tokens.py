@@ -37,6 +37,8 @@ class QuoteTokens:
 
     Attributes
     ----------
+    data, starts : uint8[n_bytes], int64[n_tokens + 1]
+        The bytes of all tokens, as in the vocabulary.
     tokens, groups : int32[n], int32[n_groups + 1]
         The tokens; ``tokens[groups[i]:groups[i + 1]]`` are those that are the same before their first quote.
     longest_rest : int
@@ -54,6 +56,7 @@ class QuoteTokens:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        self.data, self.starts = vocabulary.data, vocabulary.starts
         places = np.flatnonzero(vocabulary.data == _QUOTE)
         owners = np.searchsorted(vocabulary.starts, places, side="right") - 1
         owners = owners[owners < vocabulary.size]
