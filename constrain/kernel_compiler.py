@@ -7,7 +7,7 @@ Most of the time that numba takes for a kernel goes by in Python.  Four things o
 - Passes over the kernel look for what is in none: closures, expressions of whole arrays, overloads to be inlined.
 - Compiler options are compared by reading each of them, for each overload that numba thinks of.
 
-Together that is a third of the time.  What numba makes of a kernel is the same.
+Together that is three tenths of the time.  What numba makes of a kernel is the same.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import click
 
 from constrain.kernel_cache import cache_folder
 
-_MESSAGE = "compiling kernels for this machine (first run only, about 30 s) ..."
+_MESSAGE = "compiling kernels for this machine (first run only, about 20 s) ..."
 # What the second process compiles.  It goes through it from the end, and so comes to the sampler last, which this one
 # begins with; tokenizers it compiles as it comes to them.
 _KERNELS = (
@@ -30,7 +30,7 @@ _KERNELS = (
     *("constrain.demo.ngram_kernels", "constrain.tokenizers.short_kernels"),
 )
 _MESSAGE_NO_CACHE = (
-    "compiling kernels (about 30 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
+    "compiling kernels (about 20 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
 )
 
 
