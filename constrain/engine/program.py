@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, islice
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, types, uint8
+from numba import int32, int64, types, uint8, uint64
 
 from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.nodes import (
+    ALL,
     COMPLEX_FLAG,
+    CONCAT,
     EPSILON,
+    INTERSECT,
+    LITERAL,
     OP_CONCAT,
     OP_EMPTY,
     OP_FIT,
@@ -30,6 +34,8 @@ from constrain.engine.nodes import (
     OP_SET,
     OP_STORE,
     OP_UNION,
+    SET,
+    UNION,
     is_live,
     is_nullable,
 )
@@ -48,9 +54,11 @@ from constrain.engine.tables import (
     FAIL,
     LEXEMES,
     LIVE_STACK,
+    NODE_HASH,
     NODES,
     NULLABLE,
     NULLABLE_REST,
+    POOL,
     PREDICTED,
     RULE_STARTS,
     RULES,
@@ -59,8 +67,10 @@ from constrain.engine.tables import (
     SYMBOLS,
     TMP,
     far_call,
+    finish_hash,
     i32,
     i64,
+    mix,
     room,
     set_used,
     u8,
@@ -92,33 +102,47 @@ class LexemeProgram:
     sets : int64[4 * n]
         Byte sets, 256 bits each.
     registers : int
-        How many registers the program uses; lexeme ``i`` ends in register ``i``.
+        How many registers the program uses; lexeme ``i`` ends in register ``first + i``.
+    first : int
+
+    Parameters
+    ----------
+    lexemes : sequence of Regular
+    before : LexemeProgram, optional
+        A program that will have been run.  This one goes on with its registers, literals and sets.
     """
 
-    def __init__(self, lexemes: tuple[Regular, ...]) -> None:
-        self._bytes = bytearray()
-        self._sets: dict[int, int] = {}
-        # By the identity of a node: the instruction that loads it.
-        self._shared: dict[int, int] = {}
-        self.registers = 0
-        self.extend(lexemes)
+    def __init__(self, lexemes: Sequence[Regular], before: LexemeProgram | None = None) -> None:
+        self._bytes: bytearray = bytearray() if before is None else before._bytes[:]
+        self._sets: dict[int, int] = {} if before is None else before._sets.copy()
+        self._set_bytes: bytes = b"" if before is None else before._set_bytes
+        # By the identity of a node: the instruction that loads it.  They are held, so that no other takes its place.
+        self._shared: dict[int, int] = {} if before is None else before._shared.copy()
+        self._held: list[Any] = [before]
+        self.registers: int = 0 if before is None else before.registers
+        self.first = self.extend(lexemes)
 
     def extend(self, lexemes: Sequence[Regular]) -> int:
         """Make a program of further lexemes, the first of which ends in the register that is returned.
 
-        It goes on with the registers as they were left; ``literals`` and ``sets`` hold those of all programs.  All
-        lexemes must be kept, since parts that they share are known by their identity.
+        It goes on with the registers as they were left; ``literals`` and ``sets`` hold those of all programs.
         """
+        self._held.append(lexemes)
         self._code: list[int] = []
         first = self.registers
         self.registers += len(lexemes)
         for index, lexeme in enumerate(lexemes, first):
+            known = self._shared.get(id(lexeme))
+            if known is not None:
+                self._code += (known, OP_STORE, index)
+                continue
             self._write(lexeme)
             self._code += (OP_STORE, index)
-        # Of a list of numbers, array() makes an array in a third of the time that numpy takes.
-        self.code = np.frombuffer(array("i", self._code), np.int32)
+        self.code = as_int32(array("i", self._code))
         self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
-        self.sets = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in self._sets), "<i8")
+        new_sets = islice(self._sets, len(self._set_bytes) // 32, None)
+        self._set_bytes += b"".join([bits.to_bytes(32, "little") for bits in new_sets])
+        self.sets = np.frombuffer(self._set_bytes, "<i8")
         return first
 
     def _write(self, root: Regular) -> None:
@@ -170,44 +194,86 @@ class LexemeProgram:
                     stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
 
 
-@njit_allocating(types.void(CTX, int64))
-def make_byte_classes(ctx, apart):  # type: ignore[no-untyped-def]
-    """Partition the 256 bytes so that no literal and no set tells two bytes of a class apart.
+@njit_allocating(types.void(CTX, I32, int64))
+def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
+    """Partition the 256 bytes so that no literal and no set in some nodes tells two bytes of a class apart.
 
-    With ``apart`` each byte is a class of its own, whatever lexemes may come later.
+    ``registers`` (int32[n]) are the nodes.  With ``apart`` each byte is a class of its own, whatever lexemes may come
+    later.
     """
     class_of = u8(ctx, CLASS_OF)
     sets = i64(ctx, SETS)
     single = np.zeros(256, np.uint8)
+    needed = np.zeros(used(ctx, SETS) // 4, np.uint8)
     data = u8(ctx, BYTES)
-    for i in range(used(ctx, BYTES)):
-        single[data[i]] = 1
-    group = np.zeros(256, np.int32)
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    # There may be nodes that these do not lead to.  A node is made after its parts, so one pass down finds all.
+    marks = np.zeros(used(ctx, NODE_HASH), np.uint8)
+    for i in range(len(registers)):
+        marks[registers[i]] = 1
+    for node in range(len(marks) - 1, -1, -1):
+        if not marks[node]:
+            continue
+        kind = nodes[4 * node] & 255
+        a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        if kind == LITERAL:
+            for i in range(a, a + b):
+                single[data[i]] = 1
+        elif kind == SET:
+            needed[a] = 1
+        elif kind == UNION or kind == INTERSECT:
+            for i in range(a, a + b):
+                marks[pool[i]] = 1
+        elif kind > ALL:
+            marks[a] = 1
+            if kind == CONCAT:
+                marks[b] = 1
+    group = np.zeros(256, np.int64)
     for byte in range(256):
         if single[byte] or apart:
             group[byte] = byte + 1
-    renumber = np.empty(1024, np.int32)
-    for k in range(used(ctx, SETS) // 4):
-        # Split every group into what is inside the set and what is outside.
-        renumber[:] = -1
-        count = 0
+    # Sets are looked at 64 at a time: which of them hold a byte is then one number.
+    inside = np.empty(256, np.uint64)
+    slots = np.empty(1024, np.int64)
+    first = np.empty(256, np.int64)
+    k = 0
+    while True:
+        inside[:] = 0
+        bit = 0
+        while k < len(needed) and bit < 64:
+            if needed[k]:
+                for word in range(4):
+                    bits = uint64(sets[4 * k + word])
+                    for i in range(64):
+                        inside[64 * word + i] |= ((bits >> uint64(i)) & uint64(1)) << uint64(bit)
+                bit += 1
+            k += 1
+        # Bytes of a group stay together if the same sets hold them; groups are numbered by their first byte.
+        slots[:] = -1
         for byte in range(256):
-            inside = (sets[4 * k + (byte >> 6)] >> (byte & 63)) & 1
-            key = 2 * group[byte] + inside
-            if renumber[key] < 0:
-                renumber[key] = count
-                count += 1
-            group[byte] = renumber[key]
-    renumber[:] = -1
+            i = finish_hash(mix(mix(0, group[byte]), int64(inside[byte]))) & 1023
+            while slots[i] >= 0:
+                other = slots[i]
+                if inside[other] == inside[byte] and group[other] == group[byte]:
+                    break
+                i = (i + 1) & 1023
+            if slots[i] < 0:
+                slots[i] = byte
+            first[byte] = slots[i]
+        group[:] = first
+        if k == len(needed):
+            break
     count = 0
     size = i32(ctx, CLASS_SIZE)
     for byte in range(256):
-        if renumber[group[byte]] < 0:
-            renumber[group[byte]] = count
+        if group[byte] == byte:
             size[count] = 0
             u8(ctx, CLASS_BYTE)[count] = byte
+            class_of[byte] = count
             count += 1
-        class_of[byte] = renumber[group[byte]]
+        else:
+            class_of[byte] = class_of[group[byte]]
         size[class_of[byte]] += 1
     ctx[CLASSES] = count
 
@@ -459,12 +525,17 @@ def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
 
 def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:
     """The productions as flat arrays: left-hand sides, offsets, symbols."""
+    # An array() is filled in a third of the time that numpy takes, and numpy reads it where it is.
     productions = ir.productions
     left, right = zip(*productions, strict=True) if productions else ((), ())
-    offsets = np.zeros(len(productions) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, right), np.int32, len(productions)), out=offsets[1:])
-    symbols = np.array(array("i", chain.from_iterable(right)), np.int32)
-    return np.array(array("i", left), np.int32), offsets, symbols
+    offsets = array("i", accumulate(map(len, right), initial=0))
+    symbols = array("i", chain.from_iterable(right))
+    return as_int32(array("i", left)), as_int32(offsets), as_int32(symbols)
+
+
+def as_int32(numbers: array[int]) -> Int32Array:
+    """The same memory as a numpy array."""
+    return np.frombuffer(numbers, np.int32) if numbers else np.empty(0, np.int32)
 
 
 def explain_empty(

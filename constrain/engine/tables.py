@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int32, int64, types, uint8, uint64
@@ -76,19 +76,21 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 
 
 # Expressions (nodes.py).
-NODES = _slot("nodes", np.int32, 4 * 2048)
-NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
-NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
-NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
-NODE_MUST = _slot("node necessary bytes", np.int64, 4 * 2048)
-NODE_SHORTEST = _slot("node shortest lengths", np.int32, 2048)
-NODE_REACH = _slot("node lengths to an end", np.int32, 2048)
-NODE_LIVE = _slot("node liveness", np.uint8, 2048)
-NODE_HASH = _slot("node hashes", np.int32, 2048)
-NODE_BUCKETS = _slot("node buckets", np.int32, 4096, NODE_HASH)
-POOL = _slot("node children", np.int32, 2048)
+NEW_NODES = 2048
+"""How many expressions fit into new tables."""
+NODES = _slot("nodes", np.int32, 4 * NEW_NODES)
+NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * NEW_NODES)
+NODE_FIRST = _slot("node first bytes", np.int64, 4 * NEW_NODES)
+NODE_LAST = _slot("node last bytes", np.int64, 4 * NEW_NODES)
+NODE_MUST = _slot("node necessary bytes", np.int64, 4 * NEW_NODES)
+NODE_SHORTEST = _slot("node shortest lengths", np.int32, NEW_NODES)
+NODE_REACH = _slot("node lengths to an end", np.int32, NEW_NODES)
+NODE_LIVE = _slot("node liveness", np.uint8, NEW_NODES)
+NODE_HASH = _slot("node hashes", np.int32, NEW_NODES)
+NODE_BUCKETS = _slot("node buckets", np.int32, 2 * NEW_NODES, NODE_HASH)
+POOL = _slot("node children", np.int32, NEW_NODES)
 BYTES = _slot("literal bytes", np.uint8, 4096)
-SETS = _slot("byte sets", np.int64, 4 * 32)
+SETS = _slot("byte sets", np.int64, 4 * 128)
 MEMO_KEYS = _slot("derivative keys", np.int64, 4096)
 MEMO_VALUES = _slot("derivative values", np.int32, 4096)
 SUBSUMED = _slot("counted parts", np.int64, 64)
@@ -545,6 +547,13 @@ def _address(array: np.ndarray[Any, Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+def sharing(arrays: dict[int, np.ndarray[Any, Any]]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """What :meth:`Tables.share_all` takes: places in the context, and what to put there."""
+    places = [HEADER + 3 * slot + i for slot in arrays for i in range(3)]
+    values = [value for array in arrays.values() for value in (_address(array), len(array), len(array))]
+    return np.array(places, np.int64), np.array(values, np.int64)
+
+
 def _round_up(size: int) -> int:
     return 1 << max(4, (size - 1).bit_length())
 
@@ -562,6 +571,17 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
         return np.empty(size, dtype)
     memory = mmap.mmap(-1, size * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(memory, dtype)
+
+
+class Snapshot(NamedTuple):
+    """Copies of tables, to begin others with."""
+
+    arrays: list[tuple[int, np.ndarray[Any, Any]]]
+    places: list[tuple[int, int, np.ndarray[Any, Any]]] | None
+    """Where they lie in the buffer of new tables, and their bytes; None if one is larger than a new table."""
+    counters: np.ndarray[Any, np.dtype[np.int64]]
+    counts: np.ndarray[Any, np.dtype[np.int64]]
+    """How much of them is in use, and where in the context that is said."""
 
 
 class Tables:
@@ -584,6 +604,7 @@ class Tables:
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
         self.nbytes = _INITIAL_BYTES
         self.ctx = _TEMPLATE.copy()
+        self.context_address = _address(self.ctx)
         self.ctx[HEADER::3] += _address(self._buffer)
         self.link()
 
@@ -617,6 +638,10 @@ class Tables:
         """How many elements of a table are in use."""
         return int(self.ctx[HEADER + 3 * slot + 2])
 
+    def share_all(self, places: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
+        """Let tables be memory that others own, as :func:`sharing` says."""
+        self.ctx[places] = values
+
     def share(self, slot: int, address: int, size: int) -> None:
         """Let a table be memory that others own and keep alive; it does not count as this grammar's."""
         place = HEADER + 3 * slot
@@ -629,11 +654,36 @@ class Tables:
         self.array(slot)[: len(values)] = values
         self.ctx[HEADER + 3 * slot + 2] = len(values)
 
-    def allocate(self, slot: int, capacity: int) -> None:
-        """Empty a table and give it room for ``capacity`` elements, not initialised."""
+    def snapshot(self, slots: Iterable[int], whole: Iterable[int]) -> Snapshot:
+        """A copy of what is in use of some tables, and of all of others, for :meth:`restore`."""
+        arrays = [(slot, self.get(slot).copy()) for slot in slots] + [(slot, self.array(slot).copy()) for slot in whole]
+        fits = all(slot not in self._moved for slot in whole) and all(
+            len(array) <= _SPECS[slot][1] for slot, array in arrays
+        )
+        places = [(_OFFSETS[slot], _OFFSETS[slot] + array.nbytes, array.view(np.uint8)) for slot, array in arrays]
+        return Snapshot(
+            arrays,
+            places if fits else None,
+            np.array([HEADER + 3 * slot + 2 for slot, _ in arrays]),
+            np.array([self.used(slot) for slot, _ in arrays]),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Fill tables that are new with what was in others."""
+        if snapshot.places is None:
+            for slot, array in snapshot.arrays:
+                self.put(slot, array)
+        else:
+            buffer = self._buffer
+            for begin, end, data in snapshot.places:
+                buffer[begin:end] = data
+        self.ctx[snapshot.counters] = snapshot.counts
+
+    def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
+        """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""
         if slot in self._moved or capacity > _SPECS[slot][1]:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
-        self.ctx[HEADER + 3 * slot + 2] = 0
+        self.ctx[HEADER + 3 * slot + 2] = used
 
     def reserve(self, slot: int, size: int) -> None:
         """Enlarge a table, unless it has room for ``size`` elements."""

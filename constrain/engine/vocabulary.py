@@ -124,7 +124,7 @@ class Vocabulary:
         # When the vocabulary goes, at the latest with the interpreter.
         weakref.finalize(self, files.save_splits, shared, words)
         self._local = threading.local()
-        self._addresses = [(slot, array.ctypes.data, len(array)) for slot, array in self._tables.items()]
+        self._sharing = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
         trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())
@@ -169,9 +169,9 @@ class Vocabulary:
         """How many splits (splits.py) grammars have left for each other."""
         return int(self._shared_counts[0])
 
-    def shared_tables(self) -> list[tuple[int, int, int]]:
-        """(slot, address, length) of the tables that kernels read; valid while the vocabulary lives."""
-        return self._addresses
+    def share_tables(self, with_: tables.Tables) -> None:
+        """Let the tables of a grammar be those that kernels read about the vocabulary; it must outlive them."""
+        with_.share_all(*self._sharing)
 
     def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
         """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""

@@ -129,6 +129,9 @@ class GrammarIR:
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
     describe : callable (Progress) -> Words
         How a lexeme that may begin or go on somewhere is put in words.
+    stock : callable () -> tuple of Regular, optional
+        Expressions that lexemes of many grammars of the front-end are made of.  The engine makes them beforehand, and
+        finds them in lexemes by identity.  It says nothing about the grammar.
     """
 
     lexemes: tuple[Regular, ...]
@@ -143,6 +146,7 @@ class GrammarIR:
     makes_lexemes: bool = False
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
+    stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
 
 
 class GrammarBuilder:
@@ -310,6 +314,7 @@ class GrammarBuilder:
         make_unfolding: UnfoldingMaker | None = None,
         describe: Describer = by_name,
         makes_lexemes: bool = False,
+        stock: Callable[[], tuple[Regular, ...]] | None = None,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -327,6 +332,7 @@ class GrammarBuilder:
             makes_lexemes=makes_lexemes,
             make_error=make_error,
             describe=describe,
+            stock=stock,
         )
 
     def _start_rule(self, symbol: Symbol) -> Symbol:

@@ -25,6 +25,7 @@ from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
+from constrain.grammar.json_schema.stock import stock
 from constrain.grammar.json_schema.texts import Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
@@ -117,6 +118,7 @@ class _RuleWriter:
             unfolded=self._unfolded,
             make_unfolding=self._make_unfolding() if self._unfolded else None,
             makes_lexemes=self.makes_lexemes,
+            stock=stock,
         )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)

@@ -1,0 +1,89 @@
+"""Expressions that the engine has ready for all grammars of a front-end change nothing but the time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.nodes import OP_STORE
+from constrain.engine.program import LexemeProgram
+from constrain.engine.stock import Stock, stock_for
+from constrain.engine.tables import CLASS_OF, NEW_NODES, NODE_HASH, Tables
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema import from_json_schema
+from constrain.grammar.json_schema.stock import stock
+from constrain.grammar.regular import Regular, literal
+
+VOCABULARY = constrain.Vocabulary(
+    [bytes((byte,)) for byte in range(256)] + [b'": ', b'{"', b'name"', b'", "', b"\\u00", b"true", b" 1"], eos_ids=[0]
+)
+
+SCHEMAS: list[Any] = [
+    True,
+    {"type": "object", "properties": {"name": {"type": "string"}, "é": {"type": "integer"}}, "required": ["name"]},
+    {"enum": ["one", "two", 3]},
+    {"type": "array", "items": {"type": "string", "format": "date"}, "uniqueItems": True},
+    {"properties": {"n": {"minimum": 3.5}}, "patternProperties": {"^x-": {"maxLength": 3}}},
+]
+
+
+def _masks(ir: GrammarIR, text: bytes) -> list[bytes]:
+    """The masks along a text, as far as it is allowed."""
+    matcher = constrain.Matcher(CompiledGrammar(ir, VOCABULARY))
+    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
+    masks = []
+    for byte in text:
+        matcher.fill_next_token_bitmask(mask)
+        masks.append(mask.tobytes())
+        if not matcher.accept_token(byte):
+            break
+    return masks
+
+
+def _classes(ir: GrammarIR) -> list[int]:
+    return CompiledGrammar(ir, VOCABULARY)._tables.array(CLASS_OF).tolist()
+
+
+def _many_words() -> tuple[Regular, ...]:
+    return tuple(literal(f"word {number}") for number in range(2 * NEW_NODES))
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
+def test_masks_and_byte_classes_are_those_without_a_stock(schema: Any) -> None:
+    ir = from_json_schema(schema)
+    assert ir.stock is stock
+    bare = replace(ir, stock=None)
+    assert _classes(ir) == _classes(bare)
+    for text in (b'{"name": "a", "\xc3\xa9": 12}', b'["2024-02-29", "2023-12-', b'"one"', b'{"x-": "abc", "n": 4.5}'):
+        assert _masks(ir, text) == _masks(bare, text)
+
+
+def test_the_front_end_writes_grammars_of_its_stock() -> None:
+    # But for the opening brace, which has no white space before it.
+    lexemes = from_json_schema({"type": "object"}).lexemes[1:]
+    program = LexemeProgram(lexemes, stock_for(stock, 5).program)
+    # A load and where to store it, for each.
+    assert len(program.code) == 3 * (program.registers - program.first)
+    assert (program.code[0::3] < 0).all()
+    assert (program.code[1::3] == OP_STORE).all()
+
+
+def test_a_stock_is_made_once() -> None:
+    assert stock_for(stock, 5) is stock_for(stock, 5)
+    assert stock_for(stock, 5) is not stock_for(stock, 6)
+
+
+def test_a_stock_that_is_larger_than_new_tables() -> None:
+    tables = Tables(1 << 30)
+    Stock(_many_words(), 5).load(tables)
+    assert tables.used(NODE_HASH) > NEW_NODES
+    ir = replace(from_json_schema(SCHEMAS[1]), stock=_many_words)
+    text = b'{"name": "a"}'
+    assert _masks(ir, text) == _masks(replace(ir, stock=None), text)
+    assert len(np.unique(_classes(ir))) < 100
