@@ -78,7 +78,7 @@ from constrain.engine.tables import (
 )
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
+from constrain.grammar.regular import ByteSet, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
@@ -131,13 +131,27 @@ class LexemeProgram:
         self._code: list[int] = []
         first = self.registers
         self.registers += len(lexemes)
+        code, load, write = self._code, self._shared.get, self._write
         for index, lexeme in enumerate(lexemes, first):
-            known = self._shared.get(id(lexeme))
+            known = load(id(lexeme))
             if known is not None:
-                self._code += (known, OP_STORE, index)
+                code += (known, OP_STORE, index)
                 continue
-            self._write(lexeme)
-            self._code += (OP_STORE, index)
+            if type(lexeme) is Concat and len(lexeme.parts) == 3:
+                # Something between two known parts: a key of an object.
+                before, item, after = lexeme.parts
+                opening, closing = load(id(before)), load(id(after))
+                if opening is not None and closing is not None:
+                    code.append(opening)
+                    known = load(id(item))
+                    if known is None:
+                        write(item)
+                    else:
+                        code.append(known)
+                    code += (closing, OP_CONCAT, 3, OP_STORE, index)
+                    continue
+            write(lexeme)
+            code += (OP_STORE, index)
         self.code = as_int32(array("i", self._code))
         self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
         new_sets = islice(self._sets, len(self._set_bytes) // 32, None)
@@ -150,14 +164,30 @@ class LexemeProgram:
         # This loop is a good part of the time that compiling takes, hence no calls for leaves, and what is
         # known is looked for first: most parts are characters that occurred before.
         code, data, sets = self._code, self._bytes, self._sets
-        shared = self._shared
+        shared, n_ary = self._shared, _N_ARY.get
         load = shared.get
-        stack: list[Any] = [root]
-        while stack:
-            node = stack.pop()
+        stack: list[Any] = []
+        node: Any = root
+        while True:
             kind = type(node)
-            if kind is tuple:
-                code += node
+            operation = n_ary(kind)
+            if operation is not None:
+                # The same object often stands in many lexemes (any character, a JSON string).
+                register = self.registers
+                self.registers = register + 1
+                shared[id(node)] = ~register
+                if kind is Intersect and node.fits:
+                    operation = OP_FIT
+                parts = node.parts
+                for loaded, part in enumerate(parts):
+                    known = load(id(part))
+                    if known is None:
+                        stack.append((operation, len(parts), OP_KEEP, register))
+                        stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
+                        break
+                    code.append(known)
+                else:
+                    code += (operation, len(parts), OP_KEEP, register)
             elif kind is Literal:
                 code += (OP_LITERAL, len(data), len(node.data))
                 data += node.data
@@ -165,33 +195,26 @@ class LexemeProgram:
                 code += (OP_SET, sets.setdefault(node.bits, len(sets)))
             elif kind is Empty:
                 code.append(OP_EMPTY)
-            elif (known := load(id(node))) is not None:
-                code.append(known)
             else:
-                # The same object often stands in many lexemes (any character, a JSON string).
                 register = self.registers
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Repeat:
-                    high = -1 if node.high is None else node.high
-                    stack += ((OP_REPEAT, node.low, high, OP_KEEP, register), node.item)
-                elif kind is Complement:
-                    stack += ((OP_NOT, OP_KEEP, register), node.item)
+                    stack.append((OP_REPEAT, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
                 else:
-                    parts = node.parts
-                    operation = OP_FIT if kind is Intersect and node.fits else _N_ARY[kind]
-                    loaded = 0
-                    for part in parts:
-                        known = load(id(part))
-                        if known is None:
-                            break
-                        code.append(known)
-                        loaded += 1
-                    if loaded == len(parts):
-                        code += (operation, loaded, OP_KEEP, register)
-                        continue
-                    stack.append((operation, len(parts), OP_KEEP, register))
-                    stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
+                    stack.append((OP_NOT, OP_KEEP, register))
+                stack.append(node.item)
+            while stack:
+                node = stack.pop()
+                if type(node) is tuple:
+                    code += node
+                    continue
+                known = load(id(node))
+                if known is None:
+                    break
+                code.append(known)
+            else:
+                return
 
 
 @njit_allocating(types.void(CTX, I32, int64))

@@ -76,7 +76,7 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 
 
 # Expressions (nodes.py).
-NEW_NODES = 2048
+NEW_NODES = 4096
 """How many expressions fit into new tables."""
 NODES = _slot("nodes", np.int32, 4 * NEW_NODES)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * NEW_NODES)
@@ -754,7 +754,8 @@ class Tables:
         dtype, _, hashes = _SPECS[slot]
         hashed = hashes >= 0 or slot in _MAPS
         size = _round_up(max(wanted, 2 * old.shape[0])) if hashed else max(wanted, old.shape[0] * 2, 16)
-        extra = size * np.dtype(dtype).itemsize
+        # The values of a map grow with its keys.
+        extra = size * (np.dtype(dtype).itemsize + (4 if slot in _MAPS else 0))
         if self.nbytes + extra > self.limit_bytes:
             raise LimitError(
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "

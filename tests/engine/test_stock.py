@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from constrain.engine.stock import Stock, stock_for
 from constrain.engine.tables import CLASS_OF, NEW_NODES, NODE_HASH, Tables
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema import from_json_schema
-from constrain.grammar.json_schema.stock import stock
+from constrain.grammar.json_schema.stock import plain_stock, stock_with_addresses, stock_with_times
 from constrain.grammar.regular import Regular, literal
 
 VOCABULARY = constrain.Vocabulary(
@@ -29,6 +30,8 @@ SCHEMAS: list[Any] = [
     {"type": "object", "properties": {"name": {"type": "string"}, "é": {"type": "integer"}}, "required": ["name"]},
     {"enum": ["one", "two", 3]},
     {"type": "array", "items": {"type": "string", "format": "date"}, "uniqueItems": True},
+    {"items": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}]}},
+    {"type": "array", "items": {"type": "string", "format": "uri"}},
     {"properties": {"n": {"minimum": 3.5}}, "patternProperties": {"^x-": {"maxLength": 3}}},
 ]
 
@@ -57,26 +60,47 @@ def _many_words() -> tuple[Regular, ...]:
 @pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
 def test_masks_and_byte_classes_are_those_without_a_stock(schema: Any) -> None:
     ir = from_json_schema(schema)
-    assert ir.stock is stock
+    assert ir.stock is not None
     bare = replace(ir, stock=None)
     assert _classes(ir) == _classes(bare)
-    for text in (b'{"name": "a", "\xc3\xa9": 12}', b'["2024-02-29", "2023-12-', b'"one"', b'{"x-": "abc", "n": 4.5}'):
+    for text in (
+        b'{"name": "a", "\xc3\xa9": 12}',
+        b'["2024-02-29", "2023-12-',
+        b'["2024-02-29T00:00:00Z"',
+        b'["a://b"',
+        b'"one"',
+        b'{"x-": "abc", "n": 4.5}',
+    ):
         assert _masks(ir, text) == _masks(bare, text)
 
 
 def test_the_front_end_writes_grammars_of_its_stock() -> None:
+    ir = from_json_schema({"type": "object"})
+    assert ir.stock is plain_stock
     # But for the opening brace, which has no white space before it.
-    lexemes = from_json_schema({"type": "object"}).lexemes[1:]
-    program = LexemeProgram(lexemes, stock_for(stock, 5).program)
+    program = LexemeProgram(ir.lexemes[1:], stock_for(plain_stock, 5).program)
     # A load and where to store it, for each.
     assert len(program.code) == 3 * (program.registers - program.first)
     assert (program.code[0::3] < 0).all()
     assert (program.code[1::3] == OP_STORE).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("date-time", stock_with_times), ("uri", stock_with_addresses), ("email", stock_with_addresses)],
+)
+def test_formats_with_large_expressions_are_in_the_stock_of_their_schemas(
+    name: str, expected: Callable[[], tuple[Regular, ...]]
+) -> None:
+    ir = from_json_schema({"type": "array", "items": {"type": "string", "format": name}})
+    assert ir.stock is expected
+    program = LexemeProgram(ir.lexemes, stock_for(expected, 5).program)
+    assert len(program.code) < len(LexemeProgram(ir.lexemes).code) / 10
+
+
 def test_a_stock_is_made_once() -> None:
-    assert stock_for(stock, 5) is stock_for(stock, 5)
-    assert stock_for(stock, 5) is not stock_for(stock, 6)
+    assert stock_for(plain_stock, 5) is stock_for(plain_stock, 5)
+    assert stock_for(plain_stock, 5) is not stock_for(plain_stock, 6)
 
 
 def test_a_stock_that_is_larger_than_new_tables() -> None:
