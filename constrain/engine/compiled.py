@@ -71,6 +71,7 @@ from constrain.engine.tables import (
     UNMADE,
     WIDE_STACK,
     Tables,
+    plan_of,
 )
 from constrain.engine.trie import DEPTH_SHIFT
 from constrain.engine.unfolded import UnfoldedRules
@@ -183,7 +184,9 @@ class CompiledGrammar:
         # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
         self._thread = 0
         self._scratch: Any = None
-        self._tables = Tables(self._limit_bytes)
+        depth = self.vocabulary.trie.depth + 2
+        stacks = (SCRATCH, self._words), (STACK, depth), (WIDE_STACK, depth)
+        self._tables = Tables(self._limit_bytes, plan_of(*stacks, *self._mask_sizes()))
         self._ctx = self._tables.ctx
         self.context_address = self._tables.context_address
         self._ctx[BUDGET] = _WORK_PER_CALL
@@ -250,14 +253,10 @@ class CompiledGrammar:
         vocabulary.share_tables(tables)
         self._ctx[N_WORDS] = self._words
         self._ctx[LONGEST] = vocabulary.trie.depth
-        tables.allocate(SCRATCH, self._words)
-        tables.allocate(STACK, vocabulary.trie.depth + 2)
-        tables.allocate(WIDE_STACK, vocabulary.trie.depth + 2)
-        self._allocate_masks()
 
-    def _allocate_masks(self) -> None:
-        for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)):
-            self._tables.allocate(slot, words)
+    def _mask_sizes(self) -> tuple[tuple[int, int], ...]:
+        """How much room there is for masks to begin with."""
+        return (DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)
 
     # -- running kernels ---------------------------------------------------------------------
 
@@ -318,7 +317,8 @@ class CompiledGrammar:
                     and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes
                 ):
                     masks.forget_masks(self._ctx)
-                    self._allocate_masks()
+                    for each, size in self._mask_sizes():
+                        self._tables.allocate(each, size)
                 self.start_over_if_due()
                 self._share_scratch()
                 result = self.run_at(cursor, write_mask, out, index)

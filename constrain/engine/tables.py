@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -537,10 +538,36 @@ def _lay_out() -> tuple[list[int], int, int, int]:
 
 
 _OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
-_TEMPLATE = np.zeros(_CONTEXT_SIZE, np.int64)
-_TEMPLATE[NEW_SPLIT] = -1
-_TEMPLATE[HEADER::3] = _OFFSETS
-_TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
+
+
+class Plan(NamedTuple):
+    """Where the tables of a new :class:`Tables` lie, for those that begin with other sizes than usual."""
+
+    places: dict[int, tuple[int, int]]
+    """Where each of these begins in the buffer, in bytes, and how many elements it has room for."""
+    size: int
+    """Bytes of the buffer."""
+    context: np.ndarray[Any, np.dtype[np.int64]]
+    """The context, but for the address of the buffer."""
+
+
+@lru_cache(maxsize=16)
+def plan_of(*sizes: tuple[int, int]) -> Plan:
+    """The plan in which some tables, given with their numbers of elements, begin with that much room."""
+    places = {}
+    end = _INITIAL_BYTES
+    for slot, capacity in sizes:
+        assert slot not in _MAPS, "a map begins cleared"
+        assert _SPECS[slot][2] < 0, "buckets begin cleared"
+        places[slot] = (end, capacity)
+        end += -(-capacity * np.dtype(_SPECS[slot][0]).itemsize // 64) * 64
+    context = np.zeros(_CONTEXT_SIZE, np.int64)
+    context[NEW_SPLIT] = -1
+    context[HEADER::3] = _OFFSETS
+    context[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
+    for slot, (offset, capacity) in places.items():
+        context[HEADER + 3 * slot : HEADER + 3 * slot + 2] = offset, capacity
+    return Plan(places, end, context)
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -591,19 +618,21 @@ class Tables:
     ----------
     limit_bytes : int
         :class:`LimitError` is raised instead of growing past this many bytes.
+    plan : Plan
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, plan: Plan | None = None) -> None:
         self.limit_bytes = limit_bytes
+        self._plan = plan = plan or plan_of()
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
         # A table that grows moves out of it.
-        self._buffer = np.empty(_INITIAL_BYTES, np.uint8)
+        self._buffer = np.empty(plan.size, np.uint8)
         self._buffer[:_MINUS_ONE_END] = 255
         self._buffer[_MINUS_ONE_END:_ZERO_END] = 0
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
-        self.nbytes = _INITIAL_BYTES
-        self.ctx = _TEMPLATE.copy()
+        self.nbytes = plan.size
+        self.ctx = plan.context.copy()
         self.context_address = _address(self.ctx)
         self.ctx[HEADER::3] += _address(self._buffer)
         self.link()
@@ -627,7 +656,7 @@ class Tables:
         if moved is not None:
             return moved
         dtype, capacity, _ = _SPECS[slot]
-        offset = _OFFSETS[slot]
+        offset, capacity = self._plan.places.get(slot) or (_OFFSETS[slot], capacity)
         return self._buffer[offset : offset + capacity * np.dtype(dtype).itemsize].view(dtype)
 
     def get(self, slot: int) -> np.ndarray[Any, Any]:
@@ -681,7 +710,7 @@ class Tables:
 
     def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
         """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""
-        if slot in self._moved or capacity > _SPECS[slot][1]:
+        if slot in self._moved or capacity > self.ctx[HEADER + 3 * slot + 1]:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = used
 

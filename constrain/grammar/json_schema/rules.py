@@ -180,7 +180,8 @@ class _RuleWriter:
     def _any_value(self) -> Symbol:
         """The symbol of every value, written at once: nearly every schema needs it, and none needs it otherwise."""
         builder, layout = self.builder, self.layout
-        add, lexeme = builder.add, builder.lexeme
+        # All of these are the layout's own objects.
+        add, lexeme = builder.add, builder.own_lexeme
         value, an_object, an_array = builder.nonterminal(), builder.nonterminal("#"), builder.nonterminal("#")
         for core in (tokens.STRING, ANY_NUMBER, tokens.BOOLEAN, tokens.NULL):
             add(value, (lexeme(layout.value(core), "#"),))
