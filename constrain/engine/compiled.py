@@ -20,7 +20,7 @@ from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.states import push_token
-from constrain.engine.stock import stock_for
+from constrain.engine.stock import Stock, stock_for
 from constrain.engine.tables import (
     BRANCHES,
     BUDGET,
@@ -184,24 +184,28 @@ class CompiledGrammar:
         # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
         self._thread = 0
         self._scratch: Any = None
-        depth = self.vocabulary.trie.depth + 2
-        stacks = (SCRATCH, self._words), (STACK, depth), (WIDE_STACK, depth)
-        self._tables = Tables(self._limit_bytes, plan_of(*stacks, *self._mask_sizes()))
+        longest = self.vocabulary.trie.depth
+        stacks = (SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)
+        plan = plan_of(*stacks, *self._mask_sizes())
+        stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
+        if stock is None:
+            self._tables = Tables(self._limit_bytes, plan, self.vocabulary.shared_tables)
+        else:
+            self._tables = Tables(self._limit_bytes, plan, self.vocabulary.shared_tables, stock.snapshot)
         self._ctx = self._tables.ctx
         self.context_address = self._tables.context_address
         self._ctx[BUDGET] = _WORK_PER_CALL
-        self._load_vocabulary(self.vocabulary)
+        self._ctx[N_WORDS] = self._words
+        self._ctx[LONGEST] = longest
         self._unfolded: UnfoldedRules | None = None
-        self._load_grammar(self.ir)
+        self._load_grammar(self.ir, stock)
         self.start_state = self._run(states.make_start_state)
 
-    def _load_grammar(self, ir: GrammarIR) -> None:
+    def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
         tables, ctx = self._tables, self._ctx
-        stock = None if ir.stock is None else stock_for(ir.stock, self.vocabulary.trie.depth)
         lexemes = program.LexemeProgram(ir.lexemes, None if stock is None else stock.program)
         registers = np.zeros(lexemes.registers + 1, np.int32)
         if stock is not None:
-            stock.load(tables)
             registers[: lexemes.first] = stock.registers
         tables.put(BYTES, lexemes.literals)
         tables.put(SETS, lexemes.sets)
@@ -247,12 +251,6 @@ class CompiledGrammar:
             ctx[N_IGNORE] = len(ignored)
         if ir.make_unfolding is not None:
             self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
-
-    def _load_vocabulary(self, vocabulary: Vocabulary) -> None:
-        tables = self._tables
-        vocabulary.share_tables(tables)
-        self._ctx[N_WORDS] = self._words
-        self._ctx[LONGEST] = vocabulary.trie.depth
 
     def _mask_sizes(self) -> tuple[tuple[int, int], ...]:
         """How much room there is for masks to begin with."""

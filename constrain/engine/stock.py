@@ -66,6 +66,8 @@ class Stock:
         What made the nodes; the program of a grammar goes on from it.
     registers : int32[program.registers]
         As it left them.
+    snapshot : Snapshot
+        The tables that a grammar begins with.
     """
 
     def __init__(self, expressions: tuple[Regular, ...], longest: int) -> None:
@@ -81,11 +83,7 @@ class Stock:
             tables.grow()
         if result != 0:
             raise LimitError("the expressions that grammars share are too large")
-        self._snapshot = tables.snapshot(_SLOTS, (NODE_BUCKETS,))
-
-    def load(self, tables: Tables) -> None:
-        """Copy the nodes into new tables."""
-        tables.restore(self._snapshot)
+        self.snapshot = tables.snapshot(_SLOTS, (NODE_BUCKETS,))
 
 
 _lock = threading.Lock()

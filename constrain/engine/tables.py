@@ -518,6 +518,51 @@ def sort_keys(keys, count):  # type: ignore[no-untyped-def]
         gap = gap * 4 // 9
 
 
+_I64 = int64[::1]
+
+
+@njit_entry(int64(CTX, _I64, _I64, uint64, uint64, _I64, _I64, _I64))
+def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, data):  # type: ignore[no-untyped-def]
+    """Make a new buffer and its context ready; returns the address of the context.
+
+    One call, since a dozen by numpy take 100 us where none of them was called recently.
+
+    Parameters
+    ----------
+    ctx : int64[...]
+        As in a :class:`Plan`.
+    far : int64[n]
+        Addresses of the kernels in the header.
+    buffer : int64[n]
+        What it begins with is filled with -1 up to ``minus_one_end``, and with 0 up to ``zero_end``.
+    shared : int64[3 * n]
+        Tables that are memory of others: slot, address, length.
+    pieces, data : int64[5 * n], int64[m]
+        Tables that begin with something in them: slot, place in the buffer, place in ``data``, length of that, and how
+        many elements are in use.
+    """
+    address = int64(buffer.ctypes.data)
+    for slot in range(N_SLOTS):
+        ctx[HEADER + 3 * slot] += address
+    for i in range(len(far)):
+        ctx[_FAR + i] = far[i]
+    # Unsigned, since a negative index would have to be told from others.
+    for k in range(minus_one_end):
+        buffer[k] = -1
+    for k in range(minus_one_end, zero_end):
+        buffer[k] = 0
+    for i in range(0, len(shared), 3):
+        place = HEADER + 3 * shared[i]
+        ctx[place] = shared[i + 1]
+        ctx[place + 1] = ctx[place + 2] = shared[i + 2]
+    for i in range(0, len(pieces), 5):
+        to, begin, size = uint64(pieces[i + 1]), uint64(pieces[i + 2]), uint64(pieces[i + 3])
+        for k in range(size):
+            buffer[to + k] = data[begin + k]
+        set_used(ctx, pieces[i], pieces[i + 4])
+    return int64(ctx.ctypes.data)
+
+
 def _lay_out() -> tuple[list[int], int, int, int]:
     """Where each table begins in the one buffer that a new Tables allocates.
 
@@ -574,11 +619,10 @@ def _address(array: np.ndarray[Any, Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def sharing(arrays: dict[int, np.ndarray[Any, Any]]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """What :meth:`Tables.share_all` takes: places in the context, and what to put there."""
-    places = [HEADER + 3 * slot + i for slot in arrays for i in range(3)]
-    values = [value for array in arrays.values() for value in (_address(array), len(array), len(array))]
-    return np.array(places, np.int64), np.array(values, np.int64)
+def sharing(arrays: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The ``shared`` of :class:`Tables`: memory of others, by slot."""
+    flat = [number for slot, array in arrays.items() for number in (slot, _address(array), len(array))]
+    return np.array(flat, np.int64)
 
 
 def _round_up(size: int) -> int:
@@ -603,12 +647,15 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
 class Snapshot(NamedTuple):
     """Copies of tables, to begin others with."""
 
-    arrays: list[tuple[int, np.ndarray[Any, Any]]]
-    places: list[tuple[int, int, np.ndarray[Any, Any]]] | None
-    """Where they lie in the buffer of new tables, and their bytes; None if one is larger than a new table."""
-    counters: np.ndarray[Any, np.dtype[np.int64]]
-    counts: np.ndarray[Any, np.dtype[np.int64]]
-    """How much of them is in use, and where in the context that is said."""
+    pieces: np.ndarray[Any, np.dtype[np.int64]]
+    data: np.ndarray[Any, np.dtype[np.int64]]
+    """What fits into new tables, as in :func:`_begin_tables`."""
+    larger: list[tuple[int, np.ndarray[Any, Any], int]]
+    """What does not: slot, contents, and how many elements are in use."""
+
+
+_NO_NUMBERS = np.empty(0, np.int64)
+_NOTHING = Snapshot(_NO_NUMBERS, _NO_NUMBERS, [])
 
 
 class Tables:
@@ -618,24 +665,37 @@ class Tables:
     ----------
     limit_bytes : int
         :class:`LimitError` is raised instead of growing past this many bytes.
-    plan : Plan
+    plan : Plan, optional
+    shared : int64[3 * n]
+        Tables that are memory of others, who keep it alive (see :func:`sharing`).
+    snapshot : Snapshot
+        What some tables begin with.
     """
 
-    def __init__(self, limit_bytes: int, plan: Plan | None = None) -> None:
+    def __init__(
+        self,
+        limit_bytes: int,
+        plan: Plan | None = None,
+        shared: np.ndarray[Any, np.dtype[np.int64]] = _NO_NUMBERS,
+        snapshot: Snapshot = _NOTHING,
+    ) -> None:
         self.limit_bytes = limit_bytes
         self._plan = plan = plan or plan_of()
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
         # A table that grows moves out of it.
-        self._buffer = np.empty(plan.size, np.uint8)
-        self._buffer[:_MINUS_ONE_END] = 255
-        self._buffer[_MINUS_ONE_END:_ZERO_END] = 0
+        buffer = np.empty(plan.size // 8, np.int64)
+        self._buffer = buffer.view(np.uint8)
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
         self.nbytes = plan.size
         self.ctx = plan.context.copy()
-        self.context_address = _address(self.ctx)
-        self.ctx[HEADER::3] += _address(self._buffer)
-        self.link()
+        self.context_address: int = _begin_tables(
+            *(self.ctx, _far_addresses, buffer, _MINUS_ONE_END // 8, _ZERO_END // 8),
+            *(shared, snapshot.pieces, snapshot.data),
+        )
+        for slot, array, in_use in snapshot.larger:
+            self.put(slot, array)
+            self.ctx[HEADER + 3 * slot + 2] = in_use
 
     def link(self) -> None:
         """Make the kernels callable that have registered with :func:`far_entry` by now."""
@@ -667,10 +727,6 @@ class Tables:
         """How many elements of a table are in use."""
         return int(self.ctx[HEADER + 3 * slot + 2])
 
-    def share_all(self, places: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
-        """Let tables be memory that others own, as :func:`sharing` says."""
-        self.ctx[places] = values
-
     def share(self, slot: int, address: int, size: int) -> None:
         """Let a table be memory that others own and keep alive; it does not count as this grammar's."""
         place = HEADER + 3 * slot
@@ -684,29 +740,21 @@ class Tables:
         self.ctx[HEADER + 3 * slot + 2] = len(values)
 
     def snapshot(self, slots: Iterable[int], whole: Iterable[int]) -> Snapshot:
-        """A copy of what is in use of some tables, and of all of others, for :meth:`restore`."""
-        arrays = [(slot, self.get(slot).copy()) for slot in slots] + [(slot, self.array(slot).copy()) for slot in whole]
-        fits = all(slot not in self._moved for slot in whole) and all(
-            len(array) <= _SPECS[slot][1] for slot, array in arrays
-        )
-        places = [(_OFFSETS[slot], _OFFSETS[slot] + array.nbytes, array.view(np.uint8)) for slot, array in arrays]
-        return Snapshot(
-            arrays,
-            places if fits else None,
-            np.array([HEADER + 3 * slot + 2 for slot, _ in arrays]),
-            np.array([self.used(slot) for slot, _ in arrays]),
-        )
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Fill tables that are new with what was in others."""
-        if snapshot.places is None:
-            for slot, array in snapshot.arrays:
-                self.put(slot, array)
-        else:
-            buffer = self._buffer
-            for begin, end, data in snapshot.places:
-                buffer[begin:end] = data
-        self.ctx[snapshot.counters] = snapshot.counts
+        """A copy of what is in use of some tables, and of all of others, which are hashed, to begin new tables with."""
+        arrays = [(slot, self.get(slot)) for slot in slots] + [(slot, self.array(slot)) for slot in whole]
+        pieces: list[int] = []
+        data = b""
+        larger = []
+        for slot, array in arrays:
+            # Hashed ones must be of the size that they are of.
+            if slot in self._moved and (slot in whole or len(array) > _SPECS[slot][1]):
+                larger.append((slot, array.copy(), self.used(slot)))
+            else:
+                # Every table begins at a multiple of 64, so there is room up to one of 8.
+                words = -(-array.nbytes // 8)
+                pieces += (slot, _OFFSETS[slot] // 8, len(data) // 8, words, self.used(slot))
+                data += array.tobytes().ljust(8 * words, b"\0")
+        return Snapshot(np.array(pieces, np.int64), np.frombuffer(data, np.int64).copy(), larger)
 
     def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
         """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""

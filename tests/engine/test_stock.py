@@ -104,8 +104,7 @@ def test_a_stock_is_made_once() -> None:
 
 
 def test_a_stock_that_is_larger_than_new_tables() -> None:
-    tables = Tables(1 << 30)
-    Stock(_many_words(), 5).load(tables)
+    tables = Tables(1 << 30, snapshot=Stock(_many_words(), 5).snapshot)
     assert tables.used(NODE_HASH) > NEW_NODES
     ir = replace(from_json_schema(SCHEMAS[1]), stock=_many_words)
     text = b'{"name": "a"}'
