@@ -12,6 +12,7 @@ nodes gets the benefit.
 from __future__ import annotations
 
 import platform
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 RUNS = 15
 
-# {} is a character of the private use area, another one in each run, so that each is a new expression.
+# {} is a character of the private use area, another one in each run, so that each is a new expression: to this process,
+# and to the splits that earlier ones have left on disk.
 CASES = {
     "inside a quoted string": (r'"[^"\\\x00-\x1f{}]*"', b'"'),
     "any text, which may end anywhere": (r"[^{}]*", b""),
@@ -32,7 +34,7 @@ CASES = {
 }
 """Name: pattern, and the text before the mask."""
 
-_PRIVATE_USE = 0xE000
+_PRIVATE_USE = range(0xE000, 0xF900)
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ def measure(vocabulary: Path, runs: int = RUNS) -> tuple[list[Walk], float | Non
     walks = []
     for name, (pattern, before) in CASES.items():
         times = []
-        for run in range(runs + 1):
-            text = pattern.replace("{}", chr(_PRIVATE_USE + run))
+        for code in random.SystemRandom().sample(_PRIVATE_USE, runs + 1):
+            text = pattern.replace("{}", chr(code))
             compiled = compiler.compile(constrain.Grammar.from_regex(text))
             matcher = constrain.Matcher(compiled)
             if before and not matcher.accept_bytes(before):

@@ -23,8 +23,12 @@ import click
 from constrain.kernel_cache import cache_folder
 
 _MESSAGE = "compiling kernels for this machine (first run only, about 30 s) ..."
-_ENGINE = ("constrain.engine.compiled", "constrain.engine.batch", "constrain.engine.budget")
-_OUTSIDE_THE_ENGINE = ("constrain.sampling.sampler", "constrain.tokenizers", "constrain.demo.ngram_kernels")
+# What the second process compiles.  It goes through it from the end, and so comes to the sampler last, which this one
+# begins with; tokenizers it compiles as it comes to them.
+_KERNELS = (
+    *("constrain.sampling.sampler", "constrain.engine.compiled", "constrain.engine.batch", "constrain.engine.budget"),
+    *("constrain.demo.ngram_kernels", "constrain.tokenizers.short_kernels"),
+)
 _MESSAGE_NO_CACHE = (
     "compiling kernels (about 30 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
 )
@@ -61,7 +65,7 @@ def announce_compilation() -> None:
 
 
 def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
-    """Compile the kernels outside the engine in a process of their own, then those of the engine from its end.
+    """Compile the kernels outside the engine in a process of its own, then those of the engine from its end.
 
     This one compiles the engine from its beginning meanwhile.
     Both put what they compile into the same cache, each file at once, and take from it what is there
@@ -72,10 +76,7 @@ def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     if cache:
         environment["NUMBA_CACHE_DIR"] = cache
-    code = (
-        "from constrain.engine import jit\njit.defer()\n"
-        f"import {', '.join((*_ENGINE, *_OUTSIDE_THE_ENGINE))}\njit.compile_deferred()"
-    )
+    code = f"from constrain.engine import jit\njit.defer()\nimport {', '.join(_KERNELS)}\njit.compile_deferred()"
     nothing = subprocess.DEVNULL
     with contextlib.suppress(OSError):
         process = subprocess.Popen(

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from constrain.kernel_compiler import OPTIONS
 
-@njit("int64(int32[::1], uint16[::1], int64, int64, int64)", cache=True, nogil=True)
+
+@njit("int64(int32[::1], uint16[::1], int64, int64, int64)", **OPTIONS)
 def _child(first, words, vocab, row, word):  # type: ignore[no-untyped-def]
     """The child of ``row`` for ``word``, or -1."""
     low = first[row]
@@ -27,7 +29,7 @@ def _child(first, words, vocab, row, word):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit("void(int64[::1], int32[::1], uint16[::1], uint8[::1], int8[::1], int32[::1])", cache=True, nogil=True)
+@njit("void(int64[::1], int32[::1], uint16[::1], uint8[::1], int8[::1], int32[::1])", **OPTIONS)
 def next_costs(context, first, words, costs, weights, out):  # type: ignore[no-untyped-def]
     """Cost (negative log-probability, in steps) of each token after ``context``.
 

@@ -113,11 +113,11 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
                 locked.append(grammar)
             else:
                 busy.add(grammar)
-        # Known are the masks of the grammar, which are not those of a matcher with a budget.
+        # Known are the masks of the grammar, which are not those of a matcher with a budget, or in a key.
         waiting = [
             position
             for position, matcher in enumerate(matchers)
-            if matcher._budget is not None or (busy and matcher.compiled in busy)
+            if matcher._budget is not None or matcher._key_status or (busy and matcher.compiled in busy)
         ]
         if waiting:
             positions = np.delete(np.arange(len(matchers)), waiting)

@@ -21,7 +21,10 @@ import numpy as np
 from constrain.engine import completion_search, completions, costs
 from constrain.engine.bitmask import Bitmask
 from constrain.engine.budget_masks import allow_only
+from constrain.engine.completion_keys import fewest_tokens, without_repeated_keys
 from constrain.engine.cursor import ENDED, Place, Traveller
+from constrain.engine.distinct_keys import DistinctKeys
+from constrain.engine.key_status import REPEATED
 from constrain.engine.node_costs import NEVER
 from constrain.engine.tables import (
     AFTER_COSTS,
@@ -48,6 +51,9 @@ if TYPE_CHECKING:
 # small vocabulary, one with a trie of at most so many nodes, less than one.
 _EFFORT = 400_000
 _SMALL, _SMALL_EFFORT = 2_000, 20_000
+
+# Tokens that keys of a completion may need to differ, more or less.
+_ROOM_FOR_KEYS = 64
 
 # What the bytes cost in the tokens of each vocabulary.
 _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
@@ -131,12 +137,6 @@ def push(compiled: CompiledGrammar, place: Place, token: int) -> tuple[int, int]
     return result >> 32, result & 0xFFFFFFFF
 
 
-def fewest_tokens(compiled: CompiledGrammar, data: bytes) -> int | None:
-    """The fewest tokens that spell some bytes; None if no tokens do."""
-    result = int(completions.fewest_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8)))
-    return None if result == NEVER else result
-
-
 def start_completion(compiled: CompiledGrammar) -> list[int] | None:
     """The shortest text that a search finds, as tokens; None if it finds none.  The caller holds the lock."""
     if compiled not in _starts:
@@ -151,6 +151,9 @@ def shortest_completion(matcher: Matcher, budget: Budget | None) -> list[int]:
         prepare(compiled)
         count = tokens_from(compiled, matcher)
         found: list[int] | None = None
+        distinct = _without_repeated_keys(matcher)
+        if distinct is not None:
+            return distinct
         if budget is not None:
             found = budget.plan(matcher._steps)
         elif matcher._steps == 0:
@@ -162,6 +165,25 @@ def shortest_completion(matcher: Matcher, budget: Budget | None) -> list[int]:
         if count == NEVER:
             raise ConstrainError("no way to complete the text was found in the tokens of the vocabulary")
         return completion(compiled, matcher)
+
+
+def _without_repeated_keys(matcher: Matcher) -> list[int] | None:
+    """A completion in which no key comes again, if that is not so for the known one.  The caller holds the lock."""
+    compiled = matcher.compiled
+    if matcher._keys is None and not compiled.ir.needs_distinct_keys:
+        return None
+    # Most texts do without.
+
+    keys = matcher._keys or DistinctKeys(compiled.quote_tokens(), compiled.ir.shortest_dead_end, -1)
+    return without_repeated_keys(compiled, matcher, keys.at(matcher))
+
+
+def _repeats_keys(matcher: Matcher, tokens: list[int]) -> bool:
+    """Whether a key comes again in a completion."""
+    assert matcher._keys is not None
+    ahead = matcher._keys.at(matcher).copy()
+    ahead.read(b"".join([matcher.compiled.vocabulary.tokens[token] for token in tokens]))
+    return ahead.status == REPEATED
 
 
 class Budget:
@@ -199,11 +221,20 @@ class Budget:
         self._byte_steps: _Since | None = None
         compiled = matcher.compiled
         self._costs = TokenCosts.shared(compiled)
-        self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL
+        # The search does not know of keys that come again.
+        self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL and not compiled.has_distinct_keys
         with compiled.lock:
             prepare(compiled)
+            if compiled.ir.needs_distinct_keys:
+                matcher._follow_keys()
             count = tokens_from(compiled, matcher)
-            if count > self.most:
+            plan = _without_repeated_keys(matcher)
+            if plan is not None and len(plan) > self.most:
+                raise ConstrainError(
+                    f"max_tokens is {self.most}, but the shortest text of the grammar that is known takes "
+                    f"{len(plan)} tokens"
+                )
+            if count > self.most and plan is None:
                 found = start_completion(compiled)
                 count = count if found is None else min(count, len(found))
                 if count == NEVER:
@@ -266,9 +297,10 @@ class Budget:
         compiled = matcher.compiled
         with compiled.lock:
             if tokens is None:
-                tokens = fewest_tokens(compiled, data)
-                if tokens is None:
+                found = fewest_tokens(compiled, data)
+                if found is None:
                     return False
+                tokens = len(found)
             elif type(tokens) is not int or tokens < 0:
                 raise ConstrainError(f"tokens must be a number of tokens, not {tokens!r}")
             if tokens > self.left:
@@ -277,10 +309,15 @@ class Budget:
             place.read(data)
             if place._state == 0:
                 return False
+            if (place.key_ended or matcher._keys is not None) and not matcher._read_keys(
+                data, place._state | place.key_ended
+            ):
+                return False
             plan: list[int] | None = []
             if tokens_from(compiled, place) > self.left - tokens:
                 plan = search(compiled, place, self.left - tokens)
                 if plan is None:
+                    matcher._go_back_with_keys()
                     return False
             steps = matcher._steps
             if plan or self._plans is not None:
@@ -327,6 +364,8 @@ class Budget:
                 finally:
                     compiled.lock.acquire()
                 known = self._costs.of(compiled, matcher, most)
+            if matcher._keys is not None and most < known.highest + _ROOM_FOR_KEYS:
+                most -= self._plan_keys(matcher)
             if most < known.highest:
                 known.restrict(compiled._ctx, matcher._state, most, out, index)
                 if self._is_small:
@@ -334,6 +373,18 @@ class Budget:
         planned = self._planned(matcher._steps)
         if planned >= 0:
             _allow(out[index], planned)
+
+    def _plan_keys(self, matcher: Matcher) -> int:
+        """Make a plan if a key comes again in the known completion; returns how many tokens longer it is."""
+        steps = matcher._steps
+        plan = self.plan(steps)
+        if not plan or _repeats_keys(matcher, plan):
+            plan = _without_repeated_keys(matcher)
+            if plan is None:
+                return 0
+            before = self._plans[2] if self._plans is not None and self._plans[0] == steps else self._plans
+            self._plans = (steps, plan, before)
+        return max(0, len(plan) - tokens_from(matcher.compiled, matcher))
 
     def _fill_by_search(self, matcher: Matcher, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""

@@ -513,9 +513,11 @@ def _fill_transitions(ctx, lexer_state, _unused):
         byte = class_byte[byte_class]
         word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
         if not (word >> (byte & 63)) & 1:
-            target = far_call(ctx, F_LEXER_STEP, source, byte_class)
+            target = int64(trans[source * classes + byte_class])
             if target < 0:
-                return target
+                target = far_call(ctx, F_LEXER_STEP, source, byte_class)
+                if target < 0:
+                    return target
             trans[lexer_state * classes + byte_class] = target
     return source
 

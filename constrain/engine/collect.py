@@ -36,6 +36,7 @@ from constrain.engine.tables import (
     STATE_BUCKETS,
     STATE_COSTS,
     STATE_HASH,
+    STATE_KEYS,
     STATE_MASKS,
     STATE_TRANS,
     STATES,
@@ -46,6 +47,7 @@ from constrain.engine.tables import (
     i64,
     mix,
     set_used,
+    u8,
     used,
 )
 
@@ -128,6 +130,7 @@ def _move_states(ctx, state_map, row_map):
     threads = i32(ctx, THREADS)
     hashes = i32(ctx, STATE_HASH)
     masks = i32(ctx, STATE_MASKS)
+    keys = u8(ctx, STATE_KEYS)
     trans = i32(ctx, STATE_TRANS)
     classes = ctx[CLASSES]
     total = used(ctx, STATE_HASH)
@@ -150,6 +153,7 @@ def _move_states(ctx, state_map, row_map):
         records[3 * count + STATE_OFFSET] = thread
         records[3 * count + STATE_COUNT] = n
         records[3 * count + STATE_ACCEPTS] = accepts
+        keys[count] = keys[state]
         for i in range(3):
             masks[3 * count + i] = masks[3 * state + i]
         for i in range(classes):
@@ -168,6 +172,7 @@ def _move_states(ctx, state_map, row_map):
     set_used(ctx, THREADS, 2 * thread)
     set_used(ctx, STATE_HASH, count)
     set_used(ctx, STATE_MASKS, 3 * count)
+    set_used(ctx, STATE_KEYS, count)
     set_used(ctx, STATE_TRANS, count * classes)
     set_used(ctx, STATE_COSTS, 0)
     _fill_buckets(ctx, STATE_HASH, STATE_BUCKETS)

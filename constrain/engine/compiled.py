@@ -18,7 +18,9 @@ from constrain.engine.bitmask import Bitmask, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place, Traveller, find_places_again
 from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
+from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
+from constrain.engine.rows import LEXEME_IS_KEY, LEXEME_IS_LIMITED
 from constrain.engine.states import push_token
 from constrain.engine.stock import Stock, stock_for
 from constrain.engine.tables import (
@@ -32,6 +34,7 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     IGNORE,
+    KEY_ENDED,
     LEX_HASH,
     LEXEMES,
     LIMIT,
@@ -65,13 +68,13 @@ from constrain.engine.tables import (
     SETS,
     STACK,
     STATE_HASH,
+    STATE_KEYS,
     STOPPED,
     SYMBOLS,
     TOKEN_LISTS,
     UNMADE,
     WIDE_STACK,
     Tables,
-    plan_of,
 )
 from constrain.engine.trie import DEPTH_SHIFT
 from constrain.engine.unfolded import UnfoldedRules
@@ -176,6 +179,15 @@ class CompiledGrammar:
         """
         return self.ir.make_unfolding is None
 
+    @property
+    def has_distinct_keys(self) -> bool:
+        """Whether an object could have a key twice by the rules alone."""
+        return bool(self.ir.distinct_keys)
+
+    def quote_tokens(self) -> QuoteTokens:
+        """The tokens of the vocabulary that hold a quote."""
+        return quote_tokens(self.vocabulary)
+
     # -- loading -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
@@ -185,13 +197,14 @@ class CompiledGrammar:
         self._thread = 0
         self._scratch: Any = None
         longest = self.vocabulary.trie.depth
-        stacks = (SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)
-        plan = plan_of(*stacks, *self._mask_sizes())
         stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
         if stock is None:
-            self._tables = Tables(self._limit_bytes, plan, self.vocabulary.shared_tables)
+            self._tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
         else:
-            self._tables = Tables(self._limit_bytes, plan, self.vocabulary.shared_tables, stock.snapshot)
+            self._tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, stock.snapshot)
+        for slot, size in ((SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)):
+            self._tables.allocate(slot, size)
+        self._allocate_masks()
         self._ctx = self._tables.ctx
         self.context_address = self._tables.context_address
         self._ctx[BUDGET] = _WORK_PER_CALL
@@ -222,6 +235,9 @@ class CompiledGrammar:
         program.make_byte_classes(ctx, roots, ir.makes_lexemes)
         tables.allocate(LEXEMES, 3 * n_lexemes, 3 * n_lexemes)
         self._run(program.describe_lexemes, roots, 0)
+        if ir.distinct_keys:
+            tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
+            tables.get(LEXEMES)[2::3][list(ir.limited_keys)] |= LEXEME_IS_LIMITED
 
         left, offsets, symbols = program.rule_arrays(ir)
         unfolded = program.as_int32(array("i", ir.unfolded))
@@ -252,9 +268,9 @@ class CompiledGrammar:
         if ir.make_unfolding is not None:
             self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
 
-    def _mask_sizes(self) -> tuple[tuple[int, int], ...]:
-        """How much room there is for masks to begin with."""
-        return (DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)
+    def _allocate_masks(self) -> None:
+        for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)):
+            self._tables.allocate(slot, words)
 
     # -- running kernels ---------------------------------------------------------------------
 
@@ -315,8 +331,7 @@ class CompiledGrammar:
                     and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes
                 ):
                     masks.forget_masks(self._ctx)
-                    for each, size in self._mask_sizes():
-                        self._tables.allocate(each, size)
+                    self._allocate_masks()
                 self.start_over_if_due()
                 self._share_scratch()
                 result = self.run_at(cursor, write_mask, out, index)
@@ -371,7 +386,10 @@ class CompiledGrammar:
         return out[:count].tobytes()
 
     def push_token(self, cursor: Place, token: int) -> int:
-        """The state after a token's bytes; 0 if it is not allowed.  The caller holds the lock."""
+        """The state after a token's bytes, with KEY_ENDED added if a key ended in them; 0 if it is not allowed.
+
+        The caller holds the lock.
+        """
         result: int = _push_token(self._ctx, cursor._state, token)
         if result >= 0:
             return result
@@ -381,7 +399,7 @@ class CompiledGrammar:
             return result
         traveller = Traveller(self, cursor._state, cursor._parent)
         traveller.read(self.vocabulary.tokens[token])
-        return traveller._state
+        return traveller._state | traveller.key_ended
 
     # -- what depends on the text -------------------------------------------------------------
 
@@ -393,9 +411,10 @@ class CompiledGrammar:
         assert self._unfolded is not None
         return self._unfolded.lexeme(index - known)
 
-    def stopped_at(self) -> tuple[int, int]:
-        """The open state at which the last kernel stopped, and how many bytes it had read."""
-        return int(self._ctx[OPEN_STATE]), int(self._ctx[OPEN_AT])
+    def stopped_at(self) -> tuple[int, int, int]:
+        """The open state at which the last kernel stopped, how many bytes it had read, and KEY_ENDED if a key ended."""
+        state = int(self._ctx[OPEN_STATE])
+        return state, int(self._ctx[OPEN_AT]), int(self._tables.array(STATE_KEYS)[state]) * KEY_ENDED
 
     def close(self, place: Place, text: Callable[[int], bytes]) -> int:
         """The state that a place's open state is after its text; ``text(n)`` are its last ``n`` bytes at least."""

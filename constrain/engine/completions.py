@@ -269,13 +269,15 @@ def completion(ctx, state, out):
     return len(out)
 
 
-@njit_allocating(int64(CTX, types.Array(types.uint8, 1, "C", readonly=True)))
-def fewest_tokens(ctx, data):
-    """The fewest tokens whose bytes are ``data`` (uint8[n]); NEVER if there are none."""
+@njit_allocating(int64(CTX, types.Array(types.uint8, 1, "C", readonly=True), types.int32[::1]))
+def fewest_tokens(ctx, data, out):
+    """The fewest tokens whose bytes are ``data`` (uint8[n]), written to ``out`` (int32[n]); NEVER if there are none."""
     tokens = i32(ctx, TRIE_TOKEN)
     # Behind each byte: the fewest so far.
     fewest = np.full(len(data) + 1, NEVER, np.int64)
     fewest[0] = 0
+    # The last token of those.
+    last = np.empty(len(data) + 1, np.int32)
     for begin in range(len(data)):
         if fewest[begin] == NEVER:
             continue
@@ -284,6 +286,15 @@ def fewest_tokens(ctx, data):
             node = trie_child(ctx, node, int64(data[i]))
             if node < 0:
                 break
-            if tokens[node] >= 0:
-                fewest[i + 1] = min(fewest[i + 1], fewest[begin] + 1)
-    return fewest[len(data)]
+            if tokens[node] >= 0 and fewest[begin] + 1 < fewest[i + 1]:
+                fewest[i + 1] = fewest[begin] + 1
+                last[i + 1] = tokens[node]
+    count = fewest[len(data)]
+    if count == NEVER:
+        return count
+    starts = i64(ctx, TOKEN_START)
+    end = len(data)
+    for i in range(count - 1, -1, -1):
+        out[i] = last[end]
+        end -= starts[last[end] + 1] - starts[last[end]]
+    return count

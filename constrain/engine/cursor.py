@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from constrain.engine import states
-from constrain.engine.tables import STOPPED
+from constrain.engine.distinct_keys import DistinctKeys
+from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
+from constrain.engine.tables import KEY_ENDED, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -65,9 +67,14 @@ class Cursor:
         self._parent: Link | None = None
         self._young: deque[Link] = deque(maxlen=_YOUNG_LINKS)
         self._steps = 0
+        # What looks for keys that come again, once there is one that could, and what masks have to look out for.
+        self._keys: DistinctKeys | None = None
+        self._key_status = 0
         with compiled.lock:
             self._state = compiled.start_state
             compiled.cursors.add(self)
+            if compiled.has_distinct_keys:
+                self._begin_keys()
 
     def expected(self, limit: int = 64) -> list[Expectation]:
         """What may come next, in words, for a message: what is under way, what may begin, the end of the text.
@@ -89,7 +96,59 @@ class Cursor:
         """Make ``twin``, a new object of the same class, a copy."""
         with self.compiled.lock:
             twin.__dict__.update(self.__dict__)
+            if self._keys is not None:
+                twin._keys = self._keys.copy()
             self.compiled.cursors.add(twin)
+
+    def text(self, steps: int) -> bytes:
+        """The bytes of the last ``steps`` steps."""
+        tokens = self.compiled.vocabulary.tokens
+        pieces = []
+        link = self._parent
+        for _ in range(steps):
+            assert link is not None
+            step = link[_STEP]
+            pieces.append(step if isinstance(step, bytes) else tokens[step])
+            link = link[_BEFORE]
+        return b"".join(reversed(pieces))
+
+    def _begin_keys(self) -> None:
+        """Look for keys that come again from the start, if a single token may be enough for that."""
+        self._key_status = 0
+        quotes = self.compiled.quote_tokens()
+        if quotes.may_hold_two_keys:
+            self._follow_keys()
+        elif quotes.begins_next_key and self.compiled.ir.shortest_dead_end is not None:
+            self._key_status = NOT_FOLLOWED
+
+    def _follow_keys(self) -> None:
+        """Look for keys that come again from here on, though none has ended that could."""
+        self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, -1)
+        self._key_status = self._keys.at(self).status
+
+    def _read_keys(self, step: int | bytes, state: int) -> bool:
+        """Look for a key that comes again in a step to a state, which has yet to be noted.
+
+        The state is as :meth:`CompiledGrammar.push_token` gives it.  False if there is such a key, or no other one is
+        possible behind it.
+        """
+        keys = self._keys
+        if keys is None:
+            keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, self._steps)
+        status = keys.read(self, step, state >= LIMITED_KEY_ENDED)
+        if status < 0:
+            return False
+        if status & LOOK_AHEAD:
+            from constrain.engine.keys_left import has_key_left  # few grammars need this
+
+            place = Traveller(
+                self.compiled, state & STATE_BITS, (self.compiled.generation, self._state, step, self._parent)
+            )
+            if not has_key_left(self.compiled, place, keys.at(self)):
+                keys.forget()
+                return False
+        self._keys, self._key_status = keys, status
+        return True
 
     def _go_to(self, state: int, step: int | bytes) -> None:
         """Note that a step led to ``state``.  The caller holds the lock."""
@@ -97,6 +156,15 @@ class Cursor:
         self._young.append(self._parent)
         self._state = state
         self._steps += 1
+
+    def _go_back_with_keys(self) -> None:
+        """Let the keys be those of the steps that there are."""
+        if self._keys is not None:
+            self._keys = self._keys.after_going_back(self)
+            if self._keys is None:
+                self._begin_keys()
+            else:
+                self._key_status = self._keys.at(self).status
 
     def _push_bytes(self, data: bytes) -> bool:
         """Go on with some bytes as one step; False, and nothing changes, if they cannot follow."""
@@ -109,10 +177,12 @@ class Cursor:
             if state == STOPPED:
                 traveller = Traveller(compiled, self._state, self._parent)
                 traveller.read(data)
-                state = traveller._state
+                state = traveller._state | traveller.key_ended
             if state == 0:
                 return False
-            self._go_to(state, data)
+            if (state >= KEY_ENDED or self._keys is not None) and not self._read_keys(data, state):
+                return False
+            self._go_to(state & STATE_BITS, data)
             return True
 
     def _go_back(self, count: int) -> None:
@@ -133,16 +203,23 @@ class Cursor:
                 self._state, self._parent = place._state, place._parent
                 self._young.extend(place._young)
         self._steps -= count
+        self._go_back_with_keys()
 
 
 class Traveller:
     """A place on the way to somewhere, which is kept while more of the grammar is found out.
 
     Its links spell the text before it, like those of a cursor.
+
+    Attributes
+    ----------
+    key_ended : int
+        KEY_ENDED and its like, if a key ended in what was read that must not come again.
     """
 
     def __init__(self, compiled: CompiledGrammar, state: int, parent: Link | None) -> None:
         self._compiled = compiled
+        self.key_ended = 0
         self._state = state
         self._parent = parent
         self._young: deque[Link] = deque(maxlen=_YOUNG_LINKS)
@@ -156,9 +233,13 @@ class Traveller:
             piece = data[:_BYTES_AT_ONCE]
             state = compiled.run_at(self, states.push_bytes, np.frombuffer(piece, np.uint8))
             if state == STOPPED:
-                state, count = compiled.stopped_at()
+                state, count, key_ended = compiled.stopped_at()
+                self.key_ended |= key_ended
                 piece = data[:count]
                 state = _close(compiled, state, (compiled.generation, self._state, piece, self._parent))
+            else:
+                self.key_ended |= state & ~STATE_BITS
+                state &= STATE_BITS
             self._parent = (compiled.generation, self._state, piece, self._parent)
             self._state = state
             data = data[len(piece) :]
@@ -201,7 +282,7 @@ def _find_again(compiled: CompiledGrammar, target: Link) -> Traveller:
         if isinstance(link[_STEP], bytes):
             place.read(link[_STEP])
         else:
-            place._state = compiled.push_token(place, link[_STEP])
+            place._state = compiled.push_token(place, link[_STEP]) & STATE_BITS
         before = behind._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]
         place._parent = (compiled.generation, behind._state, link[_STEP], before)
         place._young.append(place._parent)

@@ -14,8 +14,9 @@ from typing import Any
 
 from numba import njit
 
-_ALLOCATING: dict[str, Any] = {"cache": True, "nogil": True}
-_ENTRY: dict[str, Any] = {**_ALLOCATING, "_nrt": False}
+from constrain.kernel_compiler import OPTIONS
+
+_ENTRY: dict[str, Any] = {**OPTIONS, "_nrt": False}
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -119,4 +120,4 @@ def without_dispatch(kernel: Any) -> Any:
 
 def njit_allocating(*signatures: Any, inner: bool = False) -> Any:
     """Compile a kernel that makes arrays of its own while it runs; ``inner`` as in :func:`njit_inner`."""
-    return _compile_now_or_later(signatures, {**_ALLOCATING, **(_WITHOUT_WRAPPERS if inner else {})})
+    return _compile_now_or_later(signatures, {**OPTIONS, **(_WITHOUT_WRAPPERS if inner else {})})

@@ -9,7 +9,7 @@ recognizer then follows both roads, ending and going on.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
+from numba import int64, types, uint64
 
 from constrain.engine.jit import njit_inner
 from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, is_live, is_nullable, known_derivative
@@ -19,6 +19,7 @@ from constrain.engine.tables import (
     ACCEPT_POOL,
     ACCEPTS,
     CLASS_BYTE,
+    CLASS_OF,
     CLASSES,
     CTX,
     F_ACCEPT_SET,
@@ -37,11 +38,13 @@ from constrain.engine.tables import (
     SPLITS,
     TMP,
     bucket_room,
+    count_bits,
     far_call,
     far_entry,
     finish_hash,
     i32,
     i64,
+    lowest_bit,
     mix,
     room,
     set_used,
@@ -55,6 +58,10 @@ LEX_OFFSET, LEX_COUNT, LEX_ACCEPT, LEX_GOES_ON = range(4)
 SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = range(5)
 NO_DENSE, NOT_SPLIT = -1, -2
 """In SPLIT_DENSE: the tokens are few, all of them in the list; they have not been split yet."""
+
+
+# With fewer bytes than this to begin with, a row of transitions is written byte by byte.
+_FEW_BYTES = 24
 
 
 @njit_inner(int64(CTX, int64, int64))
@@ -181,10 +188,21 @@ def intern_lexer_state(ctx, base, count):
     begins[4 * state + 2] = w2
     begins[4 * state + 3] = w3
     set_used(ctx, LEX_FIRST, 4 * state + 4)
-    for j in range(classes):
-        byte = class_byte[j]
-        word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
-        trans[state * classes + j] = -((word >> (byte & 63)) & 1)
+    begin, end = uint64(state * classes), uint64((state + 1) * classes)
+    if count_bits(w0) + count_bits(w1) + count_bits(w2) + count_bits(w3) < _FEW_BYTES:
+        class_of = u8(ctx, CLASS_OF)
+        for k in range(begin, end):
+            trans[k] = 0
+        for quarter in range(4):
+            bits = begins[4 * state + quarter]
+            while bits:
+                trans[begin + uint64(class_of[64 * quarter + lowest_bit(bits)])] = -1
+                bits &= bits - 1
+    else:
+        for j in range(classes):
+            byte = class_byte[j]
+            word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+            trans[begin + uint64(j)] = -((word >> (byte & 63)) & 1)
     set_used(ctx, LEX_TRANS, (state + 1) * classes)
     i32(ctx, LEX_TWIN)[state] = -1
     set_used(ctx, LEX_TWIN, state + 1)

@@ -220,6 +220,14 @@ def compute_mask(ctx, state, _unused):
         if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
             n_dense += 1
             dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
+    only = 5 * int64(i32(ctx, THREADS)[2 * offset + 1]) if count == 1 else int64(-1)
+    if only >= 0 and i32(ctx, SPLITS)[only + SPLIT_CROSSING_COUNT] == 0:
+        # No lexeme ends in a token: the mask is the split, and its list serves both.
+        masks = i32(ctx, STATE_MASKS)
+        masks[3 * state + MASK_DENSE] = dense
+        masks[3 * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
+        masks[3 * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+        return int64(0)
     if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
         return int64(FAIL)
     # A list that grows too long is worth more as a dense mask: its tokens are then counted

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.bitmask import check_bitmask, words_for
+from constrain.engine.bitmask import Bitmask, check_bitmask, words_for
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.cursor import ENDED, Cursor
+from constrain.engine.key_status import MAY_RUN_OUT
+from constrain.engine.tables import KEY_ENDED, STATE_BITS
 from constrain.engine.vocabulary import END, SPECIAL
 from constrain.errors import ConstrainError
 
@@ -67,6 +69,8 @@ class Matcher(Cursor):
         if mask is self._checked and type(index) is int and 0 <= index < self._checked_rows and self._state > 0:
             # Nearly every time it is the array of the time before.
             self.compiled.write_mask(self, mask, index)
+            if self._key_status:
+                self._forbid_repeated_keys(mask, index)
             return
         out = check_bitmask(mask, index, self._words)
         if self._state == ENDED:
@@ -77,6 +81,24 @@ class Matcher(Cursor):
             self.compiled.write_mask(self, out, operator.index(index))
             if type(mask) is np.ndarray:
                 self._checked, self._checked_rows = mask, len(mask)
+        if self._key_status and self._state != ENDED:
+            self._forbid_repeated_keys(out, index)
+
+    def _forbid_repeated_keys(self, out: Bitmask, index: int) -> None:
+        """Take the tokens that would bring a key again out of a mask."""
+        with self.compiled.lock:
+            if self._keys is None:
+                row = out[index]
+                if not any(row[token >> 5] >> (token & 31) & 1 for token in self.compiled.quote_tokens().to_next_key):
+                    return
+                self._follow_keys()
+            assert self._keys is not None
+            keys = self._keys.at(self)
+            keys.forbid(self.compiled.vocabulary, out, index)
+            if self._key_status & MAY_RUN_OUT:
+                from constrain.engine.keys_left import forbid_dead_ends  # few grammars need this
+
+                forbid_dead_ends(self.compiled, self, keys, out, index)
 
     def accept_token(self, token_id: int) -> bool:
         """Go on with a token.  False, and nothing changes, if it is not allowed here.
@@ -107,12 +129,18 @@ class Matcher(Cursor):
             return False
         compiled = self.compiled
         with compiled.lock:
-            if self._budget is None:
-                state = compiled.push_token(self, token)
-            else:
-                state = self._budget.push(self, token)
+            state = compiled.push_token(self, token)
             if state == 0:
                 return False
+            if state >= KEY_ENDED or self._keys is not None:
+                if not self._read_keys(token, state):
+                    return False
+                state &= STATE_BITS
+            if self._budget is not None:
+                state = self._budget.push(self, token)
+                if state == 0:
+                    self._go_back_with_keys()
+                    return False
             self._parent = link = (compiled.generation, self._state, token, self._parent)
             self._young.append(link)
             self._state = state
@@ -160,6 +188,9 @@ class Matcher(Cursor):
             self._state = self.compiled.start_state
         self._parent = None
         self._steps = 0
+        if self._keys is not None:
+            self._keys = None
+            self._begin_keys()
         if self._budget is not None:
             self._budget.reset()
 

@@ -32,6 +32,7 @@ from constrain.engine.splits import (
 )
 from constrain.engine.tables import (
     CLASS_OF,
+    CLASSES,
     CROSSINGS,
     CTX,
     DENSE,
@@ -41,6 +42,7 @@ from constrain.engine.tables import (
     F_SPLIT,
     FAIL,
     FOUND,
+    LEX_TRANS,
     LONGEST,
     N_WORDS,
     SAME_BYTES,
@@ -75,6 +77,8 @@ def _walk_beside(ctx, lexer_state, near, closure):
     record = i32(ctx, SPLITS)
     stack = i32(ctx, STACK)
     class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    trans = i32(ctx, LEX_TRANS)
     sizes = i32(ctx, TRIE_SIZE)
     shared = record[5 * closure + SPLIT_DENSE] <= FIRST_SHARED
     i = int64(record[5 * closure + SPLIT_CROSSINGS])
@@ -92,13 +96,18 @@ def _walk_beside(ctx, lexer_state, near, closure):
         node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
         depth = node >> DEPTH_SHIFT
         byte_class = int64(class_of[node & 255])
-        here, other = int64(stack[depth]), int64(i32(ctx, TMP)[beside + depth])
-        there = far_call(ctx, F_LEXER_STEP, here, byte_class) if here else int64(0)
+        here, before = int64(stack[depth]), int64(i32(ctx, TMP)[beside + depth])
+        # Nothing follows from the dead state, 0, either.
+        there = int64(trans[here * classes + byte_class])
         if there < 0:
-            return there
-        other = far_call(ctx, F_LEXER_STEP, other, byte_class) if other else int64(0)
+            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+            if there < 0:
+                return there
+        other = int64(trans[before * classes + byte_class])
         if other < 0:
-            return other
+            other = far_call(ctx, F_LEXER_STEP, before, byte_class)
+            if other < 0:
+                return other
         if there == other:
             i += max(int64(1), -place)
             continue

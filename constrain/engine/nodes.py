@@ -79,6 +79,7 @@ _INHERITED = COMPLEX_FLAG | LOOP_FLAG
 _UNKNOWN, _ALIVE, _DEAD, _VISITED = 0, 1, 2, 3
 _LIVENESS_LIMIT = 200_000
 _LONG_PATH = 64
+_FEW_PARTS = 4
 LONG = 1 << 24
 """Larger lengths are not told apart."""
 
@@ -597,13 +598,67 @@ def known_derivative(ctx, node, byte):
 
 
 @njit_inner(RESULT2)
+def _simple_derivative(ctx, node, byte):
+    """The derivative of a sequence of which one leaf matches the byte; -1 if it is not as simple, or FAIL.
+
+    So are the names of keys, which are characters, each in its spellings, and the blanks around them.  Such derivatives
+    are not worth remembering.
+    """
+    nodes = i32(ctx, NODES)
+    begins = i64(ctx, NODE_FIRST)
+    word, bit = byte >> 6, int64(1) << (byte & 63)
+    while nodes[4 * node] & 255 == CONCAT:
+        first, rest = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        kind = nodes[4 * first] & 255
+        if kind == REPEAT:
+            item, low, high = int64(nodes[4 * first + 1]), int64(nodes[4 * first + 2]), int64(nodes[4 * first + 3])
+            if nodes[4 * item] & 255 != SET:
+                return int64(-1)
+            if not begins[4 * item + word] & bit:
+                if low > 0:
+                    return int64(EMPTY)
+                node = rest
+                continue
+            if low == 0 and begins[4 * rest + word] & bit:
+                return int64(-1)
+            if high < 0 and low == 0:
+                return node
+            fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high)
+            return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
+        if nodes[4 * first] & NULLABLE_FLAG:
+            return int64(-1)
+        if kind == UNION:
+            found = int64(EMPTY)
+            begin, count = int64(nodes[4 * first + 1]), int64(nodes[4 * first + 2])
+            if count > _FEW_PARTS:
+                return int64(-1)
+            for i in range(begin, begin + count):
+                part = int64(i32(ctx, POOL)[i])
+                if begins[4 * part + word] & bit:
+                    if found != EMPTY:
+                        return int64(-1)
+                    found = part
+            if found == EMPTY:
+                return int64(EMPTY)
+            first = found
+            kind = nodes[4 * first] & 255
+        if kind != LITERAL and kind != SET:
+            return int64(-1)
+        part = known_derivative(ctx, first, byte)
+        return make_concat(ctx, part, rest) if part >= 0 else part
+    return int64(-1)
+
+
+@njit_inner(RESULT2)
 def derivative(ctx, node, byte):
     """What may follow ``byte`` in ``node``: { w : byte w in L(node) }; a node id, or FAIL.
 
     Post-order over the parts of the expression with the work stack, memoised per (node, byte), so
     that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
     """
-    result = known_derivative(ctx, node, byte)
+    result = _simple_derivative(ctx, node, byte)
+    if result == -1:
+        result = known_derivative(ctx, node, byte)
     if result != -1:
         return result
     bottom = used(ctx, TMP)

@@ -103,6 +103,13 @@ LEXEME_NODE, LEXEME_NULLABLE, LEXEME_CONSUMES = range(3)
 # Fields of a row's record.
 ROW_CORE, ROW_OFFSET, ROW_COUNT, ROW_ACCEPTS, ROW_DONE = range(5)
 
+LEXEME_IS_KEY, LEXEME_IS_LIMITED = 2, 4
+"""In LEXEME_CONSUMES, beside 1: a key that must not come again in the same object, and one that may run out."""
+
+_KEY_SHIFT = 2
+IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
+"""In CORE_KINDS, beside the kinds of branches: such a key ends where a row with this core begins."""
+
 SELF = -1
 """In CORE_SCANS and CORE_WAITS: the item was predicted in the row itself.  Other values: the position of its dot."""
 
@@ -198,7 +205,12 @@ def _make_core(ctx, base, count):
     set_used(ctx, UNMADE_BRANCHES, 0)
     kinds = int64(0)
     for i in range(count):
-        if _emit(ctx, int64(tmp[base + i]), i) < 0:
+        dot = int64(tmp[base + i])
+        if dot > 0:
+            symbol = int64(i32(ctx, SYMBOLS)[dot - 1])
+            if symbol < 0:
+                kinds |= (int64(i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES]) << _KEY_SHIFT) & IS_KEY_END
+        if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
     while used(ctx, WORK) > 0:
         rule = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])

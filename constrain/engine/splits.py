@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from numba import int32, int64, types, uint64
 
+import constrain.engine.plain_walks  # noqa: F401 (called through a pointer)
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import (
     LEX_ACCEPT,
@@ -60,6 +61,7 @@ from constrain.engine.tables import (
     F_CLOSURE,
     F_LEXER_STATE,
     F_LEXER_STEP,
+    F_PLAIN,
     F_SET_OPERATION,
     F_SPLIT,
     F_TWIN,
@@ -543,9 +545,16 @@ def walk(ctx, p, end, n):
         there = int64(trans[here * classes + byte_class])
         if there <= 0:
             if there < 0:
-                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
-                if there < 0:
-                    return there
+                set_used(ctx, CROSSINGS, 2 * crossing)
+                plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
+                if plain >= 0:
+                    count, crossing, there = uint64(plain), used(ctx, CROSSINGS) // 2, int64(0)
+                elif plain != -1:
+                    return plain
+                else:
+                    there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                    if there < 0:
+                        return there
             if there == 0:
                 if node & _CHILD_OF_WIDE:
                     place = uint64(next_child(ctx, int64(wides[depth]), int64(node & _BYTE) + 1, int64(here)))

@@ -12,7 +12,7 @@ Each step is computed once per (state, byte class).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
+from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
@@ -22,6 +22,7 @@ from constrain.engine.rows import (
     BRANCH_KIND,
     CORE_INIT,
     END,
+    IS_KEY_END,
     ROW_ACCEPTS,
     ROW_CORE,
     ROW_COUNT,
@@ -43,6 +44,7 @@ from constrain.engine.tables import (
     F_STEP,
     FAIL,
     KERNEL,
+    KEY_ENDED,
     LEX,
     LEX_HASH,
     LEX_TRANS,
@@ -54,6 +56,7 @@ from constrain.engine.tables import (
     ROWS,
     STATE_BUCKETS,
     STATE_HASH,
+    STATE_KEYS,
     STATE_MASKS,
     STATE_TRANS,
     STATE_WORK,
@@ -88,6 +91,7 @@ NO_MASK = -2
 # Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
 # the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
+_BRANCH_KINDS, _KEY_END_SHIFT = 7, 3
 
 
 @njit_inner(types.void(CTX))
@@ -134,7 +138,7 @@ def _intern_state(ctx, count, accepts):
     classes = ctx[CLASSES]
     if not room(ctx, STATES, 3) or not room(ctx, STATE_HASH, 1) or not room(ctx, THREADS, 2 * n):
         return int64(FAIL)
-    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, 3):
+    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, 3) or not room(ctx, STATE_KEYS, 1):
         return int64(FAIL)
     if not bucket_room(ctx, STATE_BUCKETS, state):
         return int64(FAIL)
@@ -151,14 +155,17 @@ def _intern_state(ctx, count, accepts):
     set_used(ctx, STATE_HASH, state + 1)
     trans = i32(ctx, STATE_TRANS)
     lexer_trans = i32(ctx, LEX_TRANS)
-    for j in range(classes):
-        trans[state * classes + j] = 0
+    # Unsigned and without a branch: the loops take whole registers then.
+    begin, width = uint64(state * classes), uint64(classes)
+    for j in range(width):
+        trans[begin + j] = 0
     for k in range(n):
-        place = (keys[k] & 0x7FFFFFFF) * classes
-        for j in range(classes):
-            if lexer_trans[place + j] != 0:
-                trans[state * classes + j] = -1
+        place = uint64((keys[k] & 0x7FFFFFFF) * classes)
+        for j in range(width):
+            trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
     set_used(ctx, STATE_TRANS, (state + 1) * classes)
+    u8(ctx, STATE_KEYS)[state] = 0
+    set_used(ctx, STATE_KEYS, state + 1)
     i32(ctx, STATE_MASKS)[3 * state + MASK_DENSE] = NO_MASK
     set_used(ctx, STATE_MASKS, 3 * state + 3)
     buckets[i] = state
@@ -168,7 +175,7 @@ def _intern_state(ctx, count, accepts):
 @njit_inner(RESULT1)
 def row_kinds(ctx, row):
     """The kinds of the branches in a row."""
-    return int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * row + ROW_CORE])])
+    return int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * row + ROW_CORE])]) & _BRANCH_KINDS
 
 
 @njit_inner(RESULT1)
@@ -242,17 +249,22 @@ def step(ctx, state, byte_class):
         return int64(0)
     accepts = int64(0)
     kinds = int64(0)
+    key_ends = int64(0)
     if ended:
         row = far_call(ctx, F_SCAN, count + 1, ended)
         if row < 0:
             return row
         accepts = int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
-        start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+        core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+        start = int64(i32(ctx, CORES)[7 * core + CORE_INIT])
         kinds = row_kinds(ctx, row)
+        key_ends = int64(u8(ctx, CORE_KINDS)[core]) & IS_KEY_END
         if start or kinds:
             i64(ctx, STATE_WORK)[kept] = row << 32 | start
             kept += 1
     successor = _intern_state(ctx, kept, accepts)
+    if successor >= 0 and key_ends:
+        u8(ctx, STATE_KEYS)[successor] = key_ends >> _KEY_END_SHIFT
     if successor >= 0 and kinds:
         i32(ctx, STATE_TRANS)[place] = -successor - 2
         return OPEN + successor
@@ -294,8 +306,9 @@ def push_byte(ctx, state, byte):
 
 @njit_entry(RESULT2)
 def push_token(ctx, state, token):
-    """The state after the bytes of a token; 0 if it is not allowed."""
+    """The state after the bytes of a token, with KEY_ENDED added if a key ended in it; 0 if it is not allowed."""
     reset_work(ctx)
+    key_ended = int64(0)
     starts = i64(ctx, TOKEN_START)
     data = u8(ctx, TOKEN_BYTES)
     class_of = u8(ctx, CLASS_OF)
@@ -308,13 +321,15 @@ def push_token(ctx, state, token):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-    return state
+        key_ended |= int64(u8(ctx, STATE_KEYS)[state]) * KEY_ENDED
+    return state | key_ended
 
 
 @njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
 def push_bytes(ctx, state, data):
-    """The state after all of ``data`` (uint8[n]); 0 if that is no prefix of a sentence."""
+    """The state after all of ``data`` (uint8[n]), with KEY_ENDED added if a key ended; 0 if no sentence begins so."""
     reset_work(ctx)
+    key_ended = int64(0)
     class_of = u8(ctx, CLASS_OF)
     for i in range(len(data)):
         state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
@@ -322,7 +337,8 @@ def push_bytes(ctx, state, data):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-    return state
+        key_ended |= int64(u8(ctx, STATE_KEYS)[state]) * KEY_ENDED
+    return state | key_ended
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

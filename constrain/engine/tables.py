@@ -17,8 +17,8 @@ Locking: everything here is guarded by the lock of the compiled grammar
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,14 @@ OPEN = 1 << 40
 
 STOPPED = -5
 """A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
+
+KEY_ENDED, LIMITED_KEY_ENDED = 1 << 41, 1 << 42
+"""Added to the state after a token or some bytes, if a key that must not come again ended in them (see states.py), and
+if it was one of those that may run out.
+"""
+
+STATE_BITS = KEY_ENDED - 1
+"""The state without those."""
 
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
@@ -77,23 +85,23 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 
 
 # Expressions (nodes.py).
-NEW_NODES = 4096
+NEW_NODES = 2048
 """How many expressions fit into new tables."""
 NODES = _slot("nodes", np.int32, 4 * NEW_NODES)
-NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * NEW_NODES)
-NODE_FIRST = _slot("node first bytes", np.int64, 4 * NEW_NODES)
-NODE_LAST = _slot("node last bytes", np.int64, 4 * NEW_NODES)
-NODE_MUST = _slot("node necessary bytes", np.int64, 4 * NEW_NODES)
-NODE_SHORTEST = _slot("node shortest lengths", np.int32, NEW_NODES)
-NODE_REACH = _slot("node lengths to an end", np.int32, NEW_NODES)
-NODE_LIVE = _slot("node liveness", np.uint8, NEW_NODES)
-NODE_HASH = _slot("node hashes", np.int32, NEW_NODES)
-NODE_BUCKETS = _slot("node buckets", np.int32, 2 * NEW_NODES, NODE_HASH)
-POOL = _slot("node children", np.int32, NEW_NODES)
+NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
+NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
+NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
+NODE_MUST = _slot("node necessary bytes", np.int64, 4 * 2048)
+NODE_SHORTEST = _slot("node shortest lengths", np.int32, 2048)
+NODE_REACH = _slot("node lengths to an end", np.int32, 2048)
+NODE_LIVE = _slot("node liveness", np.uint8, 2048)
+NODE_HASH = _slot("node hashes", np.int32, 2048)
+NODE_BUCKETS = _slot("node buckets", np.int32, 8192, NODE_HASH)
+POOL = _slot("node children", np.int32, 2048)
 BYTES = _slot("literal bytes", np.uint8, 4096)
 SETS = _slot("byte sets", np.int64, 4 * 128)
-MEMO_KEYS = _slot("derivative keys", np.int64, 4096)
-MEMO_VALUES = _slot("derivative values", np.int32, 4096)
+MEMO_KEYS = _slot("derivative keys", np.int64, 8192)
+MEMO_VALUES = _slot("derivative values", np.int32, 8192)
 SUBSUMED = _slot("counted parts", np.int64, 64)
 TMP = _slot("work stack", np.int32, 1024)
 LIVE_STACK = _slot("liveness stack", np.int32, 64)
@@ -104,9 +112,9 @@ CLASS_SIZE = _slot("class sizes", np.int32, 256)
 # Lexer states (lexer.py).
 LEXEMES = _slot("lexemes", np.int32, 3 * 64)
 LEX = _slot("lexer states", np.int32, 4 * 512)
-LEX_POOL = _slot("lexer state members", np.int32, 4096)
+LEX_POOL = _slot("lexer state members", np.int32, 8192)
 LEX_HASH = _slot("lexer state hashes", np.int32, 512)
-LEX_BUCKETS = _slot("lexer state buckets", np.int32, 1024, LEX_HASH)
+LEX_BUCKETS = _slot("lexer state buckets", np.int32, 4096, LEX_HASH)
 LEX_TWIN = _slot("lexer state twins", np.int32, 512)
 LEX_FIRST = _slot("lexer state first bytes", np.int64, 4 * 512)
 LEX_TRANS = _slot("lexer transitions", np.int32, 512 * 64)
@@ -127,17 +135,17 @@ BRANCHES = _slot("branches", np.int32, 4 * 16)
 BRANCH_DOTS = _slot("rules of branches", np.int32, 64)
 
 # Earley rows (rows.py).
-CORES = _slot("cores", np.int32, 8 * 64)
-CORE_DOTS = _slot("core dots", np.int32, 256)
-CORE_KINDS = _slot("core kinds", np.uint8, 64)
-CORE_HASH = _slot("core hashes", np.int32, 64)
-CORE_BUCKETS = _slot("core buckets", np.int32, 128, CORE_HASH)
-CORE_SCANS = _slot("core scans", np.int32, 3 * 256)
-CORE_GROUPS = _slot("core groups", np.int32, 3 * 256)
-CORE_WAITS = _slot("core waits", np.int32, 2 * 256)
+CORES = _slot("cores", np.int32, 7 * 256)
+CORE_DOTS = _slot("core dots", np.int32, 1024)
+CORE_KINDS = _slot("core kinds", np.uint8, 256)
+CORE_HASH = _slot("core hashes", np.int32, 256)
+CORE_BUCKETS = _slot("core buckets", np.int32, 512, CORE_HASH)
+CORE_SCANS = _slot("core scans", np.int32, 3 * 1024)
+CORE_GROUPS = _slot("core groups", np.int32, 3 * 512)
+CORE_WAITS = _slot("core waits", np.int32, 2 * 512)
 PREDICTED = _slot("prediction marks", np.int32, 256)
 ROWS = _slot("rows", np.int32, 5 * 128)
-ROW_ITEMS = _slot("row items", np.int32, 2 * 256)
+ROW_ITEMS = _slot("row items", np.int32, 2 * 512)
 ROW_HASH = _slot("row hashes", np.int32, 128)
 ROW_BUCKETS = _slot("row buckets", np.int32, 256, ROW_HASH)
 DONE_STAMP = _slot("completion marks", np.int32, 1024)
@@ -156,17 +164,18 @@ OPEN_NODES = _slot("trie nodes at open states", np.int32, 64)
 STATES = _slot("states", np.int32, 3 * 512)
 THREADS = _slot("threads", np.int32, 2 * 1024)
 STATE_HASH = _slot("state hashes", np.int32, 512)
-STATE_BUCKETS = _slot("state buckets", np.int32, 1024, STATE_HASH)
+STATE_BUCKETS = _slot("state buckets", np.int32, 4096, STATE_HASH)
 STATE_TRANS = _slot("state transitions", np.int32, 512 * 64)
+STATE_KEYS = _slot("states at the end of keys", np.uint8, 512)
 STATE_WORK = _slot("thread work list", np.int64, 64)
 
 # Masks (masks.py).
 SPLITS = _slot("token splits", np.int32, 5 * 512)
-CROSSINGS = _slot("crossings", np.int32, 2 * 256)
+CROSSINGS = _slot("crossings", np.int32, 2 * 1024)
 INSIDE = _slot("bytes looked for in closures", np.int32, 4 * 16)
 INSIDE_NODES = _slot("trie nodes with a byte in a closure", np.int32, 4096)
 STATE_MASKS = _slot("state masks", np.int32, 3 * 512)
-TOKEN_LISTS = _slot("token lists", np.int32, 4096)
+TOKEN_LISTS = _slot("token lists", np.int32, 16384)
 DENSE = _slot("dense masks", np.int32, 0)
 SCRATCH = _slot("scratch mask", np.int32, 0)
 STACK = _slot("walk stack", np.int32, 0)
@@ -245,7 +254,7 @@ _SIBLINGS = {
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_KINDS, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
         (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
-        (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+        (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS),
     )
     for slot in group
 }
@@ -253,7 +262,7 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 
 BY_ROW_OR_STATE = (
     *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
-    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_MASKS),
+    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS),
     *(ROW_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
 """Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
@@ -292,7 +301,8 @@ _arrays: Any = arrayobj  # has no types
     F_STATE_COST,
     F_TOKENS,
     F_NEAR,
-) = range(25)
+    F_PLAIN,
+) = range(26)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -530,7 +540,7 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
     Parameters
     ----------
     ctx : int64[...]
-        As in a :class:`Plan`.
+        With the offsets of the tables instead of their addresses.
     far : int64[n]
         Addresses of the kernels in the header.
     buffer : int64[n]
@@ -563,56 +573,49 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
     return int64(ctx.ctypes.data)
 
 
-def _lay_out() -> tuple[list[int], int, int, int]:
+_ITEM_BYTES = [np.dtype(spec[0]).itemsize for spec in _SPECS]
+
+
+def _lay_out() -> tuple[list[int], list[int], int, int, int]:
     """Where each table begins in the one buffer that a new Tables allocates.
 
-    Returns the offsets in bytes, the end of the part to fill with -1, the end of the part to fill
-    with 0, and the size.
+    Returns the offsets in bytes, the elements that there are addresses for, the end of the part to fill with -1, the
+    end of the part to fill with 0, and the size.
     """
     buckets = [slot for slot, spec in enumerate(_SPECS) if spec[2] >= 0]
-    rest = [slot for slot in range(N_SLOTS) if slot not in buckets and slot not in _MAPS]
+    hashed = {*buckets, *_MAPS, *_MAP_VALUES}
+    large = [slot for slot in range(N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _ROOMY_BYTES]
+    large.append(DENSE)
+    rest = [slot for slot in range(N_SLOTS) if slot not in buckets and slot not in _MAPS and slot not in large]
     offsets = [0] * N_SLOTS
+    most = [capacity for _, capacity, _ in _SPECS]
     ends = []
     end = 0
-    for part in (buckets, list(_MAPS), rest):
+    for part in (buckets, list(_MAPS), rest, large):
         for slot in part:
             offsets[slot] = end
-            end += -(-_SPECS[slot][1] * np.dtype(_SPECS[slot][0]).itemsize // 64) * 64
+            if part is large:
+                most[slot] = max(_ROOM * _SPECS[slot][1], _DENSE_ROOM if slot == DENSE else 0)
+            end += -(-most[slot] * _ITEM_BYTES[slot] // 64) * 64
         ends.append(end)
-    return offsets, ends[0], ends[1], ends[2]
+    return offsets, most, ends[0], ends[1], end
 
 
-_OFFSETS, _MINUS_ONE_END, _ZERO_END, _INITIAL_BYTES = _lay_out()
+def _initial_bytes(slot: int) -> int:
+    return int(_SPECS[slot][1] * _ITEM_BYTES[slot])
 
 
-class Plan(NamedTuple):
-    """Where the tables of a new :class:`Tables` lie, for those that begin with other sizes than usual."""
+# A table of this size, at first, has addresses to become so many times as large without moving.
+_ROOMY_BYTES, _ROOM = 1 << 11, 16
+# Dense masks are as large as the vocabulary; these are elements.
+_DENSE_ROOM = 1 << 18
 
-    places: dict[int, tuple[int, int]]
-    """Where each of these begins in the buffer, in bytes, and how many elements it has room for."""
-    size: int
-    """Bytes of the buffer."""
-    context: np.ndarray[Any, np.dtype[np.int64]]
-    """The context, but for the address of the buffer."""
-
-
-@lru_cache(maxsize=16)
-def plan_of(*sizes: tuple[int, int]) -> Plan:
-    """The plan in which some tables, given with their numbers of elements, begin with that much room."""
-    places = {}
-    end = _INITIAL_BYTES
-    for slot, capacity in sizes:
-        assert slot not in _MAPS, "a map begins cleared"
-        assert _SPECS[slot][2] < 0, "buckets begin cleared"
-        places[slot] = (end, capacity)
-        end += -(-capacity * np.dtype(_SPECS[slot][0]).itemsize // 64) * 64
-    context = np.zeros(_CONTEXT_SIZE, np.int64)
-    context[NEW_SPLIT] = -1
-    context[HEADER::3] = _OFFSETS
-    context[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
-    for slot, (offset, capacity) in places.items():
-        context[HEADER + 3 * slot : HEADER + 3 * slot + 2] = offset, capacity
-    return Plan(places, end, context)
+_OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _BUFFER_BYTES = _lay_out()
+_INITIAL_BYTES = sum(map(_initial_bytes, range(N_SLOTS)))
+_TEMPLATE = np.zeros(_CONTEXT_SIZE, np.int64)
+_TEMPLATE[NEW_SPLIT] = -1
+_TEMPLATE[HEADER::3] = _OFFSETS
+_TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in _SPECS]
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -644,6 +647,19 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(memory, dtype)
 
 
+# Buffers of grammars that are gone.  To touch a page of memory for the first time takes as long as making a few lexer
+# states; with a buffer that was used before it has been done.
+_spare_buffers: list[np.ndarray[Any, Any]] = []
+_MOST_SPARE = 2
+
+
+def _take_buffer() -> np.ndarray[Any, Any]:
+    try:
+        return _spare_buffers.pop()
+    except IndexError:
+        return _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
+
+
 class Snapshot(NamedTuple):
     """Copies of tables, to begin others with."""
 
@@ -665,7 +681,6 @@ class Tables:
     ----------
     limit_bytes : int
         :class:`LimitError` is raised instead of growing past this many bytes.
-    plan : Plan, optional
     shared : int64[3 * n]
         Tables that are memory of others, who keep it alive (see :func:`sharing`).
     snapshot : Snapshot
@@ -675,27 +690,35 @@ class Tables:
     def __init__(
         self,
         limit_bytes: int,
-        plan: Plan | None = None,
         shared: np.ndarray[Any, np.dtype[np.int64]] = _NO_NUMBERS,
         snapshot: Snapshot = _NOTHING,
     ) -> None:
         self.limit_bytes = limit_bytes
-        self._plan = plan = plan or plan_of()
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
         # A table that grows moves out of it.
-        buffer = np.empty(plan.size // 8, np.int64)
-        self._buffer = buffer.view(np.uint8)
+        self._buffer = _take_buffer()
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
-        self.nbytes = plan.size
-        self.ctx = plan.context.copy()
+        self.nbytes = _INITIAL_BYTES
+        self.ctx = _TEMPLATE.copy()
         self.context_address: int = _begin_tables(
-            *(self.ctx, _far_addresses, buffer, _MINUS_ONE_END // 8, _ZERO_END // 8),
+            *(self.ctx, _far_addresses, self._buffer.view(np.int64), _MINUS_ONE_END // 8, _ZERO_END // 8),
             *(shared, snapshot.pieces, snapshot.data),
         )
         for slot, array, in_use in snapshot.larger:
             self.put(slot, array)
             self.ctx[HEADER + 3 * slot + 2] = in_use
+
+    def __del__(
+        self,
+        spare: list[np.ndarray[Any, Any]] = _spare_buffers,
+        most: int = _MOST_SPARE,
+        references: Any = sys.getrefcount,
+    ) -> None:
+        buffer = self.__dict__.pop("_buffer", None)
+        # Two references are the variable and the argument of the call; more would be views that someone still has.
+        if buffer is not None and len(spare) < most and references(buffer) == 2:
+            spare.append(buffer)
 
     def link(self) -> None:
         """Make the kernels callable that have registered with :func:`far_entry` by now."""
@@ -710,14 +733,22 @@ class Tables:
         self.ctx[place] = _address(array)
         self.ctx[place + 1] = array.shape[0]
 
+    def _resize(self, slot: int, capacity: int) -> None:
+        """Let a table that is where it was at first have more or fewer of the addresses behind it."""
+        self.nbytes += (capacity - self.capacity(slot)) * _ITEM_BYTES[slot]
+        self.ctx[HEADER + 3 * slot + 1] = capacity
+
+    def capacity(self, slot: int) -> int:
+        """How many elements a table has room for."""
+        return int(self.ctx[HEADER + 3 * slot + 1])
+
     def array(self, slot: int) -> np.ndarray[Any, Any]:
         """A whole table (a view)."""
         moved = self._moved.get(slot)
         if moved is not None:
             return moved
-        dtype, capacity, _ = _SPECS[slot]
-        offset, capacity = self._plan.places.get(slot) or (_OFFSETS[slot], capacity)
-        return self._buffer[offset : offset + capacity * np.dtype(dtype).itemsize].view(dtype)
+        offset = _OFFSETS[slot]
+        return self._buffer[offset : offset + self.capacity(slot) * _ITEM_BYTES[slot]].view(_SPECS[slot][0])
 
     def get(self, slot: int) -> np.ndarray[Any, Any]:
         """The part of a table that is in use (a view)."""
@@ -746,8 +777,7 @@ class Tables:
         data = b""
         larger = []
         for slot, array in arrays:
-            # Hashed ones must be of the size that they are of.
-            if slot in self._moved and (slot in whole or len(array) > _SPECS[slot][1]):
+            if len(array) > _SPECS[slot][1]:
                 larger.append((slot, array.copy(), self.used(slot)))
             else:
                 # Every table begins at a multiple of 64, so there is room up to one of 8.
@@ -758,13 +788,15 @@ class Tables:
 
     def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
         """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""
-        if slot in self._moved or capacity > self.ctx[HEADER + 3 * slot + 1]:
+        if slot not in self._moved and capacity <= _MOST[slot]:
+            self._resize(slot, max(_SPECS[slot][1], capacity))
+        else:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = used
 
     def reserve(self, slot: int, size: int) -> None:
         """Enlarge a table, unless it has room for ``size`` elements."""
-        if size > self.array(slot).shape[0]:
+        if size > self.capacity(slot):
             self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
             self.grow()
 
@@ -799,7 +831,11 @@ class Tables:
         """Give back what some tables do not use; maps among them are empty."""
         for slot in slots:
             dtype, least, hashes = _SPECS[slot]
-            if slot not in self._moved or slot in _MAP_VALUES:
+            if slot in _MAP_VALUES:
+                continue
+            if slot not in self._moved:
+                if hashes < 0 and slot not in _MAPS:
+                    self._resize(slot, min(self.capacity(slot), max(least, 2 * self.used(slot))))
                 continue
             if hashes >= 0:
                 new = np.empty(max(least, _round_up(4 * (self.used(hashes) + 1))), dtype)
@@ -822,22 +858,25 @@ class Tables:
         for sibling in _SIBLINGS.get(slot, ()):
             hashes = _SPECS[sibling][2]
             used = 2 * self.used(hashes) if hashes >= 0 else self.used(sibling)
-            if sibling != slot and 3 * used > 2 * self.array(sibling).shape[0]:
+            if sibling != slot and 3 * used > 2 * self.capacity(sibling):
                 self._enlarge(sibling, 0)
 
     def _enlarge(self, slot: int, wanted: int) -> None:
         """Enlarge a table to twice its size, and at least ``wanted`` elements."""
-        old = self.array(slot)
         dtype, _, hashes = _SPECS[slot]
         hashed = hashes >= 0 or slot in _MAPS
-        size = _round_up(max(wanted, 2 * old.shape[0])) if hashed else max(wanted, old.shape[0] * 2, 16)
-        # The values of a map grow with its keys.
-        extra = size * (np.dtype(dtype).itemsize + (4 if slot in _MAPS else 0))
+        capacity = self.capacity(slot)
+        size = _round_up(max(wanted, 2 * capacity)) if hashed else max(wanted, 2 * capacity, 16)
+        extra = size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[_MAPS[slot]] if slot in _MAPS else 0))
         if self.nbytes + extra > self.limit_bytes:
             raise LimitError(
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "
                 "is full); raise limit_bytes or simplify the grammar"
             )
+        if not hashed and slot not in self._moved and size <= _MOST[slot]:
+            self._resize(slot, size)
+            return
+        old = self.array(slot)
         if hashes >= 0:
             new = np.empty(size, dtype)
             _rehash(self.array(hashes), self.ctx[HEADER + 3 * hashes + 2], new)

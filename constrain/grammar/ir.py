@@ -22,6 +22,9 @@ from constrain.grammar.words import Describer, by_name
 Symbol = int
 """A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
 
+NO_DEAD_END = 1 << 30
+"""See :attr:`GrammarIR.shortest_dead_end`."""
+
 BRANCH = 1 << 28
 """In the rules that an :class:`Unfolding` makes, symbol ``BRANCH + n`` is branch ``n``."""
 
@@ -124,6 +127,16 @@ class GrammarIR:
         Makes the rules of ``unfolded``.
     makes_lexemes : bool
         Whether those rules have lexemes of their own.
+    distinct_keys : tuple of int
+        Lexemes (by index) that hold a key of a JSON object, and may match the same key twice in one.  If there are any,
+        all texts are JSON, and those in which an object has a key twice are not in the language.
+    needs_distinct_keys : bool
+        Whether a text may need several of those in one object.
+    limited_keys : tuple of int
+        Those of them of which there may be only so many, or from some beginning on.
+    shortest_dead_end : callable (int) -> int, optional
+        How many bytes, in UTF-8, the shortest beginning of a limited key has that goes on in at most so many ways;
+        NO_DEAD_END if there is none, as is so by default.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -144,6 +157,10 @@ class GrammarIR:
     unfolded: tuple[int, ...] = ()
     make_unfolding: UnfoldingMaker | None = None
     makes_lexemes: bool = False
+    distinct_keys: tuple[int, ...] = ()
+    needs_distinct_keys: bool = False
+    limited_keys: tuple[int, ...] = ()
+    shortest_dead_end: Callable[[int], int] | None = field(default=None, compare=False)
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
@@ -163,6 +180,9 @@ class GrammarBuilder:
         self._productions: list[tuple[int, tuple[Symbol, ...]]] = []
         self._derived: dict[tuple[object, ...], Symbol] = {}
         self.warnings: list[str] = []
+        self._distinct_keys: set[Symbol] = set()
+        self.needs_distinct_keys = False
+        self._dead_ends: dict[Symbol, Callable[[int], int]] = {}
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -186,6 +206,14 @@ class GrammarBuilder:
             self._lexeme_names.append(name)
         self._by_id[id(language)] = (~index, language)
         return ~index
+
+    def distinct_key(self, language: Regular, name: str = "", dead_end: Callable[[int], int] | None = None) -> Symbol:
+        """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
+        symbol = self.lexeme(language, name)
+        self._distinct_keys.add(symbol)
+        if dead_end is not None:
+            self._dead_ends[symbol] = dead_end
+        return symbol
 
     def own_lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme of this very object: what is known to come as one object need not be hashed, which takes time."""
@@ -330,10 +358,17 @@ class GrammarBuilder:
             unfolded=tuple(unfolded),
             make_unfolding=make_unfolding,
             makes_lexemes=makes_lexemes,
+            distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
+            needs_distinct_keys=self.needs_distinct_keys,
+            limited_keys=tuple(~symbol for symbol in self._dead_ends),
+            shortest_dead_end=self._shortest_dead_end if self._dead_ends else None,
             make_error=make_error,
             describe=describe,
             stock=stock,
         )
+
+    def _shortest_dead_end(self, ways: int) -> int:
+        return min(dead_end(ways) for dead_end in self._dead_ends.values())
 
     def _start_rule(self, symbol: Symbol) -> Symbol:
         rule = self.nonterminal("start")

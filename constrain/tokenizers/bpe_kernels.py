@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from constrain.tokenizers.kernel_options import ENTRY, INNER
+
 NO_TOKEN = -1
 """Result of :func:`encode_pieces` plus the byte: there is a byte that has no token."""
 
@@ -24,14 +26,14 @@ _SHORT = 48
 _NO_MERGE = np.int64(2**62)
 
 
-@njit("uint64(uint64)", cache=True, nogil=True)
+@njit("uint64(uint64)", **INNER)
 def _mix(value):  # type: ignore[no-untyped-def]
     value ^= value >> np.uint64(32)
     value *= np.uint64(0xD6E8FEB86659FD93)
     return value ^ (value >> np.uint64(32))
 
 
-@njit("uint64(uint8[::1], int64, int64)", cache=True, nogil=True)
+@njit("uint64(uint8[::1], int64, int64)", **INNER)
 def _hash_bytes(data, begin, end):  # type: ignore[no-untyped-def]
     value = np.uint64(0)
     for i in range(begin, end):
@@ -39,7 +41,7 @@ def _hash_bytes(data, begin, end):  # type: ignore[no-untyped-def]
     return _mix(value)
 
 
-@njit("int64(uint8[::1], int64, int64, uint8[::1], int32[::1], int32[::1])", cache=True, nogil=True)
+@njit("int64(uint8[::1], int64, int64, uint8[::1], int32[::1], int32[::1])", **INNER)
 def find_token(data, begin, end, blob, starts, slots):  # type: ignore[no-untyped-def]
     """The id of the token with the bytes ``data[begin:end]``, or -1."""
     mask = slots.size - 1
@@ -58,7 +60,7 @@ def find_token(data, begin, end, blob, starts, slots):  # type: ignore[no-untype
     return -1
 
 
-@njit("int64(int64, int64, int64[::1], int64[::1])", cache=True, nogil=True)
+@njit("int64(int64, int64, int64[::1], int64[::1])", **INNER)
 def _find_merge(left, right, keys, values):  # type: ignore[no-untyped-def]
     """``rank << 32 | merged id`` of a pair, or a number above all of these."""
     key = left << 32 | right
@@ -71,7 +73,7 @@ def _find_merge(left, right, keys, values):  # type: ignore[no-untyped-def]
     return _NO_MERGE
 
 
-@njit("void(int64[::1], int64[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@njit("void(int64[::1], int64[::1], int64[::1], int64[::1])", **ENTRY)
 def fill_merges(new_keys, new_values, keys, values):  # type: ignore[no-untyped-def]
     """Put merges into an empty table of at least 1.5 times their number.  Of equal keys the last one counts."""
     mask = keys.size - 1
@@ -83,7 +85,7 @@ def fill_merges(new_keys, new_values, keys, values):  # type: ignore[no-untyped-
         values[slot] = new_values[i]
 
 
-@njit("int64(uint8[::1], int32[::1], int32[::1], int32[::1])", cache=True, nogil=True)
+@njit("int64(uint8[::1], int32[::1], int32[::1], int32[::1])", **ENTRY)
 def fill_tokens(blob, starts, ids, slots):  # type: ignore[no-untyped-def]
     """Put the tokens ``ids`` into an empty table of at least 1.5 times their number.
 
@@ -101,7 +103,7 @@ def fill_tokens(blob, starts, ids, slots):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit("int64(int32[::1], int64[::1], int64, int64[::1], int64[::1])", cache=True, nogil=True)
+@njit("int64(int32[::1], int64[::1], int64, int64[::1], int64[::1])", **INNER)
 def merge_short(symbols, found, size, keys, values):  # type: ignore[no-untyped-def]
     """Merge ``symbols[:size]`` in place; returns how many are left.  ``found[i]`` is for the pair (i, i + 1)."""
     for i in range(size - 1):
@@ -125,7 +127,7 @@ def merge_short(symbols, found, size, keys, values):  # type: ignore[no-untyped-
     return size
 
 
-@njit("int64(int64[::1], int64, int64)", cache=True, nogil=True)
+@njit("int64(int64[::1], int64, int64)", **INNER)
 def _push(heap, size, entry):  # type: ignore[no-untyped-def]
     """Add ``entry`` to the binary heap ``heap[:size]``, smallest first."""
     place = size
@@ -139,7 +141,7 @@ def _push(heap, size, entry):  # type: ignore[no-untyped-def]
     return size + 1
 
 
-@njit("UniTuple(int64, 2)(int64[::1], int64)", cache=True, nogil=True)
+@njit("UniTuple(int64, 2)(int64[::1], int64)", **INNER)
 def _pop(heap, size):  # type: ignore[no-untyped-def]
     """Take the smallest entry out of ``heap[:size]``."""
     smallest = heap[0]
@@ -158,7 +160,7 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
     return smallest, size
 
 
-@njit("int64(int32[::1], int64, int64[::1], int64[::1])", cache=True, nogil=True)
+@njit("int64(int32[::1], int64, int64[::1], int64[::1])", **INNER)
 def merge_long(symbols, size, keys, values):  # type: ignore[no-untyped-def]
     """The same as :func:`merge_short` in O(size log size).
 
@@ -213,8 +215,7 @@ def merge_long(symbols, size, keys, values):  # type: ignore[no-untyped-def]
 @njit(
     "int64(uint8[::1], int32[::1], boolean, int32[::1], uint8[::1], int32[::1], int32[::1], uint8[::1],"
     " int64[::1], int64[::1], int32[::1])",
-    cache=True,
-    nogil=True,
+    **ENTRY,
 )
 def encode_pieces(data, ends, whole, byte_ids, blob, starts, slots, direct, keys, values, out):  # type: ignore[no-untyped-def]
     """Turn pieces of text into ids.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from constrain.tokenizers.kernel_options import INNER
+from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 NO_ROOM = -1
@@ -103,8 +103,7 @@ def _prefix(data, pos, rules, blob, fixed):  # type: ignore[no-untyped-def]
 
 @njit(
     "int64(uint8[::1], uint8[::1], uint32[::1], uint8[::1], int32[:, ::1], int64, uint8[::1], int32[:, ::1], boolean)",
-    cache=True,
-    nogil=True,
+    **ENTRY,
 )
 def normalize_spaces(data, plain, rules, blob, fixed, flags, out, origins, with_origins):  # type: ignore[no-untyped-def]
     """Apply the rules and the treatment of spaces.
@@ -247,7 +246,7 @@ def normalize_spaces(data, plain, rules, blob, fixed, flags, out, origins, with_
     return size
 
 
-@njit("void(uint32[::1], int32[:, ::1], uint8[::1])", cache=True, nogil=True)
+@njit("void(uint32[::1], int32[:, ::1], uint8[::1])", **ENTRY)
 def find_plain(rules, fixed, plain):  # type: ignore[no-untyped-def]
     """Fill in ``plain``, see :func:`normalize_spaces`."""
     for char in range(128):

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from constrain.tokenizers.kernel_options import ENTRY
 
-@njit("int64(int64[::1], int64[::1])", cache=True, nogil=True)
+
+@njit("int64(int64[::1], int64[::1])", **ENTRY)
 def decoded_length(ids, spans):  # type: ignore[no-untyped-def]
     """The number of bytes of some ids, or -1 if one of them has no token.
 
@@ -30,7 +32,7 @@ def decoded_length(ids, spans):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit("void(int64[::1], int64[::1], uint8[::1], uint8[::1])", cache=True, nogil=True)
+@njit("void(int64[::1], int64[::1], uint8[::1], uint8[::1])", **ENTRY)
 def copy_bytes(ids, spans, blob, out):  # type: ignore[no-untyped-def]
     """Write the bytes of some ids, which have tokens, to ``out``; ``blob``: the bytes of all tokens."""
     place = 0

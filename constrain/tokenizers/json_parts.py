@@ -6,6 +6,9 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 
+MODELS = "BPE, Unigram, WordPiece and WordLevel"
+"""Those that are supported."""
+
 
 def type_of(entry: Any) -> str:
     """The name of a component, for messages too."""

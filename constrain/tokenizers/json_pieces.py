@@ -11,15 +11,12 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.json_decoders import read_decoder
 from constrain.tokenizers.json_normalizers import steps_of_normalizer
-from constrain.tokenizers.json_parts import flag_of, type_of
+from constrain.tokenizers.json_parts import MODELS, flag_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceVocabulary
 
 Merges = tuple[Any, Any, Any]
-
-MODELS = "BPE, Unigram, WordPiece and WordLevel"
-"""Those that are supported."""
 
 
 def pieces_of_json(

@@ -6,9 +6,10 @@ import numpy as np
 from numba import njit
 
 from constrain.tokenizers.bpe_kernels import find_token
+from constrain.tokenizers.kernel_options import ENTRY
 
 
-@njit("int64(uint8[::1], int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64)", **ENTRY)
 def pairs_of_ranks(blob, starts, ids, slots, new_keys, new_values, room):  # type: ignore[no-untyped-def]
     """The merges that a list of ranks implies: any two tokens whose bytes together are a token, at its rank.
 

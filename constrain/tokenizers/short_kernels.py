@@ -7,6 +7,7 @@ from numba import carray, njit  # type: ignore[attr-defined]
 
 from constrain.tokenizers.addresses import as_pointer
 from constrain.tokenizers.bpe_kernels import encode_pieces
+from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.split_cl100k import split as split_cl100k
 from constrain.tokenizers.split_gpt2 import split as split_gpt2
 from constrain.tokenizers.split_o200k import split as split_o200k
@@ -14,7 +15,7 @@ from constrain.tokenizers.split_o200k import split as split_o200k
 GPT2, CL100K, O200K = range(3)
 
 
-@njit("int64(int64[::1], int64)", cache=True, nogil=True)
+@njit("int64(int64[::1], int64)", **ENTRY)
 def encode_short(context, size):  # type: ignore[no-untyped-def]
     """The number of ids, or as :func:`constrain.tokenizers.bpe_kernels.encode_pieces` says.
 

@@ -6,11 +6,12 @@ import numpy as np
 from numba import carray, njit  # type: ignore[attr-defined]
 
 from constrain.tokenizers.addresses import as_pointer
+from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.short_normalization import ENDS, NORMAL, OUT, normalize_short, put_ids
 from constrain.tokenizers.unigram_kernels import encode_unigram
 
 
-@njit("int64(int64[::1], int64)", cache=True, nogil=True)
+@njit("int64(int64[::1], int64)", **ENTRY)
 def encode_short(context, size):  # type: ignore[no-untyped-def]
     """The number of ids, or as :func:`constrain.tokenizers.charsmap_kernels.normalize_spaces` says.
 

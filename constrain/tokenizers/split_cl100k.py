@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.split_common import (
     SIGNATURE,
     char_at,
@@ -30,7 +31,7 @@ WHOLE_TAIL = 16
 """Added to ``option``: white space up to the end of the text is one piece."""
 
 
-@njit(SIGNATURE, cache=True, nogil=True)
+@njit(SIGNATURE, **ENTRY)
 def split(data, classes, option, ends):  # type: ignore[no-untyped-def]
     """Ends of the pieces; see :mod:`constrain.tokenizers.split_common` for the arrays."""
     most_digits = option % WHOLE_TAIL

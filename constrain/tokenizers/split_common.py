@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from constrain.tokenizers.kernel_options import INNER
 from constrain.tokenizers.unicode_classes import NUMBER, OTHER_LETTER, SPACE
 
 SIGNATURE = "int64(uint8[::1], uint8[::1], int64, int32[::1])"
@@ -27,7 +28,7 @@ SIGNATURE = "int64(uint8[::1], uint8[::1], int64, int32[::1])"
 _NEWLINES = (0x0A, 0x0D)
 
 
-@njit("UniTuple(int64, 2)(uint8[::1], uint8[::1], int64)", cache=True, nogil=True)
+@njit("UniTuple(int64, 2)(uint8[::1], uint8[::1], int64)", **INNER)
 def char_at(data, classes, pos):  # type: ignore[no-untyped-def]
     """The class of the character at ``pos``, and the position after it."""
     lead = data[pos]
@@ -41,13 +42,13 @@ def char_at(data, classes, pos):  # type: ignore[no-untyped-def]
     return classes[code], pos + 4
 
 
-@njit("boolean(int64)", cache=True, nogil=True)
+@njit("boolean(int64)", **INNER)
 def is_letter(kind):  # type: ignore[no-untyped-def]
     """``\\p{L}``: the classes from UPPER to OTHER_LETTER."""
     return 1 <= kind <= OTHER_LETTER
 
 
-@njit("int64(uint8[::1], uint8[::1], int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], uint8[::1], int64)", **INNER)
 def skip_letters(data, classes, pos):  # type: ignore[no-untyped-def]
     """The end of ``\\p{L}*`` at ``pos``."""
     while pos < data.size:
@@ -58,7 +59,7 @@ def skip_letters(data, classes, pos):  # type: ignore[no-untyped-def]
     return pos
 
 
-@njit("int64(uint8[::1], uint8[::1], int64, int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], uint8[::1], int64, int64)", **INNER)
 def skip_numbers(data, classes, pos, most):  # type: ignore[no-untyped-def]
     """The end of ``\\p{N}{0,most}`` at ``pos``."""
     while pos < data.size and most > 0:
@@ -70,7 +71,7 @@ def skip_numbers(data, classes, pos, most):  # type: ignore[no-untyped-def]
     return pos
 
 
-@njit("int64(uint8[::1], uint8[::1], int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], uint8[::1], int64)", **INNER)
 def skip_signs(data, classes, pos):  # type: ignore[no-untyped-def]
     """The end of ``[^\\s\\p{L}\\p{N}]*`` at ``pos``."""
     while pos < data.size:
@@ -81,7 +82,7 @@ def skip_signs(data, classes, pos):  # type: ignore[no-untyped-def]
     return pos
 
 
-@njit("int64(uint8[::1], int64)", cache=True, nogil=True)
+@njit("int64(uint8[::1], int64)", **INNER)
 def skip_newlines(data, pos):  # type: ignore[no-untyped-def]
     """The end of ``[\\r\\n]*`` at ``pos``."""
     while pos < data.size and data[pos] in _NEWLINES:
@@ -89,7 +90,7 @@ def skip_newlines(data, pos):  # type: ignore[no-untyped-def]
     return pos
 
 
-@njit("UniTuple(int64, 3)(uint8[::1], uint8[::1], int64)", cache=True, nogil=True)
+@njit("UniTuple(int64, 3)(uint8[::1], uint8[::1], int64)", **INNER)
 def skip_spaces(data, classes, pos):  # type: ignore[no-untyped-def]
     """For the white space that begins at ``pos``: its end, the place of its last character, and
     the place after its last newline (-1 if it has none)."""
@@ -106,7 +107,7 @@ def skip_spaces(data, classes, pos):  # type: ignore[no-untyped-def]
     return pos, last, newline
 
 
-@njit("int64(uint8[::1], int64, boolean)", cache=True, nogil=True)
+@njit("int64(uint8[::1], int64, boolean)", **INNER)
 def skip_contraction(data, pos, ignore_case):  # type: ignore[no-untyped-def]
     """The end of ``'(s|t|re|ve|m|ll|d)`` at ``pos``, or ``pos`` where there is none."""
     if pos + 1 >= data.size or data[pos] != 0x27:

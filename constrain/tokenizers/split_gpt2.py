@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.split_common import (
     SIGNATURE,
     char_at,
@@ -22,7 +23,7 @@ from constrain.tokenizers.split_common import (
 from constrain.tokenizers.unicode_classes import NUMBER, SPACE
 
 
-@njit(SIGNATURE, cache=True, nogil=True)
+@njit(SIGNATURE, **ENTRY)
 def split(data, classes, option, ends):  # type: ignore[no-untyped-def]
     """Ends of the pieces; see :mod:`constrain.tokenizers.split_common` for the arrays."""
     pos = 0

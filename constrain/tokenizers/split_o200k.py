@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.split_common import (
     SIGNATURE,
     char_at,
@@ -24,7 +25,7 @@ from constrain.tokenizers.split_common import (
 from constrain.tokenizers.unicode_classes import LOWER, MARK, MODIFIER, NUMBER, OTHER_LETTER, TITLE, UPPER
 
 
-@njit
+@njit(**INNER)
 def _word(data, classes, pos):  # type: ignore[no-untyped-def]
     """The ends of ``[UX]*[LX]+`` and of ``[UX]+[LX]*`` at ``pos``; ``pos`` where there is none."""
     begin = pos
@@ -47,7 +48,7 @@ def _word(data, classes, pos):  # type: ignore[no-untyped-def]
     return after_x, upper_end
 
 
-@njit(SIGNATURE, cache=True, nogil=True)
+@njit(SIGNATURE, **ENTRY)
 def split(data, classes, option, ends):  # type: ignore[no-untyped-def]
     """Ends of the pieces; see :mod:`constrain.tokenizers.split_common` for the arrays."""
     pos = 0

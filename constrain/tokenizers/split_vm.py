@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from constrain.tokenizers.kernel_options import INNER
+from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.split_common import char_at
 
 MATCH, SET, RUN, FORK, FORK_LAZY, JUMP, AT, ATOMIC, END_ATOMIC, LOOK, END_LOOK, BEHIND = range(12)
@@ -228,8 +228,7 @@ def _put(ends, keeps, count, end, hit, previous, fresh, behavior):  # type: igno
 @njit(
     "int64(uint8[::1], int32[::1], boolean[::1], uint8[::1], int32[:, ::1], uint64[::1], int64, boolean,"
     " int32[::1], boolean[::1])",
-    cache=True,
-    nogil=True,
+    **ENTRY,
 )
 def split_stage(data, ends, keeps, classes, code, sets, behavior, invert, new_ends, new_keeps):  # type: ignore[no-untyped-def]
     """Cut every piece that is kept once more.

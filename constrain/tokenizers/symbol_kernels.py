@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from constrain.tokenizers.bpe_kernels import find_token, merge_long, merge_short
-from constrain.tokenizers.kernel_options import INNER
+from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 UNKNOWN = 0x7FFFFFFF
@@ -36,7 +36,7 @@ def neighbour_bit(left, right):  # type: ignore[no-untyped-def]
     return np.int64(value >> np.uint64(64 - NEIGHBOUR_BITS))
 
 
-@njit("void(int32[::1], boolean[::1], uint32[::1])", cache=True, nogil=True)
+@njit("void(int32[::1], boolean[::1], uint32[::1])", **ENTRY)
 def fill_neighbours(codes, joined, neighbours):  # type: ignore[no-untyped-def]
     """Enter each ``codes[i], codes[i + 1]`` with ``joined[i]`` into the filter."""
     for i in range(codes.size - 1):
@@ -103,8 +103,7 @@ def _put_symbols(  # type: ignore[no-untyped-def]
     "int64(uint8[::1], int32[::1], int64, int32[::1], int32[::1], uint32[::1], int32[:, ::1], uint8[::1],"
     " int32[::1], int32[::1], uint8[::1], int64[::1], int64[::1], int64, int64, boolean, int32[::1], int32[::1],"
     " int32[:, ::1])",
-    cache=True,
-    nogil=True,
+    **ENTRY,
 )
 def encode_symbols(  # type: ignore[no-untyped-def]
     data,

@@ -18,8 +18,7 @@ from constrain.tokenizers.alignment import NormalForm
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
-from constrain.tokenizers.json_parts import parts_of, type_of
-from constrain.tokenizers.json_pieces import MODELS
+from constrain.tokenizers.json_parts import MODELS, parts_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.merge_ids import Merges, ids_of_merges
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from constrain.tokenizers.kernel_options import INNER
+from constrain.tokenizers.kernel_options import ENTRY, INNER
 
 CHECK, BASE, TOKEN = range(3)
 
@@ -42,7 +42,7 @@ def _grow(units):  # type: ignore[no-untyped-def]
     return wider
 
 
-@njit("int32[:, ::1](uint8[::1], int64[::1], int32[::1])", cache=True, nogil=True)
+@njit("int32[:, ::1](uint8[::1], int64[::1], int32[::1])", **ENTRY)
 def build_trie(blob, starts, tokens):  # type: ignore[no-untyped-def]
     """The trie of keys in increasing order, without the empty one.
 

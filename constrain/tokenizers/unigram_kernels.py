@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from constrain.tokenizers.kernel_options import INNER
+from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 _LOWEST_SINGLE = -1e5
@@ -90,8 +90,7 @@ def _best_paths(data, begin, end, units, scores, unk, unk_score, single, best, b
 @njit(
     "int64(uint8[::1], int32[::1], int32[:, ::1], float64[::1], int64, float64, boolean, boolean, int32[::1],"
     " float64[::1], int32[:, ::1], int32[:, ::1])",
-    cache=True,
-    nogil=True,
+    **ENTRY,
 )
 def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte_ids, best, back, out):  # type: ignore[no-untyped-def]
     """Turn pieces of text into ids.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from numba import njit
 
+from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 
-@njit("int64(uint8[::1], int32[::1], int32[:, ::1], int64, int64, int64, int32[:, ::1])", cache=True, nogil=True)
+@njit("int64(uint8[::1], int32[::1], int32[:, ::1], int64, int64, int64, int32[:, ::1])", **ENTRY)
 def encode_words(data, ends, units, inner, unk, most_chars, out):  # type: ignore[no-untyped-def]
     """Turn words into ids.
 

@@ -10,7 +10,7 @@ from constrain.cli import first_run
 
 
 def test_it_fills_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_run, "_OUTSIDE_THE_ENGINE", ("constrain.demo.ngram_kernels",))
+    monkeypatch.setattr(first_run, "_KERNELS", ("constrain.demo.ngram_kernels",))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     process = first_run._compile_beside(str(tmp_path))
     assert process is not None
@@ -20,7 +20,7 @@ def test_it_fills_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_it_is_ended_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_run, "_OUTSIDE_THE_ENGINE", ("time; time.sleep(1000)",))
+    monkeypatch.setattr(first_run, "_KERNELS", ("time; time.sleep(1000)",))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     process = first_run._compile_beside(str(tmp_path))
     assert process is not None

@@ -16,6 +16,20 @@ VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
     ("schema", "places"),
     [
         ({"type": "string", "const": 5}, ["#/type", "#/const"]),
+        ({"type": "array", "contains": {"const": 1}, "maxItems": 0}, ["#/contains", "#/maxItems"]),
+        ({"type": "array", "contains": {"type": "integer"}, "items": {"type": "string"}}, ["#/contains", "#/items"]),
+        (
+            {"type": "array", "items": {"enum": [1, 2]}, "minItems": 3, "uniqueItems": True},
+            ["#/minItems", "#/uniqueItems"],
+        ),
+        (
+            {"type": "array", "items": {"pattern": "^a$", "type": "string"}, "minItems": 2, "uniqueItems": True},
+            ["#/minItems", "#/uniqueItems", "#/items"],
+        ),
+        (
+            {"type": "array", "allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "maxItems": 1},
+            ["#/allOf/0/contains", "#/allOf/1/contains", "#/maxItems"],
+        ),
         ({"type": "integer", "enum": ["a", "b"]}, ["#/type", "#/enum"]),
         ({"enum": [1, 2], "const": 3}, ["#/enum", "#/const"]),
         ({"allOf": [{"type": "string"}, {"type": "number"}]}, ["#/allOf/0/type", "#/allOf/1/type"]),

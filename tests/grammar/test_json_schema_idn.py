@@ -30,6 +30,7 @@ def fits(compiled: constrain.CompiledGrammar, value: str, ascii_only: bool = Fal
 VALID = [
     *("example", "a-b.c", "Host1", "bücher.example", "實例", "παράδειγμα。δοκιμή", "l·l", "α͵β", "א׳ב", "あ・", "ب٠ب"),
     *("۰0", "क्‍ष", "क्‌ष", "بي‌بي", "ßς་〇", "a．ü", "a" * 63, "אב.גד", "a1.אב"),
+    *("xn--bcher-kva", "a.xn--4ca.XN--4ca"),
 ]
 INVALID = [
     *(
@@ -41,7 +42,7 @@ INVALID = [
         "ü-",
         "-ü",
         "üa--b",
-        "xn--bcher-kva",
+        "xn--wva3j",
         "Ü",
         "a b",
         "a·l",

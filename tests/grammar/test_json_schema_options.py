@@ -42,7 +42,10 @@ EXAMPLES = {
     "uuid": (["2eb8aa08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08aa9811eab4aa73b441d16380"]),
     "json-pointer": (["", "/a~0b/~1"], ["a", "/~2", "#/a"]),
     "relative-json-pointer": (["0", "1/a", "2#"], ["01", "-1", "a", "1#/a"]),
-    "regex": (["^(a|b)+?$", "[a-z]{2,3}", "(?=a)\\d"], ["(", "[z-a]", "a{3,2}", "a**", "\\a"]),
+    "regex": (
+        ["^(a|b)+?$", "[a-z]{2,3}", "(?=a)\\d", "(?<year>\\d)", "((?<ab>x))|(?=(c))", "a|(?<n>a(b)+)+|\\k<n>{2,3}c"],
+        ["(", "[z-a]", "a{3,2}", "a**", "\\a", "(?<n>", "(?<>a)", "(?<n>a)(?<n>b)", "(?<n>a)\\k<m>", "\\k<n>"],
+    ),
 }
 
 
@@ -65,10 +68,11 @@ def test_unknown_formats_are_annotations() -> None:
 
 
 NOT_ENFORCED = [
-    ({"uniqueItems": True, "items": {"uniqueItems": True}}, "#/uniqueItems"),
-    ({"not": {"uniqueItems": True, "type": "array", "items": {"enum": [1, 2]}}}, "#/not/uniqueItems"),
+    ({"uniqueItems": True, "items": {"contains": {"const": 1}}}, "#/uniqueItems"),
+    ({"not": {"uniqueItems": True}, "type": "array", "prefixItems": [{"type": "string"}]}, "#/not/uniqueItems"),
     ({"type": "string", "format": "idn-hostname", "minLength": 3}, "#/format"),
-    ({"type": "number", "multipleOf": 604800.7}, "#/multipleOf"),
+    ({"type": "number", "not": {"multipleOf": 604800.7}}, "#/not/multipleOf"),
+    ({"type": "array", "uniqueItems": True, "items": {"type": "number", "multipleOf": 604800.7}}, "#/uniqueItems"),
     ({"not": {"format": "regex"}}, "#/not/format"),
 ]
 

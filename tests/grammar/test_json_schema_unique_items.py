@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import time
+from collections.abc import Iterable
 from typing import Any
 
 import jsonschema
 import pytest
 from finite_texts import Texts, compare_masks, mask_of
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import constrain
@@ -39,6 +41,7 @@ def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
 
 VALUES: list[Any] = ["a", "b", "", 1, 1.0, 2, True, None, [], [1], ["a"], [[1]], {}, {"a": 1}, {"a": 1.0}, {"a": 2}]
 VALUES += [{"b": 1}, {"a": 1, "b": 1}, {"b": 1, "a": 1}, {"a": {"b": 1}}, {"a": {"b": 2}}]
+VALUES += [[1, 1.0], [1, 2], [2, 1], [[1], ["a", 1]], [["a", "a"]], {"a": [1, 2]}, {"a": [1, 1]}]
 
 ITEMS: list[Any] = [
     {},
@@ -53,6 +56,15 @@ ITEMS: list[Any] = [
     {"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 1},
     {"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "maxProperties": 1}, {"type": "boolean"}]},
     {"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": {"const": 1}},
+    {"type": "array", "uniqueItems": True},
+    {"type": "array", "items": {"enum": [1, "a"]}, "uniqueItems": True, "minItems": 1},
+    {
+        "type": "array",
+        "items": {"type": "array", "items": {"enum": [1, "a"]}, "uniqueItems": True},
+        "uniqueItems": True,
+    },
+    {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}, "additionalProperties": False},
+    {"anyOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "items": {"const": 1}}, {"type": "number"}]},
 ]
 
 
@@ -78,12 +90,17 @@ def _instances(value: Any) -> list[Any]:
         return list(value["enum"])
     if value["type"] == "array":
         items = _instances(value["items"])
-        return [list(each) for size in range(value["maxItems"] + 1) for each in itertools.product(items, repeat=size)]
+        rows = itertools.permutations if value.get("uniqueItems") else _repeated
+        return [list(each) for size in range(value["maxItems"] + 1) for each in rows(items, size)]
     members = []
     for name, schema in value["properties"].items():
         absent = [] if name in value["required"] else [None]
         members.append([*((name, one) for one in _instances(schema)), *absent])
     return [dict(each for each in chosen if each is not None) for chosen in itertools.product(*members)]
+
+
+def _repeated(items: list[Any], size: int) -> Iterable[tuple[Any, ...]]:
+    return itertools.product(items, repeat=size)
 
 
 def _items() -> st.SearchStrategy[Any]:
@@ -92,7 +109,10 @@ def _items() -> st.SearchStrategy[Any]:
     leaf = scalars.map(lambda values: {"enum": values})
 
     def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-        arrays = st.builds(lambda items, most: {"type": "array", "items": items, "maxItems": most}, inner, st.just(1))
+        arrays = st.builds(lambda items: {"type": "array", "items": items, "maxItems": 1}, inner)
+        unique = inner.filter(lambda items: len(_instances(items)) <= 3).map(
+            lambda items: {"type": "array", "items": items, "maxItems": 2, "uniqueItems": True}
+        )
         objects = st.builds(
             lambda properties, required: {
                 "type": "object",
@@ -105,7 +125,7 @@ def _items() -> st.SearchStrategy[Any]:
             ),
             st.sets(st.sampled_from("ab")),
         )
-        return arrays | objects
+        return arrays | unique | objects
 
     return nested(leaf) | nested(leaf | nested(leaf)) | leaf
 
@@ -138,6 +158,79 @@ def test_masks_of_unique_items(masks_compared: Any, items: Any, high: int, low: 
         return
     for walk in walks:
         masks_compared.add(compare_masks(grammar, expected, TOKENS, EOS, [*walk, 0]))
+
+
+@settings(max_examples=60)
+@given(
+    items=_items().filter(lambda items: len(_instances(items)) <= 5),
+    low=st.integers(0, 3),
+    high=st.integers(1, 3),
+    walks=st.lists(st.lists(st.integers(0, 1000), max_size=12), min_size=1, max_size=4),
+)
+def test_masks_of_items_that_must_not_be_unique(
+    masks_compared: Any, items: Any, low: int, high: int, walks: list[list[int]]
+) -> None:
+    schema = {"type": "array", "items": items, "minItems": low, "maxItems": high, "not": {"uniqueItems": True}}
+    values = [json.dumps(one, separators=(",", ":")) for one in _instances(items)]
+    rows = [row for size in range(low, high + 1) for row in itertools.product(values, repeat=size)]
+    expected = Texts([f"[{','.join(row)}]".encode() for row in rows if len(set(row)) < len(row)])
+    try:
+        grammar = compiled(schema, VOCABULARY, whitespace="compact")
+    except SchemaError as error:
+        assume("not supported" not in error.reason)
+        assert not expected.is_viable(b"")
+        return
+    for walk in walks:
+        masks_compared.add(compare_masks(grammar, expected, TOKENS, EOS, [*walk, 0]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"),
+    [
+        (
+            {"type": "array", "not": {"uniqueItems": True}},
+            ["[1, 1]", "[{}, 2, {}, 3, 3]", '[{"a": 1}, {"a": 1.0}]', "[[[]], [[]]]"],
+            ["[]", "[1]", '[1, "1", [1]]', '[{"a": 1}, {"a": 2}]'],
+        ),
+        (
+            {
+                "type": "array",
+                "prefixItems": [{"enum": [1, 2]}],
+                "items": {"type": "boolean"},
+                "not": {"uniqueItems": True},
+            },
+            ["[1, true, true]", "[2, true, false, true]"],
+            ["[1, 1]", "[1, true]", "[1, true, false]"],
+        ),
+        (
+            {"oneOf": [{"uniqueItems": True, "type": "array"}, {"items": {"type": "integer"}, "type": "array"}]},
+            ["[1, 1]", '["a"]', '[1, "a"]'],
+            ["[]", "[1]", "[1, 2]", '["a", "a"]'],
+        ),
+        ({"not": {"not": {"uniqueItems": True}}}, ["1", "[]", "[1, 2]"], ["[1, 1]"]),
+    ],
+)
+def test_complements(schema: Any, valid: list[str], invalid: list[str]) -> None:
+    grammar = compiled(schema)
+    assert all(fits(grammar, text) for text in valid)
+    assert not any(fits(grammar, text) for text in invalid)
+
+
+def test_unique_and_not() -> None:
+    with pytest.raises(SchemaError, match=r"uniqueItems \(at #/uniqueItems\) contradicts .*not #/not/uniqueItems"):
+        compiled({"type": "array", "uniqueItems": True, "not": {"uniqueItems": True}})
+    with pytest.raises(SchemaError, match=r"not #/not/uniqueItems\) with maxItems 1 \(at #/maxItems\)"):
+        compiled({"type": "array", "maxItems": 1, "not": {"uniqueItems": True}})
+
+
+def test_values_that_take_long_to_find_are_not_looked_for() -> None:
+    schema = {"type": "object", "properties": {"when": {"type": "string", "format": "date-time"}}, "required": ["when"]}
+    began = time.process_time()
+    grammar = compiled({"type": "array", "items": schema, "uniqueItems": True, "minItems": 3})
+    first, second, third = (json.dumps({"when": f"2024-02-2{day}T10:00:00Z"}) for day in (7, 8, 9))
+    assert fits(grammar, f"[{first}, {second}, {third}]")
+    assert not fits(grammar, f"[{first}, {second}, {first}]")
+    assert time.process_time() - began < 1
 
 
 def test_tokens_that_close_several_items() -> None:
@@ -198,12 +291,16 @@ def test_long_arrays_roll_back_and_start_over(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_cannot_be_told_apart_is_refused() -> None:
-    for items in ({"type": "array", "contains": {"type": "string"}}, {"type": "array", "uniqueItems": True}):
+    for items in (
+        {"type": "array", "contains": {"type": "string"}},
+        {"type": "array", "prefixItems": [{"type": "string"}], "uniqueItems": True},
+        {"type": "array", "not": {"uniqueItems": True}},
+    ):
         with pytest.raises(SchemaError, match="uniqueItems") as caught:
             compiled({"type": "array", "items": items, "uniqueItems": True})
         assert caught.value.pointer == "#/uniqueItems"
     grammar = constrain.Grammar.from_json_schema(
-        {"type": "array", "items": {"type": "array", "uniqueItems": True}, "uniqueItems": True}, lenient=True
+        {"type": "array", "items": {"type": "array", "contains": {"const": 1}}, "uniqueItems": True}, lenient=True
     )
     assert "not enforced" in grammar.warnings[0]
 

@@ -327,6 +327,7 @@ def _content(node: Node) -> object:
         low, high = node.low and node.low.value, node.high and node.high.value
         return (
             *(ArrayNode, node.prefix, node.items, low, high, node.contains, node.unique is None),
+            node.repeated is None,
             *(node.seen, node.seen_contains),
         )
     if isinstance(node, NumberNode):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import product
 
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
@@ -24,7 +24,9 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
-from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different
+from constrain.grammar.json_schema.repeated_items import RepeatedItems
+from constrain.grammar.json_schema.scalars import is_regular_number
+from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different, ways
 
 MAX_UNIQUE = 64
 """How many values an item may have where ``uniqueItems`` is enforced one by one."""
@@ -33,6 +35,8 @@ MAX_UNIQUE = 64
 def array_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
     """All that may follow the opening bracket."""
     unique = node.unique is not None and (node.high is None or node.high.value > 1)
+    if node.repeated is not None:
+        return _repeating_tails(context, node)
     if node.contains or unique:
         return _counting_tails(context, node, unique)
     return _plain_tails(context, node)
@@ -98,6 +102,9 @@ def _plain_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
 State = tuple[int, tuple[int, ...], frozenset[Hashable]]
 """How many items there are (up to where that matters), how often each ``contains`` was met, and the values used."""
 
+# In place of the values, once one of them was there twice.
+_REPEATED: frozenset[Hashable] = frozenset(("repeated",))
+
 
 def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Right] | Conflict:
     """A state for all that decides how the array may go on."""
@@ -107,10 +114,14 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None else node.high.value
     enough = max([low, len(node.prefix), *(each.start for each in node.contains)])
-    states = Symbols(builder, node.pointer, "uniqueItems" if unique else "contains")
+    states = Symbols(builder, node.pointer, "uniqueItems" if unique or node.repeated else "contains")
     tails: list[Right] = []
     if unique and not _is_finite(context, node):
         return _unique_tails(context, node)
+    one_by_one = unique or node.repeated is not None
+    if one_by_one:
+        # Where the array itself must be different from others, there are rules for all values together.
+        context.value(node.items)
     start: State = (0, (0,) * len(node.contains), frozenset())
     seen = {start}
     todo = deque([start])
@@ -118,25 +129,48 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
         state = todo.popleft()
         index, counts, used = state
         done = all(count >= each.low for count, each in zip(counts, node.contains, strict=True))
-        if index >= low and done:
+        if index >= low and done and (node.repeated is None or used is _REPEATED):
             tails.append((states.symbol(state), close) if index else (close,))
         if high is not None and index >= high:
             continue
-        for handle, then_counts in _ways(node, index, counts):
-            for key, symbol in _values(context, handle, unique):
-                if key in used:
-                    continue
+        for handle, then_counts in ways(node, index, counts):
+            for key, symbol in _values(context, handle, one_by_one):
+                then_used = used
+                if unique:
+                    if key in used:
+                        continue
+                    then_used = used | {key}
+                elif node.repeated is not None and used is not _REPEATED:
+                    then_used = _REPEATED if key in used else used | {key}
                 then_index = index + 1 if high is not None else min(index + 1, max(enough, 1))
-                then: State = (then_index, then_counts, used | {key} if unique else used)
+                then: State = (then_index, then_counts, then_used)
                 right = (states.symbol(state), comma, symbol) if index else (symbol,)
                 builder.add(states.symbol(then), right)
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
     if not tails:
-        where = node.contains[0].pointer if node.contains else node.pointer
-        return Conflict(f"no array has the items that are demanded (at {where})", where)
+        where = node.contains[0].pointer if node.contains else node.unique or node.pointer
+        return Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
     return tails
+
+
+def _demands(node: ArrayNode) -> list[str]:
+    """All that an array demands, with the pointers."""
+    found = _schemas_of_items(node)
+    for each in node.contains:
+        count = f"at least {each.low}" if each.high is None else f"{each.low} to {each.high}"
+        found.append(f"contains {count} (at {each.pointer})")
+    found += [str(limit) for limit in (node.low, node.high) if limit is not None]
+    if node.unique is not None:
+        found.append(f"uniqueItems (at {node.unique})")
+    if node.repeated is not None:
+        found.append(f"items that are repeated (not {node.repeated})")
+    return found
+
+
+def _schemas_of_items(node: ArrayNode) -> list[str]:
+    return [f"items (at {place.pointer})" for place in dict.fromkeys(sum((*node.prefix, node.items), ()))]
 
 
 def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
@@ -166,10 +200,12 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
                 reason = "uniqueItems is not supported where items of few values stand beside prefixItems or contains"
                 context.refuse(reason, node.unique)
                 return tails
-    too_few = not node.prefix and len(few.of(node.items, low)) < low
+    too_few = low > 0 and not node.prefix and len(few.of(node.items, low)) < low
     if too_few or not can_be_different(node, few, 0, low, frozenset()):
         assert node.low is not None
-        return Conflict(f"there are not as many different items as {node.low} demands", node.low.pointer)
+        schemas = " and ".join(_schemas_of_items(node)) or "the items"
+        reason = f"there are not as many different values of {schemas} as {node.low} demands"
+        return Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
     unsupported = _first_unsupported(context, node)
     if unsupported is not None:
         context.refuse(
@@ -177,12 +213,44 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
         )
         return tails
     context.makes_lexemes = True
-    items = context.unfolded(UniqueItems(context, node, context.layout, _ways), node.pointer)
+    items = context.unfolded(UniqueItems(context, node, context.layout), node.pointer)
     close = (context.builder.lexeme(context.layout.close_array, "']'"),)
     for tail in tails:
         if tail != close:
             context.builder.add(items, tail)
     return [*(tail for tail in tails if tail == close), (items,)]
+
+
+def _repeating_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+    """Some item twice: what ``not`` makes of ``uniqueItems``."""
+    assert node.repeated is not None
+    if node.high is not None and node.high.value < 2:
+        return Conflict(f"no item comes twice (as it must, since not {node.repeated}) with {node.high}", node.repeated)
+    if _is_finite(context, node):
+        return _counting_tails(context, node, False)
+    plain = replace(node, repeated=None)
+    tails = _counting_tails(context, plain, False) if node.contains else _plain_tails(context, plain)
+    if isinstance(tails, Conflict):
+        return tails
+    what = "prefixItems" if node.prefix else "contains" if node.contains else None
+    if what is not None:
+        context.refuse(f"the complement of uniqueItems is not supported beside {what}", node.repeated)
+        return tails
+    unsupported = _first_unsupported(context, node)
+    if unsupported is not None:
+        reason = f"the complement of uniqueItems is not supported for items that have {unsupported[0]}"
+        context.refuse(f"{reason} (at {unsupported[1]})", node.repeated)
+        return tails
+    if context.value(node.items) is None:
+        who = f"an item that comes twice (since not {node.repeated})"
+        return nothing(who, context.why_nothing(node.items))
+    context.makes_lexemes = True
+    items = context.unfolded(RepeatedItems(context, node, context.layout), node.pointer)
+    close = (context.builder.lexeme(context.layout.close_array, "']'"),)
+    for tail in tails:
+        if tail != close:
+            context.builder.add(items, tail)
+    return [(items,)]
 
 
 def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | None:
@@ -192,9 +260,16 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
     for handle in todo:
         for one in context.normal(handle).nodes:
             found: list[Handle] = []
+            if isinstance(one, NumberNode) and not is_regular_number(one):
+                divisor = next(iter((*one.divisors, *one.not_divisors)))
+                return f"multipleOf {divisor.value}", divisor.pointer
             if isinstance(one, ArrayNode):
-                if one.contains or one.unique is not None:
-                    return ("contains" if one.contains else "uniqueItems"), one.pointer
+                if one.repeated is not None:
+                    return "the complement of uniqueItems", one.pointer
+                if one.contains:
+                    return "contains", one.pointer
+                if one.prefix and one.unique is not None:
+                    return "uniqueItems beside prefixItems", one.pointer
                 found = [*one.prefix, one.items]
             elif isinstance(one, ObjectNode):
                 if one.some:
@@ -206,27 +281,6 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
                     seen.add(part)
                     todo.append(part)
     return None
-
-
-def _ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
-    """What the next item may be, with the counts after it."""
-    base = element(node, index)
-    choices: list[list[tuple[Handle, int]]] = []
-    for each, count in zip(node.contains, counts, strict=True):
-        if index < each.start or (each.high is None and count >= each.low):
-            choices.append([((), count)])
-        elif each.high is None:
-            # Not to count an item that would is no fault: there only have to be enough.
-            choices.append([((), count), (each.item, count + 1)])
-        elif count >= each.high:
-            choices.append([(negate(each.item), count)])
-        else:
-            choices.append([(negate(each.item), count), (each.item, count + 1)])
-    for chosen in product(*choices):
-        handle = base
-        for part, _ in chosen:
-            handle = conjunction(handle, part)
-        yield handle, tuple(count for _, count in chosen)
 
 
 def _values(context: Context, handle: Handle, unique: bool) -> Iterator[tuple[Hashable, Symbol]]:
@@ -244,7 +298,6 @@ def _values(context: Context, handle: Handle, unique: bool) -> Iterator[tuple[Ha
 
 def _is_finite(context: Context, node: ArrayNode) -> bool:
     """Whether all items are out of few scalar values, and there are not too many ways to choose some of them."""
-    ways = 1
     keys: set[Hashable] = set()
     for handle in (*node.prefix, node.items):
         for one in context.normal(handle).nodes:
@@ -257,7 +310,7 @@ def _is_finite(context: Context, node: ArrayNode) -> bool:
     for chosen in range(1, high + 1):
         count = count * (len(keys) - chosen + 1) // chosen
         total += count
-    return total * ways <= _MAX_SUBSETS
+    return total <= _MAX_SUBSETS
 
 
 _MAX_SUBSETS = 600

@@ -45,7 +45,7 @@ def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Nod
     if isinstance(node, NumberNode):
         return _numbers(node)
     if isinstance(node, ArrayNode):
-        return _arrays(node, refuse)
+        return _arrays(node)
     if isinstance(node, BooleanNode):
         rest = tuple(value for value in (False, True) if value not in node.values)
         return [BooleanNode(node.pointer, rest)] if rest else []
@@ -114,7 +114,7 @@ def _numbers(node: NumberNode) -> list[Node]:
     return out
 
 
-def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
+def _arrays(node: ArrayNode) -> list[Node]:
     pointer = node.pointer
     out: list[Node] = []
     if node.low is not None and node.low.value > 0:
@@ -137,8 +137,9 @@ def _arrays(node: ArrayNode, refuse: Refuse) -> list[Node]:
         if each.high is not None:
             out.append(ArrayNode(pointer, contains=(each._replace(low=each.high + 1, high=None),)))
     if node.unique is not None:
-        refuse("the complement of uniqueItems is not supported", node.unique)
-        out.append(ArrayNode(pointer))
+        out.append(ArrayNode(pointer, repeated=node.unique))
+    if node.repeated is not None:
+        out.append(ArrayNode(pointer, unique=node.repeated))
     return out
 
 

@@ -7,10 +7,10 @@ automaton whose states hold those of the k that what was written fits to.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
@@ -62,13 +62,33 @@ class Written(Protocol):
         """Raise SchemaError for what cannot be enforced."""
 
 
-class DifferentValues:
-    """Makes the symbols, for one compiled grammar."""
+class UniqueAutomaton(Protocol):
+    """The items of an array that are all different; its states hold them (see :mod:`~.unique_items`)."""
 
-    def __init__(self, written: Written, unfolding: JsonUnfolding, few: FewValues) -> None:
+    def begun(self, items: Values) -> tuple[Hashable, int | None]:
+        """The state after some items, and the kind of the branch behind the next one; None if that must be the last."""
+
+    def edges(self, state: Any) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+
+    def follow(self, state: Any, edge: Any) -> Hashable:
+        """The state behind an edge; for an open branch, the one that stands in for what it is in a text."""
+
+    def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
+        """The state behind an edge to an open branch, in a text."""
+
+
+UniqueMaker = Callable[["DifferentValues", ArrayNode, Layout], UniqueAutomaton]
+
+
+class DifferentValues:
+    """Makes the symbols, for one compiled grammar; ``unique`` makes the automata of arrays with ``uniqueItems``."""
+
+    def __init__(self, written: Written, unfolding: JsonUnfolding, few: FewValues, unique: UniqueMaker) -> None:
         self.written = written
         self.unfolding = unfolding
         self.few = few
+        self.unique = unique
         self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
 
     def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
@@ -136,6 +156,8 @@ class DifferentValues:
             size = len(content)
             if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
                 return False
+            if node.unique is not None and len(set(content)) < size:
+                return False
             return all(self._allowed(element(node, index), item) for index, item in enumerate(content))
         assert isinstance(node, ObjectNode)
         members = dict(content)
@@ -162,7 +184,7 @@ class DifferentValues:
         if isinstance(node, StringNode):
             return node.values is None and not node.terms and node.high is None
         if isinstance(node, ArrayNode):
-            return node.high is None and bool(self.few.of(node.items, 1))
+            return node.high is None and node.unique is None and bool(self.few.of(node.items, 1))
         if isinstance(node, ObjectNode):
             names = frozenset(filter(is_text, (name for name, _ in members_of(node))))
             free = without(Words(names)) if names else every()
@@ -193,13 +215,6 @@ class DifferentValues:
 def other_classes(node: ObjectNode) -> list[tuple[Text, Handle]]:
     """The classes of keys that an object does not name, each with the schema of its members."""
     return [(keys, handle) for keys, handle, _ in key_classes(node)]
-
-
-def is_supported(node: Node) -> bool:
-    """Whether rules can be made for what is different from values of a node, but for what is in it."""
-    if isinstance(node, ArrayNode):
-        return not node.contains and node.unique is None
-    return not isinstance(node, ObjectNode) or not node.some
 
 
 def excluding(node: Node, values: Values) -> Node | None:
@@ -258,8 +273,17 @@ class _Items(NamedTuple):
     """Whether it must be the one of ``others``, or none of them."""
 
 
+class _Begun(NamedTuple):
+    """In place of a state, behind an item that makes an array different: that of :class:`UniqueAutomaton` before it."""
+
+    state: Any
+
+
 class ArrayAutomaton:
-    """The arrays of a node that are different from others, or equal to one; its states are :class:`_Items`."""
+    """The arrays of a node that are different from others, or equal to one.
+
+    Its states are :class:`_Items`, and once an array with ``uniqueItems`` is different, those of another automaton.
+    """
 
     def __init__(self, values: DifferentValues, node: ArrayNode, layout: Layout) -> None:
         self._values = values
@@ -273,6 +297,7 @@ class ArrayAutomaton:
         self._close = lexeme(layout.close_array)
         self._empty: Right = (self._open, self._close) if layout.empty_array is None else (lexeme(layout.empty_array),)
         self._may_go_on = lru_cache(maxsize=10_000)(self._find_way_on)
+        self._unique = None if node.unique is None else values.unique(values, node, layout)
 
     def start(self, others: Values, is_same: bool) -> Hashable:
         """The state before the opening bracket."""
@@ -282,8 +307,11 @@ class ArrayAutomaton:
         """Whether any array is none of ``others``."""
         return self._may_end(0, others) or self._may_go_on(0, others)
 
-    def edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: Any) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
+        if not isinstance(state, _Items):
+            assert self._unique is not None
+            return self._unique.edges(state)
         index, others, is_same = state
         ends: list[Right] = []
         further: list[Edge] = []
@@ -297,9 +325,23 @@ class ArrayAutomaton:
         for other in others:
             if len(other.content) > index:
                 groups.setdefault(other.content[index], set()).add(other)
+        before_it: Values = frozenset()
+        if self._unique is not None and not is_same:
+            before_it = frozenset(self._prefix(index, others))
+            groups = {item: group for item, group in groups.items() if item not in before_it}
         ways = [(self._values.same(self._layout, handle, item), frozenset(group)) for item, group in groups.items()]
         if not is_same:
-            ways.append((self._values.different(self._layout, handle, frozenset(groups)), frozenset()))
+            others_here = {other.content[index] for other in others if len(other.content) > index}
+            new = self._values.different(self._layout, handle, before_it.union(others_here))
+            if self._unique is None:
+                ways.append((new, frozenset()))
+            else:
+                begun, kind = self._unique.begun(before_it)
+                for symbol in new:
+                    if index + 1 >= self._low:
+                        ends.append((*before, symbol, self._close))
+                    if kind is not None:
+                        further.append(((*before, symbol, self._comma), _Begun(begun), kind))
         for symbols, left in ways:
             after = index + 1
             ends_here = self._ends(after, left, is_same)
@@ -313,13 +355,23 @@ class ArrayAutomaton:
                     further.append(((*before, symbol, self._comma), _Items(after, left, is_same), 0))
         return ends, further
 
-    def follow(self, state: _Items, edge: Hashable) -> Hashable:
-        """The state behind an edge."""
-        return edge
+    def follow(self, state: Any, edge: Any) -> Hashable:
+        """The state behind an edge; for an open branch, the one that stands in for what it is in a text."""
+        if isinstance(edge, _Items):
+            return edge
+        assert self._unique is not None
+        return self._unique.follow(edge.state, ()) if isinstance(edge, _Begun) else self._unique.follow(state, edge)
 
-    def close(self, state: _Items, edge: Hashable, text: TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
+    def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
+        """The state behind an edge to an open branch, in a text."""
+        assert self._unique is not None
+        if isinstance(edge, _Begun):
+            return self._unique.close(edge.state, (), text)
+        return self._unique.close(state, edge, text)
+
+    def _prefix(self, count: int, others: Values) -> tuple[Instance, ...]:
+        """The items so far: those that all of the others begin with."""
+        return next((other.content[:count] for other in others), ())
 
     def _ends(self, count: int, others: Values, is_same: bool) -> bool:
         if is_same:
@@ -341,7 +393,7 @@ class ArrayAutomaton:
         rests = {other.content[count:] for other in others}
         return any(
             rest.content and rest.content not in rests
-            for rest in self._values.few.of_items(self._node, count, len(rests) + 2)
+            for rest in self._values.few.of_items(self._node, self._prefix(count, others), len(rests) + 2, count)
         )
 
 

@@ -41,7 +41,8 @@ def _copy_object(node: ObjectNode) -> ObjectNode:
 
 
 def _copy_array(node: ArrayNode) -> ArrayNode:
-    return ArrayNode(node.pointer, node.prefix, node.items, node.low, node.high, node.contains, node.unique)
+    counts = (node.low, node.high, node.contains, node.unique, node.repeated)
+    return ArrayNode(node.pointer, node.prefix, node.items, *counts)
 
 
 def _with_members(node: ObjectNode, value: Handle) -> ObjectNode:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from itertools import count, islice, product
 
 from constrain.errors import LimitError
@@ -26,7 +27,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.texts import ALL_TEXTS, Text, plain
+from constrain.grammar.json_schema.texts import ALL_TEXTS, Every, Format, Pattern, Text, every, plain
 
 _MOST_STEPS = 200_000
 _MOST_DEPTH = 40
@@ -74,9 +75,9 @@ class FewValues:
         """Objects out of members: (name, schema, whether it is required), and others but for some names."""
         return self._deepening(lambda depth: self._of_members(named, others, excluded, low, high, most, depth), most)
 
-    def of_items(self, node: ArrayNode, begin: int, most: int) -> list[Instance]:
-        """What may follow the first ``begin`` items of an array, as arrays."""
-        return self._deepening(lambda depth: self._of_items(node, begin, most, depth), most)
+    def of_items(self, node: ArrayNode, items: tuple[Instance, ...], most: int, begin: int) -> list[Instance]:
+        """What may follow the first ``begin`` items of an array, as arrays; these are ``items``, if that matters."""
+        return self._deepening(lambda depth: self._of_items(node, begin, most, depth, items), most)
 
     def _deepening(self, search: Callable[[int], list[Instance]], most: int) -> list[Instance]:
         """Search to greater depths until nothing is cut off, or there is enough."""
@@ -120,17 +121,25 @@ class FewValues:
         high = None if node.high is None else node.high.value
         return self._of_members(named, self._other_keys(node), frozenset(), low, high, most, depth)
 
-    def _of_items(self, node: ArrayNode, begin: int, most: int, depth: int) -> list[Instance]:
+    def _of_items(
+        self, node: ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
+    ) -> list[Instance]:
         low = 0 if node.low is None else max(node.low.value - begin, 0)
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
         lists: list[list[Instance]] = []
         found: list[Instance] = []
         for length in range(last + 1):
             if length >= low:
-                found += [Instance("array", items) for items in islice(product(*lists), most - len(found))]
+                if node.unique is None:
+                    rows: Iterator[tuple[Instance, ...]] = product(*lists)
+                else:
+                    rows = _all_different(lists, items)
+                found += [Instance("array", row) for row in islice(rows, most - len(found))]
                 if len(found) >= most:
                     break
-            lists.append(self._of_handle(element(node, begin + length), most, depth - 1))
+            # Of values that must be new, so many more that there is one in any case.
+            wanted = most if node.unique is None else most + begin + length
+            lists.append(self._of_handle(element(node, begin + length), wanted, depth - 1))
             if not lists[-1]:
                 break
         return found
@@ -173,6 +182,30 @@ class FewValues:
         return found
 
 
+def _all_different(lists: list[list[Instance]], items: tuple[Instance, ...]) -> Iterator[tuple[Instance, ...]]:
+    """One value out of each list, all different from each other and from ``items``."""
+    taken = set(items)
+    chosen: list[Instance] = []
+    ways = [iter(lists[0])] if lists else []
+    if not lists:
+        yield ()
+    for _ in range(_MOST_STEPS):
+        if not ways:
+            return
+        value = next((one for one in ways[-1] if one not in taken), None)
+        if value is None:
+            ways.pop()
+            if chosen:
+                taken.remove(chosen.pop())
+        elif len(ways) == len(lists):
+            yield (*chosen, value)
+        else:
+            chosen.append(value)
+            taken.add(value)
+            ways.append(iter(lists[len(ways)]))
+    raise LimitError("whether there are enough different arrays is not clear")
+
+
 def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
     """All names that are treated alone, in order: those with a schema, then those that are just required."""
     yield from node.properties.items()
@@ -190,10 +223,25 @@ def _product_is_longer(choices: list[list[tuple[str, Instance] | None]]) -> bool
     return False
 
 
+# Some strings of sets whose automata are large.
+_EASIER: dict[Text, Text] = {
+    Format("time"): Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+    Format("date-time"): Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
+}
+
+
+@lru_cache(maxsize=1024)
 def few_words(text: Text, most: int) -> list[str]:
-    """The shortest strings of a set, as many as asked for or all there are."""
+    """Short strings of a set, as many as asked for or all there are."""
     if text == ALL_TEXTS:
         return ["a" * length for length in range(most)]
+    easier = _EASIER.get(text, text)
+    if isinstance(text, Every):
+        easier = every(*(_EASIER.get(item, item) for item in text.items))
+    if easier is not text and easier != text:
+        some = few_words(easier, most)
+        if len(some) == most:
+            return some
     found = Automaton(plain(text)).first_words(most, _MOST_STEPS)
     if found is None:
         raise LimitError(f"whether there are {most} different strings with {text} is not clear")

@@ -1,15 +1,16 @@
 """The format ``regex``: regular expressions of ECMA-262 with the ``u`` flag.
 
-They nest, so all of them are no regular language.  These are those with groups up to a certain depth, without
-names and back-references (which only mean something if a group of that name or number exists), and with property
-classes out of a short list.
+They nest, so all of them are no regular language.  These are those with groups up to a certain depth and with property
+classes out of a short list.  Names of groups must differ and back-references need a group of that name or number, so
+one group may have a name, and if that is a single letter, ``\\k`` may refer to it further on in the outermost level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from string import ascii_letters
 
-from constrain.grammar.regular import EPSILON, Regular, concat, optional, repeat, union
+from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, optional, repeat, union
 
 Spell = Callable[[str], Regular]
 
@@ -95,15 +96,30 @@ def regex_format(spell: Spell) -> Regular:
     close = spell("\\)")
     group, look = spell("\\((?:\\?:)?"), spell("\\(\\?<?[=!]")
     atom = union(plain, classes)
-    whole = EPSILON
+    begin_name = spell("\\(\\?<[A-Za-z$_][A-Za-z0-9$_]*>")
+    # Without names, and with just one, as deep as groups go.
+    whole: Regular = EPSILON
+    with_name: Regular = EMPTY
+    inner = whole
     for depth in range(MAX_GROUPS + 1):
         atoms = atom if depth == 0 else union(atom, concat(group, whole, close))
         terms = [concat(atoms, quantifier), anchor]
+        named: list[Regular] = []
         if depth:
             terms.append(concat(look, whole, close))
-        term = union(*terms)
-        whole = concat(repeat(term), repeat(concat(bar, repeat(term))))
-    return whole
+            named.append(concat(union(concat(begin_name, whole), concat(group, with_name)), close, quantifier))
+            named.append(concat(look, with_name, close))
+        inner, whole = whole, repeat(union(*terms, bar))
+        with_name = concat(whole, union(*named), whole)
+    free = union(*terms, bar)
+    referring = [
+        concat(
+            *(spell(f"\\(\\?<{name}>"), inner, close, quantifier),
+            repeat(union(free, concat(spell(f"\\\\k<{name}>"), quantifier))),
+        )
+        for name in ascii_letters
+    ]
+    return union(whole, concat(whole, union(*named, *referring), whole))
 
 
 def _at_least(spell: Spell, low: int) -> Regular:

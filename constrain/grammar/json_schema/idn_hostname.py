@@ -2,8 +2,7 @@
 
 A name is labels with dots between them, which may be those of other scripts.  A label is ASCII letters, digits and
 hyphens, or a U-label (:mod:`~.idn_labels`); if one label has letters from right to left, the Bidi rule binds all
-(RFC 5893).  Labels in Punycode (``xn--``) are not taken: nothing short of decoding tells whether they are valid, and
-each can be written as the U-label that it stands for.
+(RFC 5893).  Labels in Punycode are taken in names that are ASCII throughout (:mod:`~.a_labels`).
 """
 
 from __future__ import annotations
@@ -12,30 +11,25 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.json_schema.idn_labels import Automaton, Kind, kinds, label_automaton
+from constrain.grammar.json_schema.a_labels import LABEL, MAX_NAME, has_valid_a_labels
+from constrain.grammar.json_schema.idn_labels import Automaton, Kind, is_u_label, kinds, label_automaton
+from constrain.grammar.json_schema.punycode import PREFIX
 from constrain.grammar.json_schema.strings import spell_points
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, concat, intersect, literal
-from constrain.grammar.utf8 import CodePoints
 
 IDN_HOSTNAME = "idn-hostname"
 """The name of the format."""
 
 _DOTS = "[.\u3002\uff0e\uff61]"
-_END, _INNER = "[A-Za-z0-9]", "[A-Za-z0-9-]"
-# Two hyphens after two characters are kept for Punycode.
-_LABEL = (
-    f"(?:{_END}{{1,2}}|{_END}{_INNER}{_END}(?:{_INNER}{{0,59}}{_END})?"
-    f"|{_END}{_INNER}-{_END}(?:{_INNER}{{0,58}}{_END})?)"
-)
 
 
 @lru_cache(maxsize=1)
 def _texts() -> tuple[Regular, Regular, Regular, Regular]:
     """Names of ASCII labels alone; such a label; one that the Bidi rule takes; a dot."""
     spell = partial(regex_code_points, encode_char=spell_points)
-    name = intersect(spell(f"{_LABEL}(?:{_DOTS}{_LABEL})*"), spell("(?s:.{1,253})"))
-    return name, spell(_LABEL), intersect(spell(_LABEL), spell("[A-Za-z](?s:.*)")), spell(_DOTS)
+    name = intersect(spell(f"{LABEL}(?:{_DOTS}{LABEL})*"), spell("(?s:.{1,253})"))
+    return name, spell(LABEL), intersect(spell(LABEL), spell("[A-Za-z](?s:.*)")), spell(_DOTS)
 
 
 def idn_hostname(builder: GrammarBuilder, opened: Callable[[Regular], Regular]) -> Symbol:
@@ -76,34 +70,22 @@ def _label_rules(builder: GrammarBuilder, automaton: Automaton, characters: dict
 
 def is_idn_hostname(text: str) -> bool:
     """Whether a text is such a name."""
+    if text.isascii():
+        labels = text.lower().split(".")
+        return len(text) <= MAX_NAME and has_valid_a_labels(text) and all(map(_is_ascii, labels))
     for dot in _DOTS[2:-1]:
         text = text.replace(dot, ".")
     labels = text.split(".")
     if text.isascii():
         return len(text) <= 253 and all(map(_is_plain, labels))
-    return any(all(_is_plain(label, bidi) or _is_wide(label, bidi) for label in labels) for bidi in (False, True))
+    return any(all(_is_plain(label, bidi) or is_u_label(label, bidi) for label in labels) for bidi in (False, True))
+
+
+def _is_ascii(label: str) -> bool:
+    return _is_plain(label) or label.startswith(PREFIX)
 
 
 def _is_plain(label: str, bidi: bool = False) -> bool:
     if not label.isascii() or not 1 <= len(label) <= 63 or "-" in (label[0], label[-1]) or label[2:4] == "--":
         return False
     return label.replace("-", "a").isalnum() and (label[0].isalpha() or not bidi)
-
-
-def _is_wide(label: str, bidi: bool) -> bool:
-    automaton, state = label_automaton(bidi), 0
-    for character in label:
-        kind = _kind(ord(character))
-        after = None if kind is None else automaton.steps[state].get(kind)
-        if after is None:
-            return False
-        state = after
-    return state in automaton.finals
-
-
-def _kind(point: int) -> Kind | None:
-    return next((kind for kind, points in kinds().items() if _holds(points, point)), None)
-
-
-def _holds(points: CodePoints, point: int) -> bool:
-    return any(first <= point <= last for first, last in points)

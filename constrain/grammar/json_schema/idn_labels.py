@@ -232,3 +232,25 @@ def label_automaton(bidi: bool) -> Automaton:
         for index in first.values()
     )
     return Automaton(steps, frozenset(names[group] for group, index in first.items() if _is_final(order[index])))
+
+
+def is_u_label(label: str, bidi: bool) -> bool:
+    """Whether a text is such a label."""
+    automaton, state = label_automaton(bidi), 0
+    for character in label:
+        kind = kind_of(ord(character))
+        after = None if kind is None else automaton.steps[state].get(kind)
+        if after is None:
+            return False
+        state = after
+    return state in automaton.finals
+
+
+@lru_cache(maxsize=10_000)
+def kind_of(point: int) -> Kind | None:
+    """The kind of a code point; None if no label may hold it."""
+    return next((kind for kind, points in kinds().items() if _holds(points, point)), None)
+
+
+def _holds(points: CodePoints, point: int) -> bool:
+    return any(first <= point <= last for first, last in points)

@@ -238,6 +238,9 @@ def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
                 )
         prefix.append(both)
     items = conjunction(left.items, right.items)
+    unique, repeated = left.unique or right.unique, left.repeated or right.repeated
+    if unique is not None and repeated is not None:
+        return Conflict(f"uniqueItems (at {unique}) contradicts that items are repeated (not {repeated})", unique)
     demands = tuple(dict.fromkeys(left.contains + right.contains))
     for demand in demands:
         conflict = _demand_conflict(demand, prefix, items, probe) if demand.low > 0 else None
@@ -250,7 +253,8 @@ def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
         low,
         high,
         demands,
-        left.unique or right.unique,
+        unique,
+        repeated,
         None if left.seen is None or right.seen is None else max(left.seen, right.seen),
         left.seen_contains + right.seen_contains,
     )

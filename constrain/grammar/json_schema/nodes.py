@@ -147,7 +147,8 @@ class Contains(NamedTuple):
 class ArrayNode(Node):
     """Arrays that begin with ``prefix`` (as far as they go) and continue with ``items``, ``low`` to ``high`` in all.
 
-    ``unique`` is the pointer of the keyword that forbids equal items.  ``seen`` and ``seen_contains`` matter to
+    ``unique`` is the pointer of the keyword that forbids equal items, ``repeated`` that of the one whose complement
+    demands them.  ``seen`` and ``seen_contains`` matter to
     ``unevaluatedItems`` only: how many items were evaluated (None: all), and what those elsewhere match that were.
     """
 
@@ -158,6 +159,7 @@ class ArrayNode(Node):
     high: Count | None = None
     contains: tuple[Contains, ...] = ()
     unique: str | None = None
+    repeated: str | None = None
     seen: int | None = 0
     seen_contains: tuple[Handle, ...] = ()
 

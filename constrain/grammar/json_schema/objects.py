@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
 from constrain.errors import LimitError
+from constrain.grammar.endless import is_endless
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.any_order import AnyOrder
 from constrain.grammar.json_schema.context import MAX_PLACES, Context, Right, Symbols, nothing
@@ -15,8 +17,18 @@ from constrain.grammar.json_schema.few_values import members_of
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.places import Handle, conjunction
-from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import Text, Words, contains, every, is_surely_empty, some, spelled, without
+from constrain.grammar.json_schema.strings import ANY_BODY, is_text
+from constrain.grammar.json_schema.texts import (
+    Text,
+    Words,
+    contains,
+    every,
+    is_surely_empty,
+    shortest_dead_end,
+    some,
+    spelled,
+    without,
+)
 
 MAX_CLASSES = 128
 """How many classes of keys the patterns of one object may tell apart."""
@@ -79,8 +91,8 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
         if members:
             builder.add(several, members)
         if may_be_empty:
-            builder.add(several, (lexeme(first_key, "key"), other))
-        builder.add(several, (several, lexeme(next_key, "key"), other))
+            builder.add(several, (builder.distinct_key(first_key, "key"), other))
+        builder.add(several, (several, builder.distinct_key(next_key, "key"), other))
         members = (several,)
     tails: list[Right] = []
     if members:
@@ -149,11 +161,8 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     if not others and len(names) < low:
         assert node.low is not None
         return Conflict(f"there are only {len(names)} names for {node.low}", node.low.pointer)
-    if node.low is not None and others and low - len(node.required) > 1:
-        context.note("additional keys that are repeated are counted each time", node.low.pointer)
-    if any(one.meets for one in others):
-        where = next((rule.value[0].pointer for rule in node.some if rule.value), node.pointer)
-        context.note("an additional key that is repeated may take back what is demanded here", where)
+    if others and (low - len(node.required) > 1 or any(one.meets for one in others)):
+        builder.needs_distinct_keys = True
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
     steps = _Steps(context, node, low, high)
     states = [_State(0, frozenset(range(len(node.some))), True)]
@@ -290,16 +299,21 @@ def key_classes(node: ObjectNode) -> list[tuple[Text, Handle, tuple[int, ...]]]:
 def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
     """The keys without a name in the schema, class by class."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
-    layout, lexeme = context.layout, context.builder.lexeme
-    for keys, handle, meets in key_classes(node):
-        if context.value(handle) is None:
-            continue
-        if keys == (without(Words(names)) if names else every()):
+    layout, lexeme = context.layout, context.builder.distinct_key
+    classes = key_classes(node)
+    possible = [each for each in classes if context.value(each[1]) is not None]
+    rest = without(Words(names)) if names else every()
+    # Where a key of any kind may come, there is always another one.
+    dead_end = None
+    if len(possible) < len(classes) and not all(is_endless(spelled(keys), ANY_BODY) for keys, _, _ in possible):
+        dead_end = partial(shortest_dead_end, some(*(keys for keys, _, _ in possible)))
+    for keys, handle, meets in possible:
+        if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
             body = spelled(keys)
             first, following = layout.key(body), layout.next_key(body)
-        yield _Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False)
+        yield _Member(lexeme(first, "key", dead_end), lexeme(following, "key", dead_end), handle, meets, False)
 
 
 # -- in any order --------------------------------------------------------------------------------

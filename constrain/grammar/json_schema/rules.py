@@ -14,19 +14,30 @@ from dataclasses import replace
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.json_schema import layout as tokens
+from constrain.grammar.json_schema.a_labels import HostNames
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
+from constrain.grammar.json_schema.counted_multiples import CountedMultiples, Multiples, can_be_counted
 from constrain.grammar.json_schema.document import Document
 from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
-from constrain.grammar.json_schema.nodes import ANY, ArrayNode, Conflict, Node, Normal, ObjectNode, StringNode
+from constrain.grammar.json_schema.nodes import (
+    ANY,
+    ArrayNode,
+    Conflict,
+    Node,
+    Normal,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+)
 from constrain.grammar.json_schema.normalize import Normalizer
 from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.scalars import plain_scalar, scalar, scalar_name
+from constrain.grammar.json_schema.scalars import is_regular_number, plain_scalar, scalar, scalar_name
 from constrain.grammar.json_schema.stock import stock_for
-from constrain.grammar.json_schema.texts import Format, is_regular
+from constrain.grammar.json_schema.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
 from constrain.grammar.regular import Regular, literal
@@ -190,8 +201,8 @@ class _RuleWriter:
         members, items = builder.nonterminal("#"), builder.nonterminal("#")
         first_key, next_key = layout.any_keys
         opening, closing = lexeme(layout.open_object, "'{'"), lexeme(layout.close_object, "'}'")
-        add(members, (lexeme(first_key, "key"), value))
-        add(members, (members, lexeme(next_key, "key"), value))
+        add(members, (builder.distinct_key(first_key, "key"), value))
+        add(members, (members, builder.distinct_key(next_key, "key"), value))
         add(an_object, (opening, members, closing))
         add(an_object, (opening, closing))
         opening, closing = lexeme(layout.open_array, "'['"), lexeme(layout.close_array, "']'")
@@ -226,11 +237,36 @@ class _RuleWriter:
                 is_alone = len(node.terms) == 1 and node.low is None and node.high is None
                 if is_alone and isinstance(irregular.text, Format):
                     self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
-                    return idn_hostname(self.builder, opened)
+                    a_labels = self._names_with_a_labels(HostNames(self.builder, opened))
+                    return self.builder.choice([(idn_hostname(self.builder, opened),), (a_labels,)])
                 self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
+            if any(term.text == HOST_NAME for term in node.terms):
+                if len(node.terms) == 1 and node.low is None and node.high is None:
+                    names = HostNames(self.builder, opened)
+                    return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
+                where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
+                self.note("what Punycode stands for is not looked at beside other assertions about the string", where)
+        if isinstance(node, NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
+            numbers = Multiples(node)
+            if numbers.is_involved or not is_regular_number(node):
+                return self._counted(node, numbers, opened)
         core = scalar(node, self.refuse)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
+
+    def _names_with_a_labels(self, names: HostNames) -> Symbol:
+        symbol = self.unfolded(names, str(HOST_NAME))
+        self.builder.add(symbol, (names.begins,))
+        self.makes_lexemes = True
+        return symbol
+
+    def _counted(self, node: NumberNode, numbers: Multiples, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+        if not numbers.is_any():
+            return Conflict(f"there is not {scalar_name(node)}", node.pointer)
+        template = CountedMultiples(numbers, self.builder, opened)
+        symbol = self.unfolded(template, scalar_name(node))
+        self.builder.add(symbol, template.example)
+        return symbol
 
     def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
         """The symbol of a value in a layout; None if there is none."""

@@ -123,6 +123,16 @@ def _string(node: StringNode) -> Regular:
 # -- numbers -------------------------------------------------------------------------------------
 
 
+def is_regular_number(node: NumberNode) -> bool:
+    """Whether the numbers of a node have a regular language of reasonable size."""
+    if any(multiples(each.value) is None for each in node.not_divisors):
+        return False
+    return all(
+        multiples(each.value) is not None or _one_by_one(each.value, node.low, node.high) is not None
+        for each in node.divisors
+    )
+
+
 def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
     low, high = node.low, node.high
     if node.values is not None:

@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import combinations
 
 from constrain.grammar import utf8
+from constrain.grammar.ir import NO_DEAD_END
+from constrain.grammar.json_schema.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
 from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME, is_idn_hostname
@@ -23,6 +25,8 @@ from constrain.grammar.regular import EMPTY, Regular, complement, counted, inter
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
+_DEAD_END_LIMIT = 1500
+_MOST_WAYS = 10_000
 
 
 class Text:
@@ -101,6 +105,9 @@ class Some(Text):
     def __str__(self) -> str:
         return " or ".join(f"({item})" for item in self.items) or "no string"
 
+
+HOST_NAME = Format("hostname")
+"""Its language is regular but for what Punycode stands for."""
 
 ALL_TEXTS: Text = Every(())
 NO_TEXTS: Text = Some(())
@@ -249,7 +256,7 @@ def contains(text: Text, value: str) -> bool:
         return any(contains(item, value) for item in text.items)
     if isinstance(text, Format) and text.name == IDN_HOSTNAME:
         return is_idn_hostname(value)
-    return _automaton(text).matches(value.encode())
+    return _automaton(text).matches(value.encode()) and (text != HOST_NAME or has_valid_a_labels(value))
 
 
 def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -260,7 +267,7 @@ def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(text, Without) and isinstance(text.item, Words):
         words = text.item.values
         return tuple([value for value in values if value not in words])
-    if isinstance(text, (Pattern, Format)) and is_regular(text):
+    if isinstance(text, (Pattern, Format)) and is_regular(text) and text != HOST_NAME:
         matches = _automaton(text).matches
         return tuple([value for value in values if matches(value.encode())])
     return tuple([value for value in values if contains(text, value)])
@@ -283,6 +290,19 @@ def is_surely_empty(text: Text) -> bool:
     if not excluded.isdisjoint(wanted):
         return True
     return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
+
+
+@lru_cache(maxsize=256)
+def _dead_ends(text: Text) -> list[tuple[int, int]]:
+    return _automaton(text).dead_ends(_MOST_WAYS, _DEAD_END_LIMIT)
+
+
+def shortest_dead_end(text: Text, ways: int) -> int:
+    """The length, in bytes of UTF-8, of the shortest beginning that goes on in at most so many ways.
+
+    Some large number if there is none, or that takes too long to see.
+    """
+    return min((length for count, length in _dead_ends(text) if count <= ways), default=NO_DEAD_END)
 
 
 @lru_cache(maxsize=4096)

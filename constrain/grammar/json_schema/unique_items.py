@@ -5,7 +5,8 @@ What an item is becomes known as the text is written, so the place behind a comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 from constrain.errors import LimitError
@@ -16,14 +17,32 @@ from constrain.grammar.json_schema.instances import Instance, instance, last_val
 from constrain.grammar.json_schema.intersect import element
 from constrain.grammar.json_schema.layout import Layout
 from constrain.grammar.json_schema.nodes import ArrayNode
-from constrain.grammar.json_schema.places import Handle
+from constrain.grammar.json_schema.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
 
-Ways = Callable[[ArrayNode, int, tuple[int, ...]], Iterator[tuple[Handle, tuple[int, ...]]]]
-"""What the item at an index may be, given how often each ``contains`` was met; and how often it was met then."""
+
+def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
+    """What the next item may be, with the counts after it."""
+    base = element(node, index)
+    choices: list[list[tuple[Handle, int]]] = []
+    for each, count in zip(node.contains, counts, strict=True):
+        if index < each.start or (each.high is None and count >= each.low):
+            choices.append([((), count)])
+        elif each.high is None:
+            # Not to count an item that would is no fault: there only have to be enough.
+            choices.append([((), count), (each.item, count + 1)])
+        elif count >= each.high:
+            choices.append([(negate(each.item), count)])
+        else:
+            choices.append([(negate(each.item), count), (each.item, count + 1)])
+    for chosen in product(*choices):
+        handle = base
+        for part, _ in chosen:
+            handle = conjunction(handle, part)
+        yield handle, tuple(count for _, count in chosen)
 
 
 def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: frozenset[Instance]) -> bool:
@@ -76,22 +95,28 @@ class UniqueItems:
     node : ArrayNode
     layout : Layout
         Of the items.
-    ways : Ways
     """
 
-    def __init__(self, written: Written, node: ArrayNode, layout: Layout, ways: Ways) -> None:
+    def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
         self.written = written
         self.node = node
         self.layout = layout
-        self.ways = ways
 
     def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        values = unfolding.shared(
-            DifferentValues,
-            lambda: DifferentValues(self.written, unfolding, FewValues(self.written.normal, other_classes)),
+        return _Automaton(self, different_values(self.written, unfolding)), _Items(
+            0, (0,) * len(self.node.contains), frozenset()
         )
-        return _Automaton(self, values), _Items(0, (0,) * len(self.node.contains), frozenset())
+
+
+def different_values(written: Written, unfolding: JsonUnfolding) -> DifferentValues:
+    """The one maker of a grammar's symbols."""
+
+    def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:
+        return _Automaton(UniqueItems(written, node, layout), values)
+
+    few = FewValues(written.normal, other_classes)
+    return unfolding.shared(DifferentValues, lambda: DifferentValues(written, unfolding, few, unique))
 
 
 class _Automaton:
@@ -112,13 +137,23 @@ class _Automaton:
         self._comma = lexeme(template.layout.comma)
         self._close = lexeme(template.layout.close_array)
 
+    def begun(self, items: frozenset[Instance]) -> tuple[_Items, int | None]:
+        """The state after some items, and the kind of the branch behind the next one; None if that must be the last.
+
+        Of arrays without ``prefix`` and ``contains``.
+        """
+        state = _Items(len(items) if self._high is not None else min(len(items), self._enough), (), items)
+        if not self._goes_on(state, ()):
+            return state, None
+        return state, OPEN if self._is_roomy(state.size + 1, ()) else OPEN | HARD
+
     def edges(self, state: _Items | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
         if self._scarce and isinstance(state, _Items):
             return self._scarce_edges(state)
         ends: list[Right] = []
         further: list[Edge] = []
-        for handle, counts in self._template.ways(self._node, state.size, state.counts):
+        for handle, counts in ways(self._node, state.size, state.counts):
             symbols = self._values.different(self._template.layout, handle, state.items)
             if isinstance(state, _Ahead):
                 # Whether this item is the one before the comma is to be seen at its end.
@@ -173,7 +208,7 @@ class _Automaton:
         """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
         key = index, counts
         if key not in self._roomy:
-            handles = [handle for handle, _ in self._template.ways(self._node, index, counts)]
+            handles = [handle for handle, _ in ways(self._node, index, counts)]
             nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
             self._roomy[key] = all(map(self._values.is_roomy, nodes))
         return self._roomy[key]
@@ -202,7 +237,7 @@ class _Automaton:
         if not node.prefix and not node.contains:
             return len(self._values.few.of(node.items, enough)) >= enough
         found = False
-        for handle, _ in self._template.ways(node, index, counts):
+        for handle, _ in ways(node, index, counts):
             if len(self._values.few.of(handle, enough)) >= enough:
                 found = True
             elif self._template.written.normal(handle).nodes:

@@ -1,0 +1,282 @@
+"""Keys that must not come again: the part of JSON's grammar that is not context-free.
+
+A grammar may name lexemes that are keys of objects and could match the same key twice (``GrammarIR.distinct_keys``).
+When the first of them has ended in a text, the text is read once more, as JSON, and from then on beside the grammar:
+which objects are open, and which keys each has.  A token is refused, and taken out of the mask, if it ends a key that
+was there.  Texts without such keys, most of them, pay nothing but a look at a flag.
+
+That is exact as long as another key is always possible.  Where keys can run out (only so many match a pattern, or only
+so many go on from where the key is now), keys_left.py looks ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from constrain.engine.bitmask import Bitmask
+from constrain.engine.jit import without_dispatch
+from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
+from constrain.engine.object_keys import (
+    BEGIN,
+    CODE,
+    DEAD_END,
+    DEAD_IN_TOKEN,
+    DEPTH,
+    ESCAPE,
+    FRAMES,
+    HIGH,
+    IN_KEY,
+    IS_LIMITED,
+    KEY_BYTES,
+    KEYS,
+    LIMITED,
+    LONGEST_REST,
+    MODE,
+    N_BYTES,
+    N_KEYS,
+    N_LIMITED,
+    N_RISKY,
+    N_TABLES,
+    RISKY_BYTES,
+    RISKY_STARTS,
+    forbid_repeated,
+    read_keys,
+)
+from constrain.engine.quote_tokens import QuoteTokens
+from constrain.engine.tables import HEADER
+from constrain.grammar.ir import NO_DEAD_END
+
+if TYPE_CHECKING:
+    from constrain.engine.cursor import Cursor
+    from constrain.engine.vocabulary import Vocabulary
+
+DeadEnd = Callable[[int], int]
+
+# What a cursor's text is read again from after some steps back: the memory as it was about so many steps ago.
+_STEPS_BETWEEN_COPIES: Final = 64
+
+# There has to be room for the keys in them.
+_BYTES_AT_ONCE: Final = 1024
+
+_NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
+
+# A call that every token takes.
+_read_keys: Callable[..., int] = without_dispatch(read_keys)
+
+_GROWING = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
+_ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
+
+
+class ObjectKeys:
+    """The keys of the objects that are open in a text.
+
+    Parameters
+    ----------
+    quotes : QuoteTokens
+        Of the vocabulary.
+    dead_end : callable (int) -> int, optional
+        :attr:`GrammarIR.shortest_dead_end`.
+
+    Attributes
+    ----------
+    status : int
+        A sum of MAY_REPEAT and its like (object_keys.py), or REPEATED.
+    """
+
+    def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None) -> None:
+        self.quotes = quotes
+        self.memory = np.zeros(HEADER + 3 * N_TABLES, np.int64)
+        self._tables: dict[int, np.ndarray[Any, Any]] = {}
+        for slot, size in _ROOM.items():
+            self._install(slot, np.empty(size, _GROWING[slot]))
+        starts = np.cumsum([0, *map(len, quotes.contents)], dtype=np.int32)
+        self._install(RISKY_STARTS, starts)
+        self._install(RISKY_BYTES, np.frombuffer(b"".join(quotes.contents) + b"\0", np.uint8))
+        self.memory[LONGEST_REST] = quotes.longest_rest
+        # A key may come twice within one token.
+        self.memory[N_RISKY] = quotes.may_hold_two_keys
+        self.memory[DEAD_END] = NO_DEAD_END
+        self._dead_end = dead_end
+        # How many keys the last two were worked out for.
+        self._n_looked_at = -1
+        self.read(b"")
+
+    def _install(self, slot: int, table: np.ndarray[Any, Any]) -> None:
+        self._tables[slot] = table
+        self.memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
+        self.memory[HEADER + 3 * slot + 1] = len(table)
+
+    def copy(self) -> ObjectKeys:
+        """One that goes its own way from here on."""
+        twin = ObjectKeys.__new__(ObjectKeys)
+        twin.quotes, twin.status = self.quotes, self.status
+        twin.memory, twin._tables = self.memory.copy(), dict(self._tables)
+        twin._dead_end, twin._n_looked_at = self._dead_end, self._n_looked_at
+        for slot in _GROWING:
+            twin._install(slot, self._tables[slot].copy())
+        return twin
+
+    def make_room(self, size: int) -> None:
+        """Make room for ``size`` bytes of text."""
+        memory = self.memory
+        for slot, used, each in ((FRAMES, DEPTH, 1), (KEYS, N_KEYS, 3), (KEY_BYTES, N_BYTES, 4)):
+            n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
+            if n + each * size > len(self._tables[slot]):
+                table = np.empty(2 * (n + each * size), _GROWING[slot])
+                table[:n] = self._tables[slot][:n]
+                self._install(slot, table)
+
+    def read(self, data: bytes) -> None:
+        """Read some bytes."""
+        for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
+            piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
+            ends = np.array([0, len(piece)])
+            self.status = _read_keys(self.memory, piece, ends, 0)
+            if self.status == FULL:
+                self.make_room(len(piece))
+                self.status = _read_keys(self.memory, piece, ends, 0)
+            if self.status == REPEATED:
+                return
+        if self._dead_end is not None:
+            self._look_for_dead_ends(self._dead_end)
+
+    def read_token(self, vocabulary: Vocabulary, token: int) -> None:
+        """Read a token's bytes."""
+        self.status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
+        if self.status == FULL:
+            self.read(vocabulary.tokens[token])
+        elif self._dead_end is not None and self.status != REPEATED:
+            self._look_for_dead_ends(self._dead_end)
+
+    def _look_for_dead_ends(self, dead_end: DeadEnd) -> None:
+        """Work out how far a key has to be to lead to no new one, if there are more or fewer keys than before."""
+        memory = self.memory
+        n_limited = int(memory[N_LIMITED])
+        if n_limited == self._n_looked_at:
+            return
+        self._n_looked_at = n_limited
+        memory[DEAD_END], memory[DEAD_IN_TOKEN] = NO_DEAD_END, 0
+        if n_limited or self.quotes.begins_next_key:
+            # Within a token another one may end.
+            length = memory[DEAD_END] = dead_end(n_limited + 1)
+            records = self._tables[KEYS][: 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist()
+            data = self._tables[KEY_BYTES]
+            held = 3 if length == 0 or (length < NO_DEAD_END and self.quotes.begins_next_key) else 0
+            for begin, end, kind in records:
+                if kind & LIMITED and end - begin >= length:
+                    held |= self.quotes.may_begin(data[begin : begin + length].tobytes())
+            memory[DEAD_IN_TOKEN] = held
+        self.status = _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
+
+    def is_in_key(self) -> bool:
+        """Whether a key is under way."""
+        return bool(self.memory[MODE] == IN_KEY)
+
+    def key_under_way(self) -> bytes:
+        """What has been read of a key, spelled as it is if a character of it is not complete."""
+        memory = self.memory
+        rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
+        return rest + self._tables[KEY_BYTES][memory[BEGIN] : memory[N_BYTES]].tobytes()
+
+    def bytes_taken(self) -> set[int] | None:
+        """The bytes with which the key under way goes on like one that is there, and quote and backslash.
+
+        None if an escape is under way.
+        """
+        memory = self.memory
+        if memory[ESCAPE] or memory[HIGH]:
+            return None
+        data = self._tables[KEY_BYTES]
+        key = data[memory[BEGIN] : memory[N_BYTES]].tobytes()
+        taken = {0x22, 0x5C}
+        first = int(self._tables[FRAMES][memory[DEPTH] - 1])
+        for begin, end, _ in self._tables[KEYS][3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
+            if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
+                taken.add(int(data[begin + len(key)]))
+        return taken
+
+    def forbid(self, vocabulary: Vocabulary, out: Bitmask, index: int) -> None:
+        """Take the tokens after which a key would be there twice out of row ``index`` of a mask."""
+        quotes = self.quotes
+        if self.status & MAY_REPEAT:
+            texts = vocabulary.data, vocabulary.starts
+            while forbid_repeated(self.memory, *texts, quotes.tokens, quotes.groups, out, index) == FULL:
+                self.make_room(vocabulary.trie.depth)
+        if self.status & IS_RISKY:
+            row = out[index]
+            for token in quotes.with_strings:
+                if row[token >> 5] >> (token & 31) & 1:
+                    ahead = self.copy()
+                    ahead.read_token(vocabulary, token)
+                    if ahead.status == REPEATED:
+                        row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
+
+
+class DistinctKeys:
+    """Follows the text of one cursor from where the first key has ended that must not come again.
+
+    Parameters
+    ----------
+    quotes, dead_end
+        As for :class:`ObjectKeys`.
+    since : int
+        How many steps of the cursor there were before that; -1 if its whole text is followed.
+    """
+
+    def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None, since: int) -> None:
+        self._quotes = quotes
+        self._dead_end = dead_end
+        self._since = since
+        self._now: ObjectKeys | None = None
+        # As it was after so many steps, some time ago and longer ago.
+        self._copies: list[tuple[int, ObjectKeys]] = []
+
+    def copy(self) -> DistinctKeys:
+        """One for a cursor at the same place."""
+        twin = DistinctKeys(self._quotes, self._dead_end, self._since)
+        twin._copies = list(self._copies)
+        return twin
+
+    def read(self, cursor: Cursor, step: int | bytes, is_limited: bool) -> int:
+        """Read a step that the cursor has not gone yet: the status behind it.
+
+        ``is_limited``: keys that end in it are (or may be) limited.
+        """
+        now = self._now or self.at(cursor)
+        if self._dead_end is not None:
+            now.memory[IS_LIMITED] = is_limited
+        if isinstance(step, bytes):
+            now.read(step)
+        else:
+            now.read_token(cursor.compiled.vocabulary, step)
+        if now.status == REPEATED:
+            self._now = None
+        elif cursor._steps + 1 >= _STEPS_BETWEEN_COPIES + (self._copies[-1][0] if self._copies else 0):
+            self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
+        return now.status
+
+    def forget(self) -> None:
+        """The cursor is not where it was."""
+        self._now = None
+
+    def after_going_back(self, cursor: Cursor) -> DistinctKeys | None:
+        """What follows the cursor, which has gone back; None if nothing has to any more."""
+        if cursor._steps <= self._since:
+            return None
+        self._now = None
+        return self
+
+    def at(self, cursor: Cursor) -> ObjectKeys:
+        """The keys where the cursor is."""
+        if self._now is None:
+            while self._copies and self._copies[-1][0] > cursor._steps:
+                self._copies.pop()
+            steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._dead_end))
+            self._now = keys.copy()
+            # It is not known any more which of the keys that end from here on are.
+            self._now.memory[IS_LIMITED] = self._dead_end is not None and cursor._steps > self._since
+            self._now.read(cursor.text(cursor._steps - steps))
+        return self._now

@@ -1,0 +1,120 @@
+"""The tokens of a vocabulary that hold a quote, for the search for keys that come again (distinct_keys.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.vocabulary import NORMAL, Vocabulary
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+
+_QUOTE = ord('"')
+
+# A quote that may end a key, and behind it, in the same object, another key.
+_TWO_KEYS = re.compile(rb'"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*"', re.DOTALL)
+
+# A quote that may end a key, and behind it the comma before another.
+_KEY_AND_COMMA = re.compile(rb'"[ \t\r\n]*:.*,', re.DOTALL)
+
+# Nothing but white space behind the last comma, or it and a quote.
+_NO_KEY_BEGUN = re.compile(rb',[ \t\r\n]*"?\Z')
+
+# What stands of a key behind a comma; the next may begin in it.
+_NEXT_KEY = re.compile(rb',[ \t\r\n]*"(?=([^"]*))')
+
+# The rest of a string with its closing quote.
+_STRING_REST = re.compile(rb'((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+class QuoteTokens:
+    """The tokens with a quote.
+
+    Attributes
+    ----------
+    tokens, groups : int32[n], int32[n_groups + 1]
+        The tokens; ``tokens[groups[i]:groups[i + 1]]`` are those that are the same before their first quote.
+    longest_rest : int
+        The most bytes that stand before a quote.
+    with_strings : list of int
+        The tokens in which a whole string may stand.
+    contents : tuple of bytes
+        What stands in those strings, as UTF-8.
+    to_next_key : list of int
+        The tokens in which a key may end and the next one be begun, or at least the comma be.
+    may_hold_two_keys : bool
+        Whether in one of them the next key may stand as a whole.
+    begins_next_key : bool
+        Whether in one of them the next key may have begun.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        places = np.flatnonzero(vocabulary.data == _QUOTE)
+        owners = np.searchsorted(vocabulary.starts, places, side="right") - 1
+        owners = owners[owners < vocabulary.size]
+        counts = np.bincount(owners, minlength=vocabulary.size)
+        counts[vocabulary.kinds != NORMAL] = 0
+        tokens = vocabulary.tokens
+        before = {token: tokens[token].split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
+        ordered = sorted(before, key=before.__getitem__)
+        first = [i for i, token in enumerate(ordered) if i == 0 or before[token] != before[ordered[i - 1]]]
+        self.tokens: Int32Array = np.array(ordered, np.int32)
+        self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
+        self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
+        self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
+        self.contents = tuple(sorted({content for token in self.with_strings for content in _contents(tokens[token])}))
+        self.to_next_key = [token for token in ordered if _KEY_AND_COMMA.search(tokens[token])]
+        self.begins_next_key = any(not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key)
+        texts = list(map(tokens.__getitem__, ordered))
+        self._after_quote = _Beginnings(place for text in texts for place in re.split(b'"', text)[1:])
+        self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
+        self.may_hold_two_keys = any(_TWO_KEYS.search(tokens[token]) for token in self.to_next_key)
+
+    def may_begin(self, beginning: bytes) -> int:
+        """Whether a quote and this beginning of a key may stand in one token (1), and with a comma before them (2)."""
+        return self._after_quote.may_hold(beginning) + 2 * self._after_comma.may_hold(beginning)
+
+
+class _Beginnings:
+    """Beginnings of strings as they stand in tokens."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        distinct = set(texts)
+        self._plain = {text[:end] for text in distinct for end in range(len(text) + 1)}
+        # What is before a backslash, and how long it may be with what is behind.
+        self._escaped = {(text.split(b"\\", 1)[0], len(text)) for text in distinct if b"\\" in text}
+
+    def may_hold(self, beginning: bytes) -> bool:
+        """Whether some text begins so; True as well if it is not sure."""
+        return beginning in self._plain or any(
+            beginning.startswith(before) and len(beginning) <= most for before, most in self._escaped
+        )
+
+
+def _contents(token: bytes) -> list[bytes]:
+    """What stands between two quotes of a token, if that is a string wherever it begins."""
+    found = []
+    for place, byte in enumerate(token):
+        rest = _STRING_REST.match(token, place + 1) if byte == _QUOTE else None
+        if rest is not None:
+            try:
+                found.append(json.loads(b'"' + rest[1] + b'"', strict=False).encode())
+            except ValueError:
+                continue  # no JSON, or no UTF-8
+    return found
+
+
+_known: weakref.WeakKeyDictionary[Vocabulary, QuoteTokens] = weakref.WeakKeyDictionary()
+
+
+def quote_tokens(vocabulary: Vocabulary) -> QuoteTokens:
+    """The tokens of a vocabulary with a quote, looked for once."""
+    known = _known.get(vocabulary)
+    if known is None:
+        known = _known[vocabulary] = QuoteTokens(vocabulary)
+    return known

@@ -1,0 +1,235 @@
+"""No object has a key twice: masks held against all texts of small grammars, and what goes with going back."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import random
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.engine.compiled import CompiledGrammar
+
+
+def spellings(key: str) -> list[str]:
+    return ["".join(parts) for parts in itertools.product(*[(c, f"\\u{ord(c):04x}") for c in key])]
+
+
+def texts_of(keys: list[str], low: int, high: int) -> set[bytes]:
+    """All compact objects of ``low`` to ``high`` different keys, each spelled in every way, with the value 1."""
+    found = set()
+    for count in range(low, high + 1):
+        for chosen in itertools.permutations(keys, count):
+            for spelled in itertools.product(*map(spellings, chosen)):
+                found.add(("{" + ",".join(f'"{key}":1' for key in spelled) + "}").encode())
+    return found
+
+
+def masks_agree(schema: Any, texts: set[bytes], tokens: list[bytes], seed: int, walks: int = 60) -> int:
+    """Walk at random, with all masks held against the beginnings of all texts; returns how many were looked at."""
+    beginnings = {text[:end] for text in texts for end in range(len(text) + 1)}
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    grammar = constrain.Grammar.from_json_schema(json.dumps(schema), whitespace="compact")
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(seed)
+    looked = 0
+    for _ in range(walks):
+        matcher = constrain.Matcher(compiled)
+        text = b""
+        path: list[int] = []
+        while True:
+            matcher.fill_next_token_bitmask(mask)
+            allowed = {i for i in range(len(tokens)) if int(mask[0, i >> 5]) >> (i & 31) & 1}
+            expected = {i for i in range(len(tokens)) if text + tokens[i] in beginnings}
+            assert {tokens[i] for i in allowed} == {tokens[i] for i in expected}, text
+            assert matcher.is_accepting() == (text in texts)
+            looked += 1
+            refused = rng.choice(range(len(tokens)))
+            if refused not in expected:
+                assert not matcher.accept_token(refused)
+            if rng.random() < 0.1 and matcher.steps:
+                back = rng.randrange(matcher.steps) + 1
+                taken = matcher.steps - back
+                matcher.rollback(back)
+                text = b"".join(tokens[i] for i in path[:taken])
+                del path[taken:]
+                continue
+            if not expected:
+                break
+            token = rng.choice(sorted(expected))
+            if rng.random() < 0.1:
+                matcher = matcher.fork()
+            assert matcher.accept_token(token), (text, tokens[token])
+            path.append(token)
+            text += tokens[token]
+        assert text in texts
+    return looked
+
+
+def pieces(texts: set[bytes], seed: int, count: int) -> list[bytes]:
+    """All bytes, and random pieces of texts."""
+    rng = random.Random(seed)
+    ordered = sorted(texts)
+    found = {bytes((byte,)) for text in ordered for byte in text}
+    while len(found) < count:
+        text = rng.choice(ordered)
+        begin = rng.randrange(len(text))
+        found.add(text[begin : begin + rng.choice((2, 3, 4, 6, 9))])
+    return sorted(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("pattern", "keys", "low", "high"),
+    [
+        # The keys are so many and no more: they run out.
+        ("^[ab]$", ["a", "b"], 0, 2),
+        ("^[ab]{0,2}$", ["", "a", "b", "aa", "ab", "ba", "bb"], 1, 2),
+        ("^(a|ab|abc|b)$", ["a", "ab", "abc", "b"], 0, 3),
+        ("^(ab|ac)$", ["ab", "ac"], 2, 2),
+    ],
+)
+def test_every_mask_is_that_of_all_texts(pattern: str, keys: list[str], low: int, high: int, seed: int) -> None:
+    schema = {
+        "type": "object",
+        "patternProperties": {pattern: {"const": 1}},
+        "additionalProperties": False,
+        "minProperties": low,
+        "maxProperties": high,
+    }
+    texts = texts_of(keys, low, high)
+    assert masks_agree(schema, texts, pieces(texts, seed, 60), seed) > 200
+
+
+TOKENS = [b'{"', b"a", b"aa", b'"', b'":1', b'":1,"', b":1", b",", b"}", b'a"', b'a":1,"a', b',"', b'":1}', b"\\u0061"]
+TOKENS += [
+    b"\\u00",
+    b"61",
+    b'aa":1',
+    b'""',
+    b'"a"',
+    b'{"',
+    b"{",
+    b'":{"',
+    b'},"',
+    b"}}",
+    b"\\ud83d",
+    b"\\ude00",
+    "😀".encode(),
+]
+TOKENS += [b'"x', b'x"', b'x","', b'\\"', b"\\"]
+
+
+def keys_of(text: bytes) -> list[str] | None:
+    """The complete keys of the objects of a beginning of JSON without lists; None if one has a key twice."""
+    objects: list[list[str]] = []
+    is_key = False
+    place = 0
+    while place < len(text):
+        byte = text[place : place + 1]
+        place += 1
+        if byte == b"{":
+            objects.append([])
+        elif byte == b"}":
+            objects.pop()
+        if byte in b"{,":
+            is_key = True
+        if byte == b'"':
+            end = place
+            while end < len(text) and text[end : end + 1] != b'"':
+                end += 2 if text[end : end + 1] == b"\\" else 1
+            if end >= len(text):
+                break
+            if is_key:
+                objects[-1].append(json.loads(text[place - 1 : end + 1]))
+                if len(set(objects[-1])) < len(objects[-1]):
+                    return None
+            is_key = False
+            place = end + 1
+    return [key for keys in objects for key in keys]
+
+
+@pytest.mark.parametrize("extra", [[], [b'{"":1,"":1', b'":1,"a":1', b'":"x","a"']])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_mask_where_keys_do_not_run_out(seed: int, extra: list[bytes]) -> None:
+    """Held against the grammar without the condition, and the condition by itself."""
+    tokens = [*TOKENS, *extra]
+    value = {"anyOf": [{"const": 1}, {"type": "string"}, {"$ref": "#"}]}
+    schema = {"type": "object", "properties": {"x": {"const": 1}}, "additionalProperties": value}
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    grammar = constrain.Grammar.from_json_schema(json.dumps(schema), whitespace="compact")
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    without = CompiledGrammar(dataclasses.replace(grammar.ir, distinct_keys=()), vocabulary)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(seed)
+    repeated = 0
+    for _ in range(60):
+        matcher, free, recognizer = constrain.Matcher(compiled), constrain.Matcher(without), compiled.recognizer()
+        text = b""
+        for _ in range(40):
+            free.fill_next_token_bitmask(mask)
+            possible = [i for i in range(len(tokens)) if int(mask[0, i >> 5]) >> (i & 31) & 1]
+            expected = [i for i in possible if keys_of(text + tokens[i]) is not None]
+            matcher.fill_next_token_bitmask(mask)
+            allowed = [i for i in range(len(tokens)) if int(mask[0, i >> 5]) >> (i & 31) & 1]
+            assert allowed == expected, text
+            for token in set(possible) - set(expected):
+                repeated += 1
+                assert not matcher.accept_token(token)
+                assert not matcher.accept_bytes(tokens[token])
+                count = sum(recognizer.try_push_byte(byte) for byte in tokens[token])
+                assert count < len(tokens[token])
+                recognizer.pop_bytes(count)
+            if not expected:
+                break
+            token = rng.choice(expected)
+            assert matcher.accept_token(token)
+            assert free.accept_token(token)
+            assert all(recognizer.try_push_byte(byte) for byte in tokens[token])
+            text += tokens[token]
+    assert repeated > 50
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_budgets_where_keys_have_to_differ(seed: int) -> None:
+    """Objects that need keys without names: within any budget a text is completed, with keys that differ."""
+    schema = {
+        "type": "object",
+        "additionalProperties": {"anyOf": [{"const": 1}, {"type": "object", "minProperties": 2}]},
+        "minProperties": 3,
+    }
+    tokens = [bytes((byte,)) for byte in b'{}[]":,1abcntrufles0. \\'] + [b'{"', b'":', b'":1', b',"', b'a":', b"true"]
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    grammar = constrain.Grammar.from_json_schema(json.dumps(schema), whitespace="compact")
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(seed)
+    shortest = constrain.Matcher(compiled).completion()
+    assert len(json.loads(b"".join(tokens[token] for token in shortest))) == 3
+    with pytest.raises(constrain.ConstrainError, match="takes"):
+        constrain.Matcher(compiled, max_tokens=len(shortest) - 1)
+    for limit in (len(shortest), len(shortest) + 1, len(shortest) + 7, 60):
+        for _ in range(5):
+            matcher = constrain.Matcher(compiled, max_tokens=limit)
+            text = b""
+            while True:
+                matcher.fill_next_token_bitmask(mask)
+                allowed = [i for i in range(vocabulary.size) if int(mask[0, i >> 5]) >> (i & 31) & 1]
+                assert allowed, (limit, text)
+                token = rng.choice(allowed)
+                assert matcher.accept_token(token)
+                if token == len(tokens):
+                    break
+                text += tokens[token]
+            assert matcher.steps - 1 <= limit
+            assert len(json.loads(text, object_pairs_hook=without_repeats)) >= 3
+
+
+def without_repeats(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ."""
+    assert len(dict(members)) == len(members)
+    return dict(members)

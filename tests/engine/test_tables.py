@@ -1,0 +1,120 @@
+"""The memory of compiled grammars: used again when a grammar is gone, and no result depends on what was in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine import tables
+from constrain.engine.tables import HEADER, LEX_TRANS, NODES, STATE_BUCKETS, Tables
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 30}, "tags": {"type": "array", "items": {"enum": [1, "a"]}}},
+    "required": ["name"],
+}
+TEXT = b'{"name": "x\\u0041y", "tags": [1, "a", 1]}'
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> constrain.Vocabulary:
+    pairs = [bytes((a, b)) for a in b'"{:, ,1a' for b in b'"}:] ,1a']
+    return constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + pairs + [b"</s>"], eos_ids=[320])
+
+
+@pytest.fixture
+def no_spares(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray[Any, Any]]:
+    """Whatever other tests have left is put aside."""
+    spares: list[np.ndarray[Any, Any]] = []
+    monkeypatch.setattr(tables, "_spare_buffers", spares)
+    defaults: Any = Tables.__del__.__defaults__
+    monkeypatch.setattr(Tables.__del__, "__defaults__", (spares, *defaults[1:]))
+    return spares
+
+
+def masks(vocabulary: constrain.Vocabulary) -> list[bytes]:
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(SCHEMA).ir, vocabulary)
+    matcher = constrain.Matcher(compiled)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    result = []
+    for byte in TEXT:
+        matcher.fill_next_token_bitmask(mask)
+        result.append(mask.tobytes())
+        assert matcher.accept_token(byte)
+    return result
+
+
+def test_a_buffer_is_used_again_when_its_grammar_is_gone(no_spares: list[np.ndarray[Any, Any]]) -> None:
+    first = Tables(1 << 30)
+    address = first.ctx[HEADER + 3 * NODES]
+    second = Tables(1 << 30)
+    assert second.ctx[HEADER + 3 * NODES] != address
+    del first
+    assert len(no_spares) == 1
+    third = Tables(1 << 30)
+    assert third.ctx[HEADER + 3 * NODES] == address
+    assert not no_spares
+
+
+def test_a_buffer_that_someone_looks_at_is_not_used_again(no_spares: list[np.ndarray[Any, Any]]) -> None:
+    first = Tables(1 << 30)
+    view = first.get(NODES)
+    del first
+    assert not no_spares
+    assert len(view) == 0
+
+
+def test_not_all_buffers_are_kept(no_spares: list[np.ndarray[Any, Any]]) -> None:
+    many = [Tables(1 << 30) for _ in range(tables._MOST_SPARE + 3)]
+    del many
+    assert len(no_spares) == tables._MOST_SPARE
+
+
+@pytest.mark.parametrize("rubbish", [0x00, 0x01, 0x5B, 0xFF])
+def test_what_was_in_a_buffer_does_not_matter(
+    vocabulary: constrain.Vocabulary, no_spares: list[np.ndarray[Any, Any]], rubbish: int
+) -> None:
+    expected = masks(vocabulary)
+    for buffer in no_spares:
+        buffer[:] = rubbish
+    assert no_spares
+    assert masks(vocabulary) == expected
+
+
+def test_a_table_grows_where_it_is_and_then_moves() -> None:
+    memory = Tables(1 << 30)
+    place = HEADER + 3 * LEX_TRANS
+    address, capacity, nbytes = memory.ctx[place], memory.capacity(LEX_TRANS), memory.nbytes
+    memory.append(LEX_TRANS, np.arange(capacity, dtype=np.int32))
+    memory.append(LEX_TRANS, np.arange(5, dtype=np.int32))
+    assert memory.ctx[place] == address
+    assert memory.capacity(LEX_TRANS) == 2 * capacity
+    assert memory.nbytes == nbytes + 4 * capacity
+    most = tables._MOST[LEX_TRANS]
+    memory.append(LEX_TRANS, np.zeros(most - capacity, np.int32))
+    assert memory.ctx[place] != address
+    assert memory.used(LEX_TRANS) == most + 5
+    content = memory.get(LEX_TRANS)
+    assert np.array_equal(content[:capacity], np.arange(capacity))
+    assert np.array_equal(content[capacity : capacity + 5], np.arange(5))
+
+
+def test_tables_that_grow_in_place_do_not_meet() -> None:
+    """Each is filled with its own number up to where it would move."""
+    memory = Tables(1 << 30)
+    growing = [slot for slot in range(tables.N_SLOTS) if tables._MOST[slot] > tables._SPECS[slot][1]]
+    assert LEX_TRANS in growing
+    assert STATE_BUCKETS not in growing
+    for slot in growing:
+        memory.reserve(slot, tables._MOST[slot])
+        assert memory.capacity(slot) == tables._MOST[slot]
+        memory.array(slot)[:] = slot % 128
+    for slot in growing:
+        assert (memory.array(slot) == slot % 128).all()
+    assert (memory.array(STATE_BUCKETS) == -1).all()
+    # What is not in use is given back.
+    memory.shrink(growing)
+    assert memory.nbytes == Tables(1 << 30).nbytes

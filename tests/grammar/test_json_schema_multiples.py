@@ -1,0 +1,126 @@
+"""Multiples whose rules are made digit by digit, compared with exact arithmetic."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import constrain
+from constrain.errors import SchemaError
+
+VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
+
+
+def fits(compiled: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(compiled)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def compiled_for(schema: str) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, VOCABULARY)
+
+
+@given(
+    st.sampled_from(["6.75", "17", "0.27", "81", "0.0081", "2.125", "604800.7"]),
+    st.booleans(),
+    st.none() | st.sampled_from(["-50", "0", "1", "6.75", "-1000"]),
+    st.none() | st.sampled_from(["50", "81", "1000000", "-5", "2e9"]),
+    st.none() | st.sampled_from(["2", "7", "0.5", "13.5", "29"]),
+    st.lists(
+        st.tuples(st.integers(-300, 300) | st.integers(-(10**9), 10**9), st.sampled_from(["", "0", ".0", "1", ".5"])),
+        min_size=20,
+        max_size=20,
+    ),
+)
+def test_multiples_are_exact(
+    divisor: str, whole: bool, low: str | None, high: str | None, other: str | None, instances: list[tuple[int, str]]
+) -> None:
+    schema = f'{{"type": "{"integer" if whole else "number"}", "multipleOf": {divisor}'
+    schema += f', "minimum": {low}' if low is not None else ""
+    schema += f', "exclusiveMaximum": {high}' if high is not None else ""
+    schema += f', "not": {{"multipleOf": {other}}}' if other is not None else ""
+    schema += ', "anyOf": [{"not": {"enum": [27, 0, 81]}}]}'
+    texts = set()
+    for count, tail in instances:
+        value = Fraction(divisor) * count
+        places = len(divisor.partition(".")[2])
+        digits = str(abs(value.numerator * 10**places // value.denominator)).rjust(places + 1, "0")
+        text = ("-" if value < 0 else "") + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+        if "." not in text or not tail.startswith("."):
+            texts.add(text + tail)
+        texts.add(text)
+        texts.add(text.removesuffix(".0"))
+    expected = {}
+    for text in texts:
+        value = Fraction(text)
+        expected[text] = (
+            value % Fraction(divisor) == 0
+            and (not whole or value.denominator == 1)
+            and (low is None or value >= Fraction(low))
+            and (high is None or value < Fraction(high))
+            and (other is None or value % Fraction(other) != 0)
+            and value not in (27, 0, 81)
+            and str(text.lstrip("-"))[:2] not in ("00", "01")
+        )
+    try:
+        compiled = compiled_for(schema)
+    except SchemaError:
+        assert not any(expected.values())
+        return
+    assert {text: fits(compiled, text) for text in texts} == expected
+
+
+def test_every_multiple_can_be_reached_and_nothing_leads_nowhere() -> None:
+    compiled = compiled_for('{"type": "integer", "multipleOf": 123456789, "minimum": 1e9, "maximum": 2e9}')
+    recognizer = compiled.recognizer()
+    found = []
+
+    def visit(text: str) -> None:
+        if recognizer.is_accepting():
+            found.append(text)
+        ways = 0
+        for byte in b"0123456789-":
+            if recognizer.try_push_byte(byte):
+                ways += 1
+                visit(text + chr(byte))
+                recognizer.pop_bytes(1)
+        assert ways or recognizer.is_accepting()
+
+    visit("")
+    assert found == [str(123456789 * count) for count in range(9, 17)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "named"),
+    [
+        ({"type": "integer", "multipleOf": 17, "not": {"multipleOf": 1}}, ["#/not/multipleOf"]),
+        ({"type": "integer", "multipleOf": 17, "minimum": 1, "exclusiveMaximum": 17}, ["#/multipleOf", "#/minimum"]),
+        (
+            {"multipleOf": 34, "type": "number", "allOf": [{"multipleOf": 27}], "not": {"multipleOf": 459}},
+            ["#/multipleOf", "#/not/multipleOf"],
+        ),
+    ],
+)
+def test_no_multiple(schema: dict[str, object], named: list[str]) -> None:
+    with pytest.raises(SchemaError) as caught:
+        compiled_for(json.dumps(schema))
+    for pointer in named:
+        assert pointer in str(caught.value)
+
+
+def test_many_divisors_at_once() -> None:
+    divisors = [{"multipleOf": 33}, {"multipleOf": 39}, {"not": {"multipleOf": 12}}, {"not": {"multipleOf": 7}}]
+    compiled = compiled_for(json.dumps({"type": "number", "allOf": [*divisors, {"not": {"multipleOf": 125}}]}))
+    assert all(fits(compiled, text) for text in ("429", "-858", "429.00"))
+    assert not any(fits(compiled, text) for text in ("1", "5148", "3003", "53625", "428", "429.5"))
+
+
+def test_white_space_and_neighbours() -> None:
+    schema = '{"type": "array", "items": {"multipleOf": 17, "type": "integer"}, "maxItems": 3}'
+    compiled = compiled_for(schema)
+    assert fits(compiled, "[ 17, -34 ,\n0]")
+    assert not fits(compiled, "[17, 18]")
