@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from array import array
 from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.rows import LEXEME_IS_KEY, LEXEME_IS_LIMITED
 from constrain.engine.states import push_token
+from constrain.engine.stock import Stock, stock_for
 from constrain.engine.tables import (
     BRANCHES,
     BUDGET,
@@ -40,6 +42,7 @@ from constrain.engine.tables import (
     N_IGNORE,
     N_WORDS,
     NEED_SLOT,
+    NEW_NODES,
     NEW_SPLIT,
     NODE_BUCKETS,
     NODE_FIRST,
@@ -193,38 +196,51 @@ class CompiledGrammar:
         # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
         self._thread = 0
         self._scratch: Any = None
-        self._tables = Tables(self._limit_bytes)
+        longest = self.vocabulary.trie.depth
+        stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
+        if stock is None:
+            self._tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
+        else:
+            self._tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, stock.snapshot)
+        for slot, size in ((SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)):
+            self._tables.allocate(slot, size)
+        self._allocate_masks()
         self._ctx = self._tables.ctx
-        self.context_address = self._ctx.ctypes.data
+        self.context_address = self._tables.context_address
         self._ctx[BUDGET] = _WORK_PER_CALL
-        self._load_vocabulary(self.vocabulary)
+        self._ctx[N_WORDS] = self._words
+        self._ctx[LONGEST] = longest
         self._unfolded: UnfoldedRules | None = None
-        self._load_grammar(self.ir)
+        self._load_grammar(self.ir, stock)
         self.start_state = self._run(states.make_start_state)
 
-    def _load_grammar(self, ir: GrammarIR) -> None:
+    def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
         tables, ctx = self._tables, self._ctx
-        lexemes = program.LexemeProgram(ir.lexemes)
+        lexemes = program.LexemeProgram(ir.lexemes, None if stock is None else stock.program)
+        registers = np.zeros(lexemes.registers + 1, np.int32)
+        if stock is not None:
+            registers[: lexemes.first] = stock.registers
         tables.put(BYTES, lexemes.literals)
         tables.put(SETS, lexemes.sets)
-        registers = np.zeros(lexemes.registers + 1, np.int32)
-        # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-        n_nodes = 2 * len(lexemes.code) // 3
-        for slot, each in _NODE_TABLES.items():
-            tables.reserve(slot, each * n_nodes)
-        tables.reserve(NODE_BUCKETS, 2 * n_nodes)
-        tables.reserve(POOL, n_nodes // 4)
+        n_nodes = tables.used(NODE_HASH) + 2 * len(lexemes.code) // 3
+        if n_nodes > NEW_NODES:
+            # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
+            for slot, each in _NODE_TABLES.items():
+                tables.reserve(slot, each * n_nodes)
+            tables.reserve(NODE_BUCKETS, 2 * n_nodes)
+            tables.reserve(POOL, n_nodes // 4)
         self._run(nodes.build_nodes, lexemes.code, registers)
-        program.make_byte_classes(ctx, ir.makes_lexemes)
         n_lexemes = len(ir.lexemes)
-        tables.put(LEXEMES, np.zeros(3 * n_lexemes, np.int32))
-        self._run(program.describe_lexemes, registers[:n_lexemes], 0)
+        roots = registers[lexemes.first : lexemes.first + n_lexemes]
+        program.make_byte_classes(ctx, roots, ir.makes_lexemes)
+        tables.allocate(LEXEMES, 3 * n_lexemes, 3 * n_lexemes)
+        self._run(program.describe_lexemes, roots, 0)
         if ir.distinct_keys:
             tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
             tables.get(LEXEMES)[2::3][list(ir.limited_keys)] |= LEXEME_IS_LIMITED
 
         left, offsets, symbols = program.rule_arrays(ir)
-        unfolded = np.array(ir.unfolded, np.int32)
+        unfolded = program.as_int32(array("i", ir.unfolded))
         tables.allocate(BRANCHES, 4 * len(unfolded))
         n_rules = len(ir.nonterminal_names)
         n_dots = len(symbols) + len(left) + 2
@@ -244,23 +260,13 @@ class CompiledGrammar:
             usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
             reason, place = program.explain_empty(ir, productive, usable)
             raise ir.make_error(f"the grammar matches no text: {reason}", place)
-        consumes = tables.get(LEXEMES)[2::3]
-        ignored = sorted({index for index in ir.ignore if consumes[index]})
-        tables.put(IGNORE, np.array(ignored, np.int32))
-        ctx[N_IGNORE] = len(ignored)
+        if ir.ignore:
+            consumes = tables.get(LEXEMES)[2::3]
+            ignored = sorted({index for index in ir.ignore if consumes[index]})
+            tables.put(IGNORE, np.array(ignored, np.int32))
+            ctx[N_IGNORE] = len(ignored)
         if ir.make_unfolding is not None:
             self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
-
-    def _load_vocabulary(self, vocabulary: Vocabulary) -> None:
-        tables = self._tables
-        for slot, address, size in vocabulary.shared_tables():
-            tables.share(slot, address, size)
-        self._ctx[N_WORDS] = self._words
-        self._ctx[LONGEST] = vocabulary.trie.depth
-        tables.allocate(SCRATCH, self._words)
-        tables.allocate(STACK, vocabulary.trie.depth + 2)
-        tables.allocate(WIDE_STACK, vocabulary.trie.depth + 2)
-        self._allocate_masks()
 
     def _allocate_masks(self) -> None:
         for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)):

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, islice
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, types, uint8
+from numba import int32, int64, types, uint8, uint64
 
 from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.nodes import (
+    ALL,
     COMPLEX_FLAG,
+    CONCAT,
     EPSILON,
+    INTERSECT,
+    LITERAL,
     OP_CONCAT,
     OP_EMPTY,
     OP_FIT,
@@ -30,6 +34,8 @@ from constrain.engine.nodes import (
     OP_SET,
     OP_STORE,
     OP_UNION,
+    SET,
+    UNION,
     is_live,
     is_nullable,
 )
@@ -48,9 +54,11 @@ from constrain.engine.tables import (
     FAIL,
     LEXEMES,
     LIVE_STACK,
+    NODE_HASH,
     NODES,
     NULLABLE,
     NULLABLE_REST,
+    POOL,
     PREDICTED,
     RULE_STARTS,
     RULES,
@@ -59,8 +67,10 @@ from constrain.engine.tables import (
     SYMBOLS,
     TMP,
     far_call,
+    finish_hash,
     i32,
     i64,
+    mix,
     room,
     set_used,
     u8,
@@ -68,7 +78,7 @@ from constrain.engine.tables import (
 )
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
+from constrain.grammar.regular import ByteSet, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
@@ -92,33 +102,61 @@ class LexemeProgram:
     sets : int64[4 * n]
         Byte sets, 256 bits each.
     registers : int
-        How many registers the program uses; lexeme ``i`` ends in register ``i``.
+        How many registers the program uses; lexeme ``i`` ends in register ``first + i``.
+    first : int
+
+    Parameters
+    ----------
+    lexemes : sequence of Regular
+    before : LexemeProgram, optional
+        A program that will have been run.  This one goes on with its registers, literals and sets.
     """
 
-    def __init__(self, lexemes: tuple[Regular, ...]) -> None:
-        self._bytes = bytearray()
-        self._sets: dict[int, int] = {}
-        # By the identity of a node: the instruction that loads it.
-        self._shared: dict[int, int] = {}
-        self.registers = 0
-        self.extend(lexemes)
+    def __init__(self, lexemes: Sequence[Regular], before: LexemeProgram | None = None) -> None:
+        self._bytes: bytearray = bytearray() if before is None else before._bytes[:]
+        self._sets: dict[int, int] = {} if before is None else before._sets.copy()
+        self._set_bytes: bytes = b"" if before is None else before._set_bytes
+        # By the identity of a node: the instruction that loads it.  They are held, so that no other takes its place.
+        self._shared: dict[int, int] = {} if before is None else before._shared.copy()
+        self._held: list[Any] = [before]
+        self.registers: int = 0 if before is None else before.registers
+        self.first = self.extend(lexemes)
 
     def extend(self, lexemes: Sequence[Regular]) -> int:
         """Make a program of further lexemes, the first of which ends in the register that is returned.
 
-        It goes on with the registers as they were left; ``literals`` and ``sets`` hold those of all programs.  All
-        lexemes must be kept, since parts that they share are known by their identity.
+        It goes on with the registers as they were left; ``literals`` and ``sets`` hold those of all programs.
         """
+        self._held.append(lexemes)
         self._code: list[int] = []
         first = self.registers
         self.registers += len(lexemes)
+        code, load, write = self._code, self._shared.get, self._write
         for index, lexeme in enumerate(lexemes, first):
-            self._write(lexeme)
-            self._code += (OP_STORE, index)
-        # Of a list of numbers, array() makes an array in a third of the time that numpy takes.
-        self.code = np.frombuffer(array("i", self._code), np.int32)
+            known = load(id(lexeme))
+            if known is not None:
+                code += (known, OP_STORE, index)
+                continue
+            if type(lexeme) is Concat and len(lexeme.parts) == 3:
+                # Something between two known parts: a key of an object.
+                before, item, after = lexeme.parts
+                opening, closing = load(id(before)), load(id(after))
+                if opening is not None and closing is not None:
+                    code.append(opening)
+                    known = load(id(item))
+                    if known is None:
+                        write(item)
+                    else:
+                        code.append(known)
+                    code += (closing, OP_CONCAT, 3, OP_STORE, index)
+                    continue
+            write(lexeme)
+            code += (OP_STORE, index)
+        self.code = as_int32(array("i", self._code))
         self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
-        self.sets = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in self._sets), "<i8")
+        new_sets = islice(self._sets, len(self._set_bytes) // 32, None)
+        self._set_bytes += b"".join([bits.to_bytes(32, "little") for bits in new_sets])
+        self.sets = np.frombuffer(self._set_bytes, "<i8")
         return first
 
     def _write(self, root: Regular) -> None:
@@ -126,14 +164,30 @@ class LexemeProgram:
         # This loop is a good part of the time that compiling takes, hence no calls for leaves, and what is
         # known is looked for first: most parts are characters that occurred before.
         code, data, sets = self._code, self._bytes, self._sets
-        shared = self._shared
+        shared, n_ary = self._shared, _N_ARY.get
         load = shared.get
-        stack: list[Any] = [root]
-        while stack:
-            node = stack.pop()
+        stack: list[Any] = []
+        node: Any = root
+        while True:
             kind = type(node)
-            if kind is tuple:
-                code += node
+            operation = n_ary(kind)
+            if operation is not None:
+                # The same object often stands in many lexemes (any character, a JSON string).
+                register = self.registers
+                self.registers = register + 1
+                shared[id(node)] = ~register
+                if kind is Intersect and node.fits:
+                    operation = OP_FIT
+                parts = node.parts
+                for loaded, part in enumerate(parts):
+                    known = load(id(part))
+                    if known is None:
+                        stack.append((operation, len(parts), OP_KEEP, register))
+                        stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
+                        break
+                    code.append(known)
+                else:
+                    code += (operation, len(parts), OP_KEEP, register)
             elif kind is Literal:
                 code += (OP_LITERAL, len(data), len(node.data))
                 data += node.data
@@ -141,73 +195,108 @@ class LexemeProgram:
                 code += (OP_SET, sets.setdefault(node.bits, len(sets)))
             elif kind is Empty:
                 code.append(OP_EMPTY)
-            elif (known := load(id(node))) is not None:
-                code.append(known)
             else:
-                # The same object often stands in many lexemes (any character, a JSON string).
                 register = self.registers
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Repeat:
-                    high = -1 if node.high is None else node.high
-                    stack += ((OP_REPEAT, node.low, high, OP_KEEP, register), node.item)
-                elif kind is Complement:
-                    stack += ((OP_NOT, OP_KEEP, register), node.item)
+                    stack.append((OP_REPEAT, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
                 else:
-                    parts = node.parts
-                    operation = OP_FIT if kind is Intersect and node.fits else _N_ARY[kind]
-                    loaded = 0
-                    for part in parts:
-                        known = load(id(part))
-                        if known is None:
-                            break
-                        code.append(known)
-                        loaded += 1
-                    if loaded == len(parts):
-                        code += (operation, loaded, OP_KEEP, register)
-                        continue
-                    stack.append((operation, len(parts), OP_KEEP, register))
-                    stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
+                    stack.append((OP_NOT, OP_KEEP, register))
+                stack.append(node.item)
+            while stack:
+                node = stack.pop()
+                if type(node) is tuple:
+                    code += node
+                    continue
+                known = load(id(node))
+                if known is None:
+                    break
+                code.append(known)
+            else:
+                return
 
 
-@njit_allocating(types.void(CTX, int64))
-def make_byte_classes(ctx, apart):  # type: ignore[no-untyped-def]
-    """Partition the 256 bytes so that no literal and no set tells two bytes of a class apart.
+@njit_allocating(types.void(CTX, I32, int64))
+def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
+    """Partition the 256 bytes so that no literal and no set in some nodes tells two bytes of a class apart.
 
-    With ``apart`` each byte is a class of its own, whatever lexemes may come later.
+    ``registers`` (int32[n]) are the nodes.  With ``apart`` each byte is a class of its own, whatever lexemes may come
+    later.
     """
     class_of = u8(ctx, CLASS_OF)
     sets = i64(ctx, SETS)
     single = np.zeros(256, np.uint8)
+    needed = np.zeros(used(ctx, SETS) // 4, np.uint8)
     data = u8(ctx, BYTES)
-    for i in range(used(ctx, BYTES)):
-        single[data[i]] = 1
-    group = np.zeros(256, np.int32)
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    # There may be nodes that these do not lead to.  A node is made after its parts, so one pass down finds all.
+    marks = np.zeros(used(ctx, NODE_HASH), np.uint8)
+    for i in range(len(registers)):
+        marks[registers[i]] = 1
+    for node in range(len(marks) - 1, -1, -1):
+        if not marks[node]:
+            continue
+        kind = nodes[4 * node] & 255
+        a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        if kind == LITERAL:
+            for i in range(a, a + b):
+                single[data[i]] = 1
+        elif kind == SET:
+            needed[a] = 1
+        elif kind == UNION or kind == INTERSECT:
+            for i in range(a, a + b):
+                marks[pool[i]] = 1
+        elif kind > ALL:
+            marks[a] = 1
+            if kind == CONCAT:
+                marks[b] = 1
+    group = np.zeros(256, np.int64)
     for byte in range(256):
         if single[byte] or apart:
             group[byte] = byte + 1
-    renumber = np.empty(1024, np.int32)
-    for k in range(used(ctx, SETS) // 4):
-        # Split every group into what is inside the set and what is outside.
-        renumber[:] = -1
-        count = 0
+    # Sets are looked at 64 at a time: which of them hold a byte is then one number.
+    inside = np.empty(256, np.uint64)
+    slots = np.empty(1024, np.int64)
+    first = np.empty(256, np.int64)
+    k = 0
+    while True:
+        inside[:] = 0
+        bit = 0
+        while k < len(needed) and bit < 64:
+            if needed[k]:
+                for word in range(4):
+                    bits = uint64(sets[4 * k + word])
+                    for i in range(64):
+                        inside[64 * word + i] |= ((bits >> uint64(i)) & uint64(1)) << uint64(bit)
+                bit += 1
+            k += 1
+        # Bytes of a group stay together if the same sets hold them; groups are numbered by their first byte.
+        slots[:] = -1
         for byte in range(256):
-            inside = (sets[4 * k + (byte >> 6)] >> (byte & 63)) & 1
-            key = 2 * group[byte] + inside
-            if renumber[key] < 0:
-                renumber[key] = count
-                count += 1
-            group[byte] = renumber[key]
-    renumber[:] = -1
+            i = finish_hash(mix(mix(0, group[byte]), int64(inside[byte]))) & 1023
+            while slots[i] >= 0:
+                other = slots[i]
+                if inside[other] == inside[byte] and group[other] == group[byte]:
+                    break
+                i = (i + 1) & 1023
+            if slots[i] < 0:
+                slots[i] = byte
+            first[byte] = slots[i]
+        group[:] = first
+        if k == len(needed):
+            break
     count = 0
     size = i32(ctx, CLASS_SIZE)
     for byte in range(256):
-        if renumber[group[byte]] < 0:
-            renumber[group[byte]] = count
+        if group[byte] == byte:
             size[count] = 0
             u8(ctx, CLASS_BYTE)[count] = byte
+            class_of[byte] = count
             count += 1
-        class_of[byte] = renumber[group[byte]]
+        else:
+            class_of[byte] = class_of[group[byte]]
         size[class_of[byte]] += 1
     ctx[CLASSES] = count
 
@@ -459,12 +548,17 @@ def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
 
 def rule_arrays(ir: GrammarIR) -> tuple[Int32Array, Int32Array, Int32Array]:
     """The productions as flat arrays: left-hand sides, offsets, symbols."""
+    # An array() is filled in a third of the time that numpy takes, and numpy reads it where it is.
     productions = ir.productions
     left, right = zip(*productions, strict=True) if productions else ((), ())
-    offsets = np.zeros(len(productions) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, right), np.int32, len(productions)), out=offsets[1:])
-    symbols = np.array(array("i", chain.from_iterable(right)), np.int32)
-    return np.array(array("i", left), np.int32), offsets, symbols
+    offsets = array("i", accumulate(map(len, right), initial=0))
+    symbols = array("i", chain.from_iterable(right))
+    return as_int32(array("i", left)), as_int32(offsets), as_int32(symbols)
+
+
+def as_int32(numbers: array[int]) -> Int32Array:
+    """The same memory as a numpy array."""
+    return np.frombuffer(numbers, np.int32) if numbers else np.empty(0, np.int32)
 
 
 def explain_empty(

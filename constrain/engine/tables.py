@@ -19,7 +19,7 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int32, int64, types, uint8, uint64
@@ -85,7 +85,9 @@ def _slot(name: str, dtype: Any, capacity: int, hashes: int = -1) -> int:
 
 
 # Expressions (nodes.py).
-NODES = _slot("nodes", np.int32, 4 * 2048)
+NEW_NODES = 2048
+"""How many expressions fit into new tables."""
+NODES = _slot("nodes", np.int32, 4 * NEW_NODES)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
 NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
 NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
@@ -97,7 +99,7 @@ NODE_HASH = _slot("node hashes", np.int32, 2048)
 NODE_BUCKETS = _slot("node buckets", np.int32, 8192, NODE_HASH)
 POOL = _slot("node children", np.int32, 2048)
 BYTES = _slot("literal bytes", np.uint8, 4096)
-SETS = _slot("byte sets", np.int64, 4 * 32)
+SETS = _slot("byte sets", np.int64, 4 * 128)
 MEMO_KEYS = _slot("derivative keys", np.int64, 8192)
 MEMO_VALUES = _slot("derivative values", np.int32, 8192)
 SUBSUMED = _slot("counted parts", np.int64, 64)
@@ -526,6 +528,51 @@ def sort_keys(keys, count):  # type: ignore[no-untyped-def]
         gap = gap * 4 // 9
 
 
+_I64 = int64[::1]
+
+
+@njit_entry(int64(CTX, _I64, _I64, uint64, uint64, _I64, _I64, _I64))
+def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, data):  # type: ignore[no-untyped-def]
+    """Make a new buffer and its context ready; returns the address of the context.
+
+    One call, since a dozen by numpy take 100 us where none of them was called recently.
+
+    Parameters
+    ----------
+    ctx : int64[...]
+        With the offsets of the tables instead of their addresses.
+    far : int64[n]
+        Addresses of the kernels in the header.
+    buffer : int64[n]
+        What it begins with is filled with -1 up to ``minus_one_end``, and with 0 up to ``zero_end``.
+    shared : int64[3 * n]
+        Tables that are memory of others: slot, address, length.
+    pieces, data : int64[5 * n], int64[m]
+        Tables that begin with something in them: slot, place in the buffer, place in ``data``, length of that, and how
+        many elements are in use.
+    """
+    address = int64(buffer.ctypes.data)
+    for slot in range(N_SLOTS):
+        ctx[HEADER + 3 * slot] += address
+    for i in range(len(far)):
+        ctx[_FAR + i] = far[i]
+    # Unsigned, since a negative index would have to be told from others.
+    for k in range(minus_one_end):
+        buffer[k] = -1
+    for k in range(minus_one_end, zero_end):
+        buffer[k] = 0
+    for i in range(0, len(shared), 3):
+        place = HEADER + 3 * shared[i]
+        ctx[place] = shared[i + 1]
+        ctx[place + 1] = ctx[place + 2] = shared[i + 2]
+    for i in range(0, len(pieces), 5):
+        to, begin, size = uint64(pieces[i + 1]), uint64(pieces[i + 2]), uint64(pieces[i + 3])
+        for k in range(size):
+            buffer[to + k] = data[begin + k]
+        set_used(ctx, pieces[i], pieces[i + 4])
+    return int64(ctx.ctypes.data)
+
+
 _ITEM_BYTES = [np.dtype(spec[0]).itemsize for spec in _SPECS]
 
 
@@ -575,6 +622,12 @@ def _address(array: np.ndarray[Any, Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+def sharing(arrays: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The ``shared`` of :class:`Tables`: memory of others, by slot."""
+    flat = [number for slot, array in arrays.items() for number in (slot, _address(array), len(array))]
+    return np.array(flat, np.int64)
+
+
 def _round_up(size: int) -> int:
     return 1 << max(4, (size - 1).bit_length())
 
@@ -607,6 +660,20 @@ def _take_buffer() -> np.ndarray[Any, Any]:
         return _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
 
 
+class Snapshot(NamedTuple):
+    """Copies of tables, to begin others with."""
+
+    pieces: np.ndarray[Any, np.dtype[np.int64]]
+    data: np.ndarray[Any, np.dtype[np.int64]]
+    """What fits into new tables, as in :func:`_begin_tables`."""
+    larger: list[tuple[int, np.ndarray[Any, Any], int]]
+    """What does not: slot, contents, and how many elements are in use."""
+
+
+_NO_NUMBERS = np.empty(0, np.int64)
+_NOTHING = Snapshot(_NO_NUMBERS, _NO_NUMBERS, [])
+
+
 class Tables:
     """The tables of one compiled grammar.
 
@@ -614,21 +681,33 @@ class Tables:
     ----------
     limit_bytes : int
         :class:`LimitError` is raised instead of growing past this many bytes.
+    shared : int64[3 * n]
+        Tables that are memory of others, who keep it alive (see :func:`sharing`).
+    snapshot : Snapshot
+        What some tables begin with.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        limit_bytes: int,
+        shared: np.ndarray[Any, np.dtype[np.int64]] = _NO_NUMBERS,
+        snapshot: Snapshot = _NOTHING,
+    ) -> None:
         self.limit_bytes = limit_bytes
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
         # A table that grows moves out of it.
         self._buffer = _take_buffer()
-        self._buffer[:_MINUS_ONE_END] = 255
-        self._buffer[_MINUS_ONE_END:_ZERO_END] = 0
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
         self.nbytes = _INITIAL_BYTES
         self.ctx = _TEMPLATE.copy()
-        self.ctx[HEADER::3] += _address(self._buffer)
-        self.link()
+        self.context_address: int = _begin_tables(
+            *(self.ctx, _far_addresses, self._buffer.view(np.int64), _MINUS_ONE_END // 8, _ZERO_END // 8),
+            *(shared, snapshot.pieces, snapshot.data),
+        )
+        for slot, array, in_use in snapshot.larger:
+            self.put(slot, array)
+            self.ctx[HEADER + 3 * slot + 2] = in_use
 
     def __del__(
         self,
@@ -691,13 +770,29 @@ class Tables:
         self.array(slot)[: len(values)] = values
         self.ctx[HEADER + 3 * slot + 2] = len(values)
 
-    def allocate(self, slot: int, capacity: int) -> None:
-        """Empty a table and give it room for ``capacity`` elements, not initialised."""
+    def snapshot(self, slots: Iterable[int], whole: Iterable[int]) -> Snapshot:
+        """A copy of what is in use of some tables, and of all of others, which are hashed, to begin new tables with."""
+        arrays = [(slot, self.get(slot)) for slot in slots] + [(slot, self.array(slot)) for slot in whole]
+        pieces: list[int] = []
+        data = b""
+        larger = []
+        for slot, array in arrays:
+            if len(array) > _SPECS[slot][1]:
+                larger.append((slot, array.copy(), self.used(slot)))
+            else:
+                # Every table begins at a multiple of 64, so there is room up to one of 8.
+                words = -(-array.nbytes // 8)
+                pieces += (slot, _OFFSETS[slot] // 8, len(data) // 8, words, self.used(slot))
+                data += array.tobytes().ljust(8 * words, b"\0")
+        return Snapshot(np.array(pieces, np.int64), np.frombuffer(data, np.int64).copy(), larger)
+
+    def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
+        """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""
         if slot not in self._moved and capacity <= _MOST[slot]:
             self._resize(slot, max(_SPECS[slot][1], capacity))
         else:
             self._install(slot, np.empty(capacity, _SPECS[slot][0]))
-        self.ctx[HEADER + 3 * slot + 2] = 0
+        self.ctx[HEADER + 3 * slot + 2] = used
 
     def reserve(self, slot: int, size: int) -> None:
         """Enlarge a table, unless it has room for ``size`` elements."""

@@ -59,6 +59,8 @@ class Vocabulary:
     tokens : tuple of bytes
     eos_ids, special_ids : tuple of int
         Sorted.
+    shared_tables : int64[3 * n]
+        The tables that kernels read, as :class:`~.tables.Tables` takes them; valid while the vocabulary lives.
     """
 
     def __init__(self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()) -> None:
@@ -124,7 +126,7 @@ class Vocabulary:
         # When the vocabulary goes, at the latest with the interpreter.
         weakref.finalize(self, files.save_splits, shared, words)
         self._local = threading.local()
-        self._addresses = [(slot, array.ctypes.data, len(array)) for slot, array in self._tables.items()]
+        self.shared_tables = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
         trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())
@@ -168,10 +170,6 @@ class Vocabulary:
     def known_splits(self) -> int:
         """How many splits (splits.py) grammars have left for each other."""
         return int(self._shared_counts[0])
-
-    def shared_tables(self) -> list[tuple[int, int, int]]:
-        """(slot, address, length) of the tables that kernels read; valid while the vocabulary lives."""
-        return self._addresses
 
     def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
         """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""

@@ -142,6 +142,9 @@ class GrammarIR:
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
     describe : callable (Progress) -> Words
         How a lexeme that may begin or go on somewhere is put in words.
+    stock : callable () -> tuple of Regular, optional
+        Expressions that lexemes of many grammars of the front-end are made of.  The engine makes them beforehand, and
+        finds them in lexemes by identity.  It says nothing about the grammar.
     """
 
     lexemes: tuple[Regular, ...]
@@ -160,6 +163,7 @@ class GrammarIR:
     shortest_dead_end: Callable[[int], int] | None = field(default=None, compare=False)
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
+    stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
 
 
 class GrammarBuilder:
@@ -338,6 +342,7 @@ class GrammarBuilder:
         make_unfolding: UnfoldingMaker | None = None,
         describe: Describer = by_name,
         makes_lexemes: bool = False,
+        stock: Callable[[], tuple[Regular, ...]] | None = None,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -359,6 +364,7 @@ class GrammarBuilder:
             shortest_dead_end=self._shortest_dead_end if self._dead_ends else None,
             make_error=make_error,
             describe=describe,
+            stock=stock,
         )
 
     def _shortest_dead_end(self, ways: int) -> int:

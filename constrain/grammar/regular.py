@@ -239,7 +239,9 @@ def concat(*parts: Regular) -> Regular:
 
 def frame(before: Regular, item: Regular, after: Regular) -> Regular:
     """``item`` between two others, the three objects as they are, so that the engine reads each once for all uses."""
-    return EMPTY if EMPTY in (before, item, after) else Concat((before, item, after))
+    if type(before) is Empty or type(item) is Empty or type(after) is Empty:
+        return EMPTY
+    return Concat((before, item, after))
 
 
 def union(*parts: Regular) -> Regular:

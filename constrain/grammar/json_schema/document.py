@@ -104,7 +104,8 @@ class Location(Place):
                 continue
             known = known_locations.get(id(schema))
             if known is None:
-                known = locate(schema, prefix + escape(name), resource, depth)
+                needs_no_escape = name.isascii() and name.isidentifier()
+                known = locate(schema, prefix + (name if needs_no_escape else escape(name)), resource, depth)
             if type(schema) is dict and "$ref" in schema:
                 handles[name] = document.references.follow(known)
             else:
@@ -186,7 +187,8 @@ class Document:
 
     def locate(self, schema: Any, pointer: str, resource: Resource, depth: int) -> Location:
         """The place of a schema that is seen for the first time."""
-        if isinstance(schema, dict):
+        is_object = isinstance(schema, dict)
+        if is_object:
             if "$schema" in schema or resource.dialect.id_keyword in schema:
                 resource = self.own_resource(schema, pointer, resource)
         elif type(schema) is not bool:
@@ -194,7 +196,7 @@ class Document:
         if depth > MAX_DEPTH:
             raise SchemaError(f"schemas are nested more than {MAX_DEPTH} levels deep", shorten(pointer))
         location = Location(schema, pointer, resource, depth)
-        if isinstance(schema, dict):
+        if is_object:
             self.locations[id(schema)] = location
         return location
 

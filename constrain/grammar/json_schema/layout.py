@@ -89,6 +89,11 @@ class Layout:
         self.any_keys = (self.key(ANY_BODY), self.next_key(ANY_BODY))
         self._common = {id(core): concat(gap, core) for core in _COMMON}
 
+    @property
+    def usual_values(self) -> tuple[Regular, ...]:
+        """:meth:`value` of the scalars that have their own type, and no other demands."""
+        return tuple(self._common.values())
+
     def value(self, core: Regular) -> Regular:
         """A scalar after white space."""
         return self._common.get(id(core)) or concat(self.gap, core)

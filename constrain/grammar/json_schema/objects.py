@@ -46,8 +46,9 @@ def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
 
 
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    builder, layout = context.builder, context.layout
-    lexeme = builder.lexeme
+    # This loop goes over every property there is.
+    builder, layout, pointer, required_names = context.builder, context.layout, node.pointer, node.required
+    lexeme, add, nonterminal, value_of = builder.lexeme, builder.add, builder.nonterminal, context.value
     # A name's two languages are the same two objects every time.
     key_lexeme = builder.own_lexeme
     close = lexeme(layout.close_object, "'}'")
@@ -55,23 +56,34 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     # Whether no member at all is possible so far.
     may_be_empty = True
     for name, handle in members_of(node):
-        value = context.value(handle) if is_text(name) else None
-        required = name in node.required
+        value = value_of(handle) if name.isascii() or is_text(name) else None
+        required = name in required_names
         if value is None:
             if not required:
                 continue
             return _missing(context, node, name, handle)
         first_key, next_key = named_keys(layout, name)
-        ways: list[Right] = []
-        if members:
-            if not required:
-                members = _wrapped(context, members, node)
-                ways.append(members)
-            ways.append((*members, key_lexeme(next_key, name), value))
+        if required:
+            ways: list[Right] = [(*members, key_lexeme(next_key, name), value)] if members else []
+        elif members:
+            if len(members) > 1:
+                # One symbol for what is used more than once.
+                whole = nonterminal(pointer)
+                add(whole, members)
+                members = (whole,)
+            ways = [members, (*members, key_lexeme(next_key, name), value)]
+        else:
+            ways = []
         if may_be_empty:
             ways.append((key_lexeme(first_key, name), value))
             may_be_empty = not required
-        members = ways[0] if len(ways) == 1 else (_any_of(context, ways, node),)
+        if len(ways) == 1:
+            members = ways[0]
+        else:
+            several = nonterminal(pointer)
+            for way in ways:
+                add(several, way)
+            members = (several,)
     other = context.value(node.additional)
     if other is not None:
         first_key, next_key = other_keys(layout, filter(is_text, {**node.properties, **node.required}))
@@ -95,18 +107,6 @@ def _missing(context: Context, node: ObjectNode, name: str, handle: Handle) -> C
         return Conflict("a required name holds a lone surrogate, which no UTF-8 text can", node.required[name])
     who = f"property {name!r}, which is required (at {node.required[name]}),"
     return nothing(who, context.why_nothing(handle))
-
-
-def _wrapped(context: Context, right: Right, node: ObjectNode) -> Right:
-    """One symbol for what is used more than once."""
-    return right if len(right) == 1 else (_any_of(context, [right], node),)
-
-
-def _any_of(context: Context, ways: list[Right], node: ObjectNode) -> Symbol:
-    symbol = context.builder.nonterminal(node.pointer)
-    for way in ways:
-        context.builder.add(symbol, way)
-    return symbol
 
 
 # -- with numbers of members, patterns of keys, or in any order -------------------------------------

@@ -36,12 +36,16 @@ from constrain.grammar.json_schema.numbers import ANY_NUMBER
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import is_regular_number, plain_scalar, scalar, scalar_name
+from constrain.grammar.json_schema.stock import stock_for
 from constrain.grammar.json_schema.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
 from constrain.grammar.regular import Regular, literal
 
 Container = ArrayNode | ObjectNode
+
+# No symbol of a lexeme or nonterminal.
+_NOT_WRITTEN: Symbol = 1 << 40
 
 
 def write_rules(document: Document, layout: Layout, *, any_order: bool, max_work: int) -> GrammarIR:
@@ -75,6 +79,7 @@ class _RuleWriter:
         self._may_recur = False
         self._unfolded: dict[Symbol, Template] = {}
         self.makes_lexemes = False
+        self._formats: set[str] = set()
 
     def write(self) -> GrammarIR:
         builder = self.builder
@@ -128,6 +133,7 @@ class _RuleWriter:
             unfolded=self._unfolded,
             make_unfolding=self._make_unfolding() if self._unfolded else None,
             makes_lexemes=self.makes_lexemes,
+            stock=stock_for(self._formats),
         )
         if self._dead or self._may_recur:
             _check_satisfiable(ir, self._dead)
@@ -137,16 +143,22 @@ class _RuleWriter:
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
-        result: Symbol | None
-        values = self._written.values
-        if handle in values:
-            return values[handle]
+        written = self._written
+        values = written.values
+        result = values.get(handle, _NOT_WRITTEN)
+        if result != _NOT_WRITTEN:
+            return result
         if not handle and self.layout.inner is self.layout and not self.any_order:
             result = values[handle] = self._any_value()
             return result
         core = plain_scalar(handle)
         if core is not None:
-            result = values[handle] = self.builder.lexeme(self.layout.value(core), handle[0].pointer)
+            # Most values of a schema are of four or five kinds.
+            known = written.scalars.get(id(core))
+            if known is None:
+                known = self.builder.lexeme(self.layout.value(core), handle[0].pointer), core
+                written.scalars[id(core)] = known
+            result = values[handle] = known[0]
             return result
         normal = self._normalizer.normal(handle)
         conflict = normal.conflict
@@ -179,7 +191,8 @@ class _RuleWriter:
     def _any_value(self) -> Symbol:
         """The symbol of every value, written at once: nearly every schema needs it, and none needs it otherwise."""
         builder, layout = self.builder, self.layout
-        add, lexeme = builder.add, builder.lexeme
+        # All of these are the layout's own objects.
+        add, lexeme = builder.add, builder.own_lexeme
         value, an_object, an_array = builder.nonterminal(), builder.nonterminal("#"), builder.nonterminal("#")
         for core in (tokens.STRING, ANY_NUMBER, tokens.BOOLEAN, tokens.NULL):
             add(value, (lexeme(layout.value(core), "#"),))
@@ -216,7 +229,8 @@ class _RuleWriter:
 
     def _scalar(self, node: Node, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
         """The symbol of a scalar node; ``opened`` puts before a token what may stand before it."""
-        if isinstance(node, StringNode) and node.values is None:
+        if isinstance(node, StringNode) and node.values is None and node.terms:
+            self._formats.update([term.text.name for term in node.terms if type(term.text) is Format])
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is not None:
                 where = irregular.pointer
@@ -297,6 +311,8 @@ class _Written:
 
     def __init__(self) -> None:
         self.values: dict[Handle, Symbol | None] = {}
+        # By the identity of their language, which is held here.
+        self.scalars: dict[int, tuple[Symbol, Regular]] = {}
         self.containers: dict[Node, Symbol] = {}
 
 

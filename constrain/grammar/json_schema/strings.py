@@ -99,9 +99,13 @@ ANY_BODY: Regular = repeat(ANY_CHARACTER)
 """Everything that can stand between the quotes."""
 
 
+ASCII_CHARACTERS: dict[str, Regular] = {chr(point): spell_points(((point, point),)) for point in range(0x20, 0x7F)}
+"""Each printable ASCII character, in every spelling."""
+
+
 @lru_cache(maxsize=1024)
 def _spell_character(character: str) -> Regular:
-    return spell_points(((ord(character), ord(character)),))
+    return ASCII_CHARACTERS.get(character) or spell_points(((ord(character), ord(character)),))
 
 
 @lru_cache(maxsize=4096)
