@@ -31,6 +31,7 @@ from constrain.engine.tables import (
     BYTE_COSTS,
     COST_RESULT,
     COST_STACK,
+    KEY_ENDED,
     NODE_COSTS,
     PATH_RECORDS,
     REST_COSTS,
@@ -309,7 +310,7 @@ class Budget:
             place.read(data)
             if place._state == 0:
                 return False
-            if (place.key_ended or matcher._keys is not None) and not matcher._read_keys(
+            if (place.key_ended >= KEY_ENDED or matcher._keys is not None) and not matcher._read_keys(
                 data, place._state | place.key_ended
             ):
                 return False

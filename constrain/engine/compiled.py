@@ -34,7 +34,7 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     IGNORE,
-    KEY_ENDED,
+    KEY_POSSIBLE,
     LEX_HASH,
     LEXEMES,
     LIMIT,
@@ -386,7 +386,7 @@ class CompiledGrammar:
         return out[:count].tobytes()
 
     def push_token(self, cursor: Place, token: int) -> int:
-        """The state after a token's bytes, with KEY_ENDED added if a key ended in them; 0 if it is not allowed.
+        """The state after a token's bytes, with KEY_POSSIBLE and its like added; 0 if it is not allowed.
 
         The caller holds the lock.
         """
@@ -412,9 +412,9 @@ class CompiledGrammar:
         return self._unfolded.lexeme(index - known)
 
     def stopped_at(self) -> tuple[int, int, int]:
-        """The open state at which the last kernel stopped, how many bytes it had read, and KEY_ENDED if a key ended."""
+        """The open state at which the last kernel stopped, how many bytes it had read, and KEY_POSSIBLE and such."""
         state = int(self._ctx[OPEN_STATE])
-        return state, int(self._ctx[OPEN_AT]), int(self._tables.array(STATE_KEYS)[state]) * KEY_ENDED
+        return state, int(self._ctx[OPEN_AT]), int(self._tables.array(STATE_KEYS)[state]) * KEY_POSSIBLE
 
     def close(self, place: Place, text: Callable[[int], bytes]) -> int:
         """The state that a place's open state is after its text; ``text(n)`` are its last ``n`` bytes at least."""

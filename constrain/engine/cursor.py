@@ -10,7 +10,7 @@ import numpy as np
 from constrain.engine import states
 from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
-from constrain.engine.tables import KEY_ENDED, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
+from constrain.engine.tables import KEY_ENDED, KEY_POSSIBLE, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -133,6 +133,9 @@ class Cursor:
         possible behind it.
         """
         keys = self._keys
+        if keys is not None and state < KEY_POSSIBLE and keys.can_wait():
+            self._key_status = 0
+            return True
         if keys is None:
             keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, self._steps)
         status = keys.read(self, step, state >= LIMITED_KEY_ENDED)
@@ -214,7 +217,7 @@ class Traveller:
     Attributes
     ----------
     key_ended : int
-        KEY_ENDED and its like, if a key ended in what was read that must not come again.
+        KEY_ENDED and its like, if a key that must not come again ended in what was read.
     """
 
     def __init__(self, compiled: CompiledGrammar, state: int, parent: Link | None) -> None:

@@ -233,6 +233,8 @@ class DistinctKeys:
         self._now: ObjectKeys | None = None
         # As it was after so many steps, some time ago and longer ago.
         self._copies: list[tuple[int, ObjectKeys]] = []
+        # How many of the last steps have not been read.
+        self._waiting = 0
         # The steps after which the next copy is made.
         self._copy_at = _STEPS_BETWEEN_COPIES
 
@@ -247,7 +249,9 @@ class DistinctKeys:
 
         ``is_limited``: keys that end in it are (or may be) limited.
         """
-        now = self._now or self.at(cursor)
+        now = self._now
+        if now is None or self._waiting:
+            now = self.at(cursor)
         quotes = self._quotes
         if self._dead_end is None and type(step) is int:
             # Nearly always.
@@ -261,21 +265,31 @@ class DistinctKeys:
         elif self._dead_end is not None or now.status == FULL:
             now.read_token(cursor.compiled.vocabulary, step)
         if now.status == REPEATED:
-            self._now = None
+            self.forget()
         elif cursor._steps >= self._copy_at:
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
             self._copy_at = cursor._steps + _STEPS_BETWEEN_COPIES
         return now.status
 
+    def can_wait(self) -> bool:
+        """Whether the step that the cursor goes now, to where no key is under way, need not be read yet.
+
+        It will be with the next one that has to be: so values are read at once.
+        """
+        if self._now is None or self._dead_end is not None or self._now.status & IS_RISKY:
+            return False
+        self._waiting += 1
+        return True
+
     def forget(self) -> None:
         """The cursor is not where it was."""
-        self._now = None
+        self._now, self._waiting = None, 0
 
     def after_going_back(self, cursor: Cursor) -> DistinctKeys | None:
         """What follows the cursor, which has gone back; None if nothing has to any more."""
         if cursor._steps <= self._since:
             return None
-        self._now = None
+        self.forget()
         return self
 
     def at(self, cursor: Cursor) -> ObjectKeys:
@@ -289,4 +303,7 @@ class DistinctKeys:
             # It is not known any more which of the keys that end from here on are.
             self._now.memory[IS_LIMITED] = self._dead_end is not None and cursor._steps > self._since
             self._now.read(cursor.text(cursor._steps - steps))
+        elif self._waiting:
+            self._now.read(cursor.text(self._waiting))
+        self._waiting = 0
         return self._now

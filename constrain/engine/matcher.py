@@ -135,7 +135,7 @@ class Matcher(Cursor):
             if state >= KEY_ENDED or self._keys is not None:
                 if not self._read_keys(token, state):
                     return False
-                state &= STATE_BITS
+            state &= STATE_BITS
             if self._budget is not None:
                 state = self._budget.push(self, token)
                 if state == 0:

@@ -22,6 +22,7 @@ from constrain.engine.rows import (
     BRANCH_KIND,
     CORE_INIT,
     END,
+    EXPECTS_KEYS,
     IS_KEY_END,
     ROW_ACCEPTS,
     ROW_CORE,
@@ -44,7 +45,7 @@ from constrain.engine.tables import (
     F_STEP,
     FAIL,
     KERNEL,
-    KEY_ENDED,
+    KEY_POSSIBLE,
     LEX,
     LEX_HASH,
     LEX_TRANS,
@@ -91,7 +92,7 @@ NO_MASK = -2
 # Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
 # the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
-_BRANCH_KINDS, _KEY_END_SHIFT = 7, 3
+_BRANCH_KINDS, _KEY_END_SHIFT = 7, 2
 
 
 @njit_inner(types.void(CTX))
@@ -143,7 +144,9 @@ def _intern_state(ctx, count, accepts):
     if not bucket_room(ctx, STATE_BUCKETS, state):
         return int64(FAIL)
     offset = used(ctx, THREADS) // 2
+    kinds = int64(0)
     for j in range(n):
+        kinds |= int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * (keys[j] >> 32) + ROW_CORE])])
         threads[2 * (offset + j)] = keys[j] >> 32
         threads[2 * (offset + j) + 1] = keys[j] & 0x7FFFFFFF
     set_used(ctx, THREADS, 2 * (offset + n))
@@ -164,7 +167,7 @@ def _intern_state(ctx, count, accepts):
         for j in range(width):
             trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
     set_used(ctx, STATE_TRANS, (state + 1) * classes)
-    u8(ctx, STATE_KEYS)[state] = 0
+    u8(ctx, STATE_KEYS)[state] = kinds & EXPECTS_KEYS != 0
     set_used(ctx, STATE_KEYS, state + 1)
     i32(ctx, STATE_MASKS)[3 * state + MASK_DENSE] = NO_MASK
     set_used(ctx, STATE_MASKS, 3 * state + 3)
@@ -264,7 +267,7 @@ def step(ctx, state, byte_class):
             kept += 1
     successor = _intern_state(ctx, kept, accepts)
     if successor >= 0 and key_ends:
-        u8(ctx, STATE_KEYS)[successor] = key_ends >> _KEY_END_SHIFT
+        u8(ctx, STATE_KEYS)[successor] |= key_ends >> _KEY_END_SHIFT
     if successor >= 0 and kinds:
         i32(ctx, STATE_TRANS)[place] = -successor - 2
         return OPEN + successor
@@ -306,9 +309,9 @@ def push_byte(ctx, state, byte):
 
 @njit_entry(RESULT2)
 def push_token(ctx, state, token):
-    """The state after the bytes of a token, with KEY_ENDED added if a key ended in it; 0 if it is not allowed."""
+    """The state after the bytes of a token, with KEY_POSSIBLE and its like added; 0 if it is not allowed."""
     reset_work(ctx)
-    key_ended = int64(0)
+    keys = int64(0)
     starts = i64(ctx, TOKEN_START)
     data = u8(ctx, TOKEN_BYTES)
     class_of = u8(ctx, CLASS_OF)
@@ -321,15 +324,16 @@ def push_token(ctx, state, token):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        key_ended |= int64(u8(ctx, STATE_KEYS)[state]) * KEY_ENDED
-    return state | key_ended
+        # Where keys are possible is only asked of the last state.
+        keys = keys & ~1 | int64(u8(ctx, STATE_KEYS)[state])
+    return state | keys * KEY_POSSIBLE
 
 
 @njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
 def push_bytes(ctx, state, data):
-    """The state after all of ``data`` (uint8[n]), with KEY_ENDED added if a key ended; 0 if no sentence begins so."""
+    """The state after all of ``data`` (uint8[n]), with KEY_POSSIBLE and its like added; 0 if no sentence begins so."""
     reset_work(ctx)
-    key_ended = int64(0)
+    keys = int64(0)
     class_of = u8(ctx, CLASS_OF)
     for i in range(len(data)):
         state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
@@ -337,8 +341,9 @@ def push_bytes(ctx, state, data):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        key_ended |= int64(u8(ctx, STATE_KEYS)[state]) * KEY_ENDED
-    return state | key_ended
+        # Where keys are possible is only asked of the last state.
+        keys = keys & ~1 | int64(u8(ctx, STATE_KEYS)[state])
+    return state | keys * KEY_POSSIBLE
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

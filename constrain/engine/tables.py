@@ -42,12 +42,12 @@ OPEN = 1 << 40
 STOPPED = -5
 """A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
 
-KEY_ENDED, LIMITED_KEY_ENDED = 1 << 41, 1 << 42
-"""Added to the state after a token or some bytes, if a key that must not come again ended in them (see states.py), and
-if it was one of those that may run out.
+KEY_POSSIBLE, KEY_ENDED, LIMITED_KEY_ENDED = 1 << 41, 1 << 42, 1 << 43
+"""Added to the state after a token or some bytes, if a key that must not come again may be under way there, if one
+ended in them, and if it was one of those that may run out (see states.py).
 """
 
-STATE_BITS = KEY_ENDED - 1
+STATE_BITS = KEY_POSSIBLE - 1
 """The state without those."""
 
 UNMADE = -4
@@ -166,7 +166,7 @@ THREADS = _slot("threads", np.int32, 2 * 1024)
 STATE_HASH = _slot("state hashes", np.int32, 512)
 STATE_BUCKETS = _slot("state buckets", np.int32, 4096, STATE_HASH)
 STATE_TRANS = _slot("state transitions", np.int32, 512 * 64)
-STATE_KEYS = _slot("states at the end of keys", np.uint8, 512)
+STATE_KEYS = _slot("states in keys and at their ends", np.uint8, 512)
 STATE_WORK = _slot("thread work list", np.int64, 64)
 
 # Masks (masks.py).
