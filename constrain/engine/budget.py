@@ -56,6 +56,9 @@ _SMALL, _SMALL_EFFORT = 2_000, 20_000
 # Tokens that keys of a completion may need to differ, more or less.
 _ROOM_FOR_KEYS = 64
 
+# Tokens that it takes at most to make a key another one, and several of them that an object needs.
+_RESERVE, _RESERVE_OF_NEEDED = 2, 8
+
 # What the bytes cost in the tokens of each vocabulary.
 _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
 
@@ -224,6 +227,7 @@ class Budget:
         self._costs = TokenCosts.shared(compiled)
         # The search does not know of keys that come again.
         self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL and not compiled.has_distinct_keys
+        matcher._reads_late = False
         with compiled.lock:
             prepare(compiled)
             if compiled.ir.needs_distinct_keys:
@@ -278,6 +282,10 @@ class Budget:
         steps = matcher._steps
         if token != self._planned(steps):
             plan: list[int] | None = []
+            if matcher._keys is not None and count + _ROOM_FOR_KEYS >= self.left:
+                place = Traveller(compiled, state, None)
+                plan = without_repeated_keys(compiled, place, matcher._keys.at(matcher)) or []
+                state, count = place._state, max(count, len(plan))
             if count > self.left - 1:
                 place = Traveller(compiled, state, None)
                 plan = self._search_small(compiled, place)
@@ -376,16 +384,20 @@ class Budget:
             _allow(out[index], planned)
 
     def _plan_keys(self, matcher: Matcher) -> int:
-        """Make a plan if a key comes again in the known completion; returns how many tokens longer it is."""
+        """Make a plan in which no key comes again; returns how many tokens have to be left beside those of completions.
+
+        A token may lead into a key that is there, which then has to go on.
+        """
         steps = matcher._steps
         plan = self.plan(steps)
         if not plan or _repeats_keys(matcher, plan):
-            plan = _without_repeated_keys(matcher)
-            if plan is None:
+            if tokens_from(matcher.compiled, matcher) == NEVER:
                 return 0
+            plan = _without_repeated_keys(matcher) or completion(matcher.compiled, matcher)
             before = self._plans[2] if self._plans is not None and self._plans[0] == steps else self._plans
             self._plans = (steps, plan, before)
-        return max(0, len(plan) - tokens_from(matcher.compiled, matcher))
+        reserve = _RESERVE_OF_NEEDED if matcher.compiled.ir.needs_distinct_keys else _RESERVE
+        return max(reserve, len(plan) - tokens_from(matcher.compiled, matcher))
 
     def _fill_by_search(self, matcher: Matcher, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""

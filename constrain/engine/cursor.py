@@ -70,6 +70,8 @@ class Cursor:
         # What looks for keys that come again, once there is one that could, and what masks have to look out for.
         self._keys: DistinctKeys | None = None
         self._key_status = 0
+        # Whether it is enough to look at the keys when the next one comes.
+        self._reads_late = True
         with compiled.lock:
             self._state = compiled.start_state
             compiled.cursors.add(self)
@@ -133,7 +135,7 @@ class Cursor:
         possible behind it.
         """
         keys = self._keys
-        if keys is not None and state < KEY_POSSIBLE and keys.can_wait():
+        if keys is not None and state < KEY_POSSIBLE and self._reads_late and keys.can_wait():
             self._key_status = 0
             return True
         if keys is None:
