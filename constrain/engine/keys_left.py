@@ -24,6 +24,7 @@ from constrain.engine.object_keys import (
     BEGIN,
     DEPTH,
     ESCAPE,
+    EXPECTS_KEY,
     FRAMES,
     HIGH,
     IN_KEY,
@@ -54,6 +55,10 @@ _QUOTE = ord('"')
 def _has_to_be_looked_at(memory, ahead, data, starts, token):
     """Whether a token leads to where it has to be looked for a new key; ``ahead`` is what it was again."""
     status = read_keys(ahead, data, starts, token)
+    # Where a key is expected there is one, and so there is behind blanks and its quote.
+    if memory[EXPECTS_KEY] and ahead[DEPTH] == memory[DEPTH] and ahead[N_KEYS] == memory[N_KEYS]:
+        if ahead[EXPECTS_KEY] or (ahead[N_BYTES] == ahead[BEGIN] and not ahead[ESCAPE]):
+            status = int64(0)
     for i in range(N_SCALARS):
         ahead[i] = memory[i]
     # Where brackets closed, others may have been written over what was in them.
@@ -152,12 +157,26 @@ def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, 
     texts = vocabulary.data, vocabulary.starts
     count = find_to_look_at(keys.memory, ahead.memory, *texts, quotes, out, index, found)
     row = out[index]
+    # What was found out for states behind a quote, for which blanks before it make no difference.
+    known: dict[tuple[int, bytes], bool] = {}
+    generation = compiled.generation
     for token in dict.fromkeys(found[:count].tolist()):
         there = Traveller(compiled, place._state, place._parent)
         there.read(vocabulary.tokens[token])
         behind = keys.copy()
         behind.read_token(vocabulary, token)
-        if not has_key_left(compiled, there, behind):
+        if not behind.is_in_key():
+            begun = Traveller(compiled, there._state, there._parent)
+            begun.read(b'"')
+            if begun._state:
+                there = begun
+                behind.read(b'"')
+        if compiled.generation != generation:
+            generation, known = compiled.generation, {}
+        which = there._state, behind.key_under_way() + bytes(behind.memory[[DEPTH, N_KEYS]])
+        if which not in known:
+            known[which] = has_key_left(compiled, there, behind)
+        if not known[which]:
             row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
@@ -95,6 +96,10 @@ UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
 
 # Above this many repetitions a chain of one rule per count is replaced by one of powers of two.
 _CHAIN_LIMIT = 64
+
+
+# How many sets of keys are looked at for where they run out.
+_MOST_DEAD_ENDS = 4
 
 
 def _plain_error(reason: str, place: str) -> ConstrainError:
@@ -368,7 +373,8 @@ class GrammarBuilder:
         )
 
     def _shortest_dead_end(self, ways: int) -> int:
-        return min(dead_end(ways) for dead_end in self._dead_ends.values())
+        # Each may take some milliseconds.
+        return min(dead_end(ways) for dead_end in islice(dict.fromkeys(self._dead_ends.values()), _MOST_DEAD_ENDS))
 
     def _start_rule(self, symbol: Symbol) -> Symbol:
         rule = self.nonterminal("start")

@@ -137,6 +137,8 @@ class Automaton:
             ``most`` ways.  Empty as well if that is not clear after ``limit`` steps.
         """
         classes = _byte_classes(self.language)
+        # A step takes as long as the expression is large.
+        step = len(classes) * (1 + _size(self.language) // 64)
         # States in the order of their shortest beginnings, with what they lead to and by how many bytes.
         order, reached, lengths = {0: 0}, [0], [0]
         successors: list[dict[int, int]] = []
@@ -152,7 +154,7 @@ class Automaton:
                     lengths.append(lengths[index] + 1)
                 place = order[then]
                 successors[-1][place] = successors[-1].get(place, 0) + len(members)
-            limit -= len(classes)
+            limit -= step
             if limit <= 0:
                 return []
         # From the ends of all ways back, as long as they are finite.
@@ -200,6 +202,23 @@ class Automaton:
                         known += islice(longer, most - len(known))
             layer = following
         return found
+
+
+def _size(language: Regular) -> int:
+    """How many different parts an expression has."""
+    known = {language}
+    todo = [language]
+    for part in todo:
+        inner: tuple[Regular, ...] = ()
+        if isinstance(part, (Concat, Union, Intersect)):
+            inner = part.parts
+        elif isinstance(part, (Repeat, Complement)):
+            inner = (part.item,)
+        for each in inner:
+            if each not in known:
+                known.add(each)
+                todo.append(each)
+    return len(known)
 
 
 def _byte_classes(language: Regular) -> list[bytes]:

@@ -25,7 +25,7 @@ from constrain.grammar.regular import EMPTY, Regular, complement, counted, inter
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
-_DEAD_END_LIMIT = 1500
+_DEAD_END_LIMIT = 600
 _MOST_WAYS = 10_000
 
 
