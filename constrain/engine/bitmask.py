@@ -36,6 +36,21 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Bitmask:
     return np.full((batch_size, words_for(vocab_size)), -1, np.int32)
 
 
+def is_allowed(row: Bitmask, token: int) -> bool:
+    """Whether a token is in a row of a mask, int32[words]."""
+    return bool(int(row[token >> 5]) >> (token & 31) & 1)
+
+
+def allow(row: Bitmask, token: int) -> None:
+    """Put a token into a row of a mask, int32[words]."""
+    row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
+
+
+def forbid(row: Bitmask, token: int) -> None:
+    """Take a token out of a row of a mask, int32[words]."""
+    row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
+
+
 def check_bitmask(mask: Any, index: int, words: int) -> Bitmask:
     """``mask`` as a two-dimensional array that a kernel can write row ``index`` of; errors say what is wrong."""
     if not isinstance(mask, np.ndarray):

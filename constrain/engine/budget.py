@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain.engine import completion_search, completions, costs
-from constrain.engine.bitmask import Bitmask
+from constrain.engine.bitmask import Bitmask, allow, is_allowed
 from constrain.engine.budget_masks import allow_only
-from constrain.engine.completion_keys import fewest_tokens, without_repeated_keys
+from constrain.engine.completion_keys import without_repeated_keys
 from constrain.engine.cursor import ENDED, Place, Traveller
 from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.key_status import REPEATED
+from constrain.engine.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.node_costs import NEVER
 from constrain.engine.tables import (
     AFTER_COSTS,
@@ -104,19 +105,6 @@ def prepare(compiled: CompiledGrammar) -> None:
         raise
 
 
-def tokens_from(compiled: CompiledGrammar, place: Place) -> int:
-    """How many tokens the known completion of a place takes; NEVER if there is none.  The caller holds the lock."""
-    return compiled.run_at(place, completions.tokens_from)
-
-
-def completion(compiled: CompiledGrammar, place: Place) -> list[int]:
-    """The tokens of the known completion of a place, which has one.  The caller holds the lock."""
-    out = np.empty(tokens_from(compiled, place), np.int32)
-    count = compiled.run_at(place, completions.completion, out)
-    assert count == len(out)
-    return out.tolist()  # type: ignore[no-any-return]
-
-
 def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
     """The shortest completion that can be found of at most ``most`` tokens, or None.  The caller holds the lock."""
     found = np.zeros(3, np.int32)
@@ -176,8 +164,6 @@ def _without_repeated_keys(matcher: Matcher) -> list[int] | None:
     compiled = matcher.compiled
     if matcher._keys is None and not compiled.ir.needs_distinct_keys:
         return None
-    # Most texts do without.
-
     keys = matcher._keys or DistinctKeys(compiled.quote_tokens(), compiled.ir.shortest_dead_end, -1)
     return without_repeated_keys(compiled, matcher, keys.at(matcher))
 
@@ -381,7 +367,7 @@ class Budget:
                     self._fill_by_search(matcher, out[index])
         planned = self._planned(matcher._steps)
         if planned >= 0:
-            _allow(out[index], planned)
+            allow(out[index], planned)
 
     def _plan_keys(self, matcher: Matcher) -> int:
         """Make a plan in which no key comes again; returns how many tokens have to be left beside those of completions.
@@ -403,12 +389,8 @@ class Budget:
         """Allow also the tokens after which a search finds a completion that fits."""
         compiled = matcher.compiled
         for token in np.flatnonzero(compiled.vocabulary.kinds == NORMAL).tolist():
-            if int(row[token >> 5]) >> (token & 31) & 1:
+            if is_allowed(row, token):
                 continue
             state, _ = push(compiled, matcher, token)
             if state and self._search_small(compiled, Traveller(compiled, state, None)) is not None:
-                _allow(row, token)
-
-
-def _allow(row: Any, token: int) -> None:
-    row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
+                allow(row, token)

@@ -14,7 +14,7 @@ import numpy as np
 import constrain.engine.closures
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
-from constrain.engine.bitmask import Bitmask, words_for
+from constrain.engine.bitmask import Bitmask, allow, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place, Traveller, find_places_again
 from constrain.engine.jit import without_dispatch
 from constrain.engine.masks import write_mask
@@ -364,7 +364,7 @@ class CompiledGrammar:
             if ahead._state == 0:
                 continue
             while here >= 0:
-                out[index, here >> 5] |= np.uint32(1 << (here & 31)).astype(np.int32)
+                allow(out[index], here)
                 here = int(trie.same[here]) if len(trie.same) else -1
             if trie.size[node] > 1:
                 self.run_at(ahead, masks.add_below, node, out, index)

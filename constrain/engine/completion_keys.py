@@ -9,11 +9,9 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from constrain.engine import completions
 from constrain.engine.cursor import Place, Traveller
 from constrain.engine.key_status import REPEATED
+from constrain.engine.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.node_costs import NEVER
 
 if TYPE_CHECKING:
@@ -62,13 +60,10 @@ def without_repeated_keys(compiled: CompiledGrammar, place: Place, keys: ObjectK
 
 def _completion(compiled: CompiledGrammar, place: Place) -> bytes | None:
     """The known completion of a place."""
-    count = compiled.run_at(place, completions.tokens_from)
-    if count == NEVER:
+    if tokens_from(compiled, place) == NEVER:
         return None
-    out = np.empty(count, np.int32)
-    compiled.run_at(place, completions.completion, out)
     tokens = compiled.vocabulary.tokens
-    return b"".join([tokens[token] for token in out.tolist()])
+    return b"".join([tokens[token] for token in completion(compiled, place)])
 
 
 def _after(compiled: CompiledGrammar, place: Place, data: bytes) -> Traveller:
@@ -93,10 +88,3 @@ def _further(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bytes
             return further
         found = found or further
     return found
-
-
-def fewest_tokens(compiled: CompiledGrammar, data: bytes) -> list[int] | None:
-    """The fewest tokens that spell some bytes; None if no tokens do."""
-    out = np.empty(len(data), np.int32)
-    count = int(completions.fewest_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8), out))
-    return None if count == NEVER else out[:count].tolist()

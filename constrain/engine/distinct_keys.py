@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from constrain.engine.bitmask import Bitmask
+from constrain.engine.bitmask import Bitmask, forbid, is_allowed
 from constrain.engine.jit import without_dispatch
 from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
 from constrain.engine.object_keys import (
@@ -208,11 +208,11 @@ class ObjectKeys:
         if self.status & IS_RISKY:
             row = out[index]
             for token in quotes.with_strings:
-                if row[token >> 5] >> (token & 31) & 1:
+                if is_allowed(row, token):
                     ahead = self.copy()
                     ahead.read_token(vocabulary, token)
                     if ahead.status == REPEATED:
-                        row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
+                        forbid(row, token)
 
 
 class DistinctKeys:

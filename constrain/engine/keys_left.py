@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import int32, int64, types, uint8
 
+from constrain.engine.bitmask import Bitmask, forbid
 from constrain.engine.cursor import Place, Traveller
 from constrain.engine.distinct_keys import ObjectKeys
 from constrain.engine.jit import njit_entry, njit_inner
@@ -42,7 +43,6 @@ from constrain.engine.states import reset_work
 from constrain.engine.tables import CLASS_OF, CLASSES, CTX, F_STEP, far_call, i32, lowest_bit, u8
 
 if TYPE_CHECKING:
-    from constrain.engine.bitmask import Bitmask
     from constrain.engine.compiled import CompiledGrammar
 
 # States that the search for one new key may look at before it takes it that there is one.
@@ -177,7 +177,7 @@ def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, 
         if which not in known:
             known[which] = has_key_left(compiled, there, behind)
         if not known[which]:
-            row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
+            forbid(row, token)
 
 
 @njit_entry(int64(CTX, int64, uint8[::1]))

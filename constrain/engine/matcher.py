@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.bitmask import Bitmask, check_bitmask, words_for
+from constrain.engine.bitmask import Bitmask, check_bitmask, is_allowed, words_for
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.cursor import ENDED, Cursor
 from constrain.engine.key_status import MAY_RUN_OUT
@@ -89,7 +89,7 @@ class Matcher(Cursor):
         with self.compiled.lock:
             if self._keys is None:
                 row = out[index]
-                if not any(row[token >> 5] >> (token & 31) & 1 for token in self.compiled.quote_tokens().to_next_key):
+                if not any(is_allowed(row, token) for token in self.compiled.quote_tokens().to_next_key):
                     return
                 self._follow_keys()
             assert self._keys is not None

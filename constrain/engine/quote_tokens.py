@@ -74,7 +74,7 @@ class QuoteTokens:
         self.to_next_key = [token for token in ordered if _KEY_AND_COMMA.search(tokens[token])]
         self.begins_next_key = any(not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key)
         texts = list(map(tokens.__getitem__, ordered))
-        self._after_quote = _Beginnings(place for text in texts for place in re.split(b'"', text)[1:])
+        self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
         self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
         self.may_hold_two_keys = any(_TWO_KEYS.search(tokens[token]) for token in self.to_next_key)
 
