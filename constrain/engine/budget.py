@@ -213,7 +213,6 @@ class Budget:
         self._costs = TokenCosts.shared(compiled)
         # The search does not know of keys that come again.
         self._is_small = len(compiled.vocabulary.trie.node) <= _SMALL and not compiled.has_distinct_keys
-        matcher._reads_late = False
         with compiled.lock:
             prepare(compiled)
             if compiled.ir.needs_distinct_keys:
@@ -345,7 +344,7 @@ class Budget:
         compiled = matcher.compiled
         if self.left == 0:
             with compiled.lock:
-                allow_only(compiled._ctx, matcher._state, out, index, _NO_TOKENS)
+                allow_only(compiled.ctx, matcher._state, out, index, _NO_TOKENS)
             return
         compiled.write_mask(matcher, out, index)
         most = self.left - 1
@@ -362,7 +361,7 @@ class Budget:
             if matcher._keys is not None and most < known.highest + _ROOM_FOR_KEYS:
                 most -= self._plan_keys(matcher)
             if most < known.highest:
-                known.restrict(compiled._ctx, matcher._state, most, out, index)
+                known.restrict(compiled.ctx, matcher._state, most, out, index)
                 if self._is_small:
                     self._fill_by_search(matcher, out[index])
         planned = self._planned(matcher._steps)

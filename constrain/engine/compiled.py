@@ -34,7 +34,8 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     IGNORE,
-    KEY_POSSIBLE,
+    KEYS_SHIFT,
+    KEYS_UNREAD,
     LEX_HASH,
     LEXEMES,
     LIMIT,
@@ -61,6 +62,7 @@ from constrain.engine.tables import (
     OPEN_STATE,
     POOL,
     PREDICTED,
+    REPEATED_KEY,
     ROW_HASH,
     RULE_STARTS,
     RULES,
@@ -116,8 +118,10 @@ _NODE_TABLES = {
 }
 
 # The calls that every token takes.
-_push_token = without_dispatch(push_token)
-_write_mask = without_dispatch(write_mask)
+push_token_unchecked = without_dispatch(push_token)
+write_mask_unchecked = without_dispatch(write_mask)
+
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 _MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
@@ -194,7 +198,7 @@ class CompiledGrammar:
         """Make the tables and the start state."""
         self.start_state = 0
         # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
-        self._thread = 0
+        self.thread = 0
         self._scratch: Any = None
         longest = self.vocabulary.trie.depth
         stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
@@ -205,17 +209,17 @@ class CompiledGrammar:
         for slot, size in ((SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)):
             self._tables.allocate(slot, size)
         self._allocate_masks()
-        self._ctx = self._tables.ctx
+        self.ctx = self._tables.ctx
         self.context_address = self._tables.context_address
-        self._ctx[BUDGET] = _WORK_PER_CALL
-        self._ctx[N_WORDS] = self._words
-        self._ctx[LONGEST] = longest
+        self.ctx[BUDGET] = _WORK_PER_CALL
+        self.ctx[N_WORDS] = self._words
+        self.ctx[LONGEST] = longest
         self._unfolded: UnfoldedRules | None = None
         self._load_grammar(self.ir, stock)
         self.start_state = self._run(states.make_start_state)
 
     def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
-        tables, ctx = self._tables, self._ctx
+        tables, ctx = self._tables, self.ctx
         lexemes = program.LexemeProgram(ir.lexemes, None if stock is None else stock.program)
         registers = np.zeros(lexemes.registers + 1, np.int32)
         if stock is not None:
@@ -275,7 +279,7 @@ class CompiledGrammar:
     # -- running kernels ---------------------------------------------------------------------
 
     def _run(self, kernel: Callable[..., int], *args: Any) -> int:
-        return self._repeat(lambda: kernel(self._ctx, *args))
+        return self._repeat(lambda: kernel(self.ctx, *args))
 
     def run_at(self, cursor: Any, kernel: Callable[..., int], *args: Any) -> int:
         """Run a kernel at a cursor's state, growing tables as it asks.  The caller holds the lock.
@@ -287,7 +291,7 @@ class CompiledGrammar:
         LimitError
             If the tables would grow past ``limit_bytes``, or a pattern takes too long to follow.
         """
-        return self._repeat(lambda: kernel(self._ctx, cursor._state, *args))
+        return self._repeat(lambda: kernel(self.ctx, cursor._state, *args))
 
     def _repeat(self, attempt: Callable[[], int]) -> int:
         fresh = False
@@ -299,7 +303,7 @@ class CompiledGrammar:
                 collected = self._make_room(collected)
             elif result == LIMIT and not fresh:
                 # What earlier calls used of the budget is not this call's fault.
-                self._ctx[BUDGET] = _WORK_PER_CALL
+                self.ctx[BUDGET] = _WORK_PER_CALL
                 fresh = True
             elif result == UNMADE:
                 assert self._unfolded is not None
@@ -318,35 +322,41 @@ class CompiledGrammar:
         Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.
         """
         with self.lock:
-            if get_ident() != self._thread:
-                self._share_scratch()
-            result = _write_mask(self._ctx, cursor._state, out, index)
-            if result == 0:
-                return
-            if result < 0:
-                slot = int(self._ctx[NEED_SLOT])
-                if (
-                    result == FAIL
-                    and slot in _MASK_SLOTS
-                    and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes
-                ):
-                    masks.forget_masks(self._ctx)
-                    self._allocate_masks()
-                self.start_over_if_due()
-                self._share_scratch()
-                result = self.run_at(cursor, write_mask, out, index)
-            open_nodes = self._tables.get(OPEN_NODES).tolist() if result & 2 else []
-            if result & 1:
-                self.vocabulary.publish(self._run, int(self._ctx[NEW_SPLIT]))
-                self._ctx[NEW_SPLIT] = -1
-            if open_nodes:
-                self._add_open_tokens(cursor, open_nodes, out, index)
+            if get_ident() != self.thread:
+                self.share_scratch()
+            result = write_mask_unchecked(self.ctx, cursor._state, out, index)
+            if result:
+                self.finish_mask(result, cursor, out, index)
 
-    def _share_scratch(self) -> None:
+    def finish_mask(self, result: int, cursor: Place, out: Bitmask, index: int) -> None:
+        """Do what is left to do when the kernel of that name has not written all of a mask; it returned ``result``.
+
+        The caller holds the lock.
+        """
+        if result < 0:
+            slot = int(self.ctx[NEED_SLOT])
+            if (
+                result == FAIL
+                and slot in _MASK_SLOTS
+                and self.mask_bytes + self._tables.array(slot).nbytes > self.mask_limit_bytes
+            ):
+                masks.forget_masks(self.ctx)
+                self._allocate_masks()
+            self.start_over_if_due()
+            self.share_scratch()
+            result = self.run_at(cursor, write_mask, out, index)
+        open_nodes = self._tables.get(OPEN_NODES).tolist() if result & 2 else []
+        if result & 1:
+            self.vocabulary.publish(self._run, int(self.ctx[NEW_SPLIT]))
+            self.ctx[NEW_SPLIT] = -1
+        if open_nodes:
+            self._add_open_tokens(cursor, open_nodes, out, index)
+
+    def share_scratch(self) -> None:
         """Let kernels use the work space that the vocabulary has for this thread."""
         address, size, self._scratch = self.vocabulary.scratch()
         self._tables.share(FOUND, address, size)
-        self._thread = get_ident()
+        self.thread = get_ident()
 
     def _add_open_tokens(self, cursor: Place, nodes: list[int], out: Bitmask, index: int) -> None:
         """Add the tokens to a mask that depend on the text: those at or below some trie nodes."""
@@ -378,28 +388,28 @@ class CompiledGrammar:
             count = self.run_at(cursor, states.forced, out)
             place = cursor
             begin = 0
-            while self._ctx[OPEN_AT] and count < _FORCED_LIMIT:
+            while self.ctx[OPEN_AT] and count < _FORCED_LIMIT:
                 ahead = Traveller(self, place._state, place._parent)
                 ahead.read(out[begin:count].tobytes())
                 place, begin = ahead, count
                 count += self.run_at(place, states.forced, out[begin:])
         return out[:count].tobytes()
 
-    def push_token(self, cursor: Place, token: int) -> int:
-        """The state after a token's bytes, with KEY_POSSIBLE and its like added; 0 if it is not allowed.
+    def push_token(self, cursor: Place, token: int, memory: Int64Array) -> int:
+        """What the kernel of that name gives, grown as it asks, and without stops; 0 if the token is not allowed.
 
         The caller holds the lock.
         """
-        result: int = _push_token(self._ctx, cursor._state, token)
-        if result >= 0:
+        result: int = push_token_unchecked(self.ctx, cursor._state, token, memory)
+        if result >= 0 or result == REPEATED_KEY:
             return result
         self.start_over_if_due()
-        result = self.run_at(cursor, push_token, token)
+        result = self.run_at(cursor, push_token, token, memory)
         if result != STOPPED:
             return result
         traveller = Traveller(self, cursor._state, cursor._parent)
         traveller.read(self.vocabulary.tokens[token])
-        return traveller._state | traveller.key_ended
+        return traveller._state and traveller._state | traveller.key_ended | KEYS_UNREAD
 
     # -- what depends on the text -------------------------------------------------------------
 
@@ -412,18 +422,18 @@ class CompiledGrammar:
         return self._unfolded.lexeme(index - known)
 
     def stopped_at(self) -> tuple[int, int, int]:
-        """The open state at which the last kernel stopped, how many bytes it had read, and KEY_POSSIBLE and such."""
-        state = int(self._ctx[OPEN_STATE])
-        return state, int(self._ctx[OPEN_AT]), int(self._tables.array(STATE_KEYS)[state]) * KEY_POSSIBLE
+        """The open state at which the last kernel stopped, how many bytes it had read, and KEY_ENDED and such."""
+        state = int(self.ctx[OPEN_STATE])
+        return state, int(self.ctx[OPEN_AT]), int(self._tables.array(STATE_KEYS)[state]) << KEYS_SHIFT
 
     def close(self, place: Place, text: Callable[[int], bytes]) -> int:
         """The state that a place's open state is after its text; ``text(n)`` are its last ``n`` bytes at least."""
         assert self._unfolded is not None
         dots = np.empty(64, np.int32)
-        count = states.open_dots(self._ctx, place._state, dots)
+        count = states.open_dots(self.ctx, place._state, dots)
         if count > len(dots):
             dots = np.empty(count, np.int32)
-            states.open_dots(self._ctx, place._state, dots)
+            states.open_dots(self.ctx, place._state, dots)
         pairs = self._unfolded.close(sorted(set(dots[:count].tolist())), text)
         return self.run_at(place, states.close_state, *pairs)
 
@@ -452,7 +462,7 @@ class CompiledGrammar:
 
     def accepts(self, cursor: Place) -> bool:
         """Whether a cursor's text is a sentence.  The caller holds the lock."""
-        return bool(states.accepts(self._ctx, cursor._state))
+        return bool(states.accepts(self.ctx, cursor._state))
 
     def expected(self, cursor: Place, limit: int) -> list[Expectation]:
         """What may come next at a cursor, in words; at most ``limit`` lexemes of it."""
@@ -506,7 +516,7 @@ class CompiledGrammar:
         live[[cursor._state for cursor in cursors if cursor._state != ENDED]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
-        collect(self._ctx, live, numbers, np.empty(self._tables.used(ROW_HASH), np.int32))
+        collect(self.ctx, live, numbers, np.empty(self._tables.used(ROW_HASH), np.int32))
         self.start_state = int(numbers[self.start_state])
         self.generation += 1
         done: dict[int, Link] = {}

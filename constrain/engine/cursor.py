@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from constrain.engine import states
-from constrain.engine.distinct_keys import DistinctKeys
+from constrain.engine.distinct_keys import NO_KEYS, DistinctKeys
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
-from constrain.engine.tables import KEY_ENDED, KEY_POSSIBLE, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
+from constrain.engine.tables import KEY_ENDED, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -70,8 +70,6 @@ class Cursor:
         # What looks for keys that come again, once there is one that could, and what masks have to look out for.
         self._keys: DistinctKeys | None = None
         self._key_status = 0
-        # Whether it is enough to look at the keys when the next one comes.
-        self._reads_late = True
         with compiled.lock:
             self._state = compiled.start_state
             compiled.cursors.add(self)
@@ -131,16 +129,13 @@ class Cursor:
     def _read_keys(self, step: int | bytes, state: int) -> bool:
         """Look for a key that comes again in a step to a state, which has yet to be noted.
 
-        The state is as :meth:`CompiledGrammar.push_token` gives it.  False if there is such a key, or no other one is
-        possible behind it.
+        The state is as kernels give it, with KEY_ENDED and its like added.  False if there is such a key, or no other
+        one is possible behind it.
         """
         keys = self._keys
-        if keys is not None and state < KEY_POSSIBLE and self._reads_late and keys.can_wait():
-            self._key_status = 0
-            return True
         if keys is None:
             keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, self._steps)
-        status = keys.read(self, step, state >= LIMITED_KEY_ENDED)
+        status = keys.read(self, step, state & LIMITED_KEY_ENDED != 0)
         if status < 0:
             return False
         if status & LOOK_AHEAD:
@@ -219,7 +214,7 @@ class Traveller:
     Attributes
     ----------
     key_ended : int
-        KEY_ENDED and its like, if a key that must not come again ended in what was read.
+        KEY_ENDED and LIMITED_KEY_ENDED, if a key that must not come again ended in what was read.
     """
 
     def __init__(self, compiled: CompiledGrammar, state: int, parent: Link | None) -> None:
@@ -287,7 +282,7 @@ def _find_again(compiled: CompiledGrammar, target: Link) -> Traveller:
         if isinstance(link[_STEP], bytes):
             place.read(link[_STEP])
         else:
-            place._state = compiled.push_token(place, link[_STEP]) & STATE_BITS
+            place._state = compiled.push_token(place, link[_STEP], NO_KEYS) & STATE_BITS
         before = behind._parent if len(way) < STEPS_KEPT - 1 else link[_BEFORE]
         place._parent = (compiled.generation, behind._state, link[_STEP], before)
         place._young.append(place._parent)

@@ -21,6 +21,7 @@ from constrain.engine.jit import without_dispatch
 from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
 from constrain.engine.object_keys import (
     BEGIN,
+    CALLS_LEFT,
     CODE,
     DEAD_END,
     DEAD_IN_TOKEN,
@@ -39,9 +40,13 @@ from constrain.engine.object_keys import (
     N_KEYS,
     N_LIMITED,
     N_RISKY,
+    N_SCALARS,
     N_TABLES,
+    NONE_FOLLOWED,
+    READ_ELSEWHERE,
     RISKY_BYTES,
     RISKY_STARTS,
+    STATUS,
     forbid_repeated,
     read_keys,
 )
@@ -54,12 +59,26 @@ if TYPE_CHECKING:
     from constrain.engine.vocabulary import Vocabulary
 
 DeadEnd = Callable[[int], int]
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 # What a cursor's text is read again from after some steps back: the memory as it was about so many steps ago.
 _STEPS_BETWEEN_COPIES: Final = 256
 
 # There has to be room for the keys in them.
 _BYTES_AT_ONCE: Final = 1024
+
+
+def _memory_of(mode: int) -> Int64Array:
+    """Memory that says to kernels that keys are not read there."""
+    memory = np.zeros(N_SCALARS, np.int64)
+    memory[MODE] = mode
+    return memory
+
+
+NO_KEYS = _memory_of(NONE_FOLLOWED)
+"""For kernels that read keys as well: none are followed."""
+
+_READ_ELSEWHERE = _memory_of(READ_ELSEWHERE)
 
 _NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
 
@@ -82,8 +101,8 @@ class ObjectKeys:
 
     Attributes
     ----------
-    status : int
-        A sum of MAY_REPEAT and its like (object_keys.py), or REPEATED.
+    memory : int64[...]
+        For the kernels of object_keys.py.
     """
 
     def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None) -> None:
@@ -109,10 +128,15 @@ class ObjectKeys:
         self.memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
         self.memory[HEADER + 3 * slot + 1] = len(table)
 
+    @property
+    def status(self) -> int:
+        """A sum of MAY_REPEAT and its like (key_status.py), or REPEATED."""
+        return int(self.memory[STATUS])
+
     def copy(self) -> ObjectKeys:
         """One that goes its own way from here on."""
         twin = ObjectKeys.__new__(ObjectKeys)
-        twin.quotes, twin.status = self.quotes, self.status
+        twin.quotes = self.quotes
         twin.memory, twin._tables = self.memory.copy(), dict(self._tables)
         twin._dead_end, twin._n_looked_at = self._dead_end, self._n_looked_at
         for slot in _GROWING:
@@ -134,10 +158,9 @@ class ObjectKeys:
         for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
             piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
             ends = np.array([0, len(piece)])
-            self.status = _read_keys(self.memory, piece, ends, 0)
-            if self.status == FULL:
+            if _read_keys(self.memory, piece, ends, 0) == FULL:
                 self.make_room(len(piece))
-                self.status = _read_keys(self.memory, piece, ends, 0)
+                _read_keys(self.memory, piece, ends, 0)
             if self.status == REPEATED:
                 return
         if self._dead_end is not None:
@@ -145,10 +168,10 @@ class ObjectKeys:
 
     def read_token(self, vocabulary: Vocabulary, token: int) -> None:
         """Read a token's bytes."""
-        self.status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
-        if self.status == FULL:
+        status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
+        if status == FULL:
             self.read(vocabulary.tokens[token])
-        elif self._dead_end is not None and self.status != REPEATED:
+        elif self._dead_end is not None and status != REPEATED:
             self._look_for_dead_ends(self._dead_end)
 
     def _look_for_dead_ends(self, dead_end: DeadEnd) -> None:
@@ -169,7 +192,7 @@ class ObjectKeys:
                 if kind & LIMITED and end - begin >= length:
                     held |= self.quotes.may_begin(data[begin : begin + length].tobytes())
             memory[DEAD_IN_TOKEN] = held
-        self.status = _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
+        _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
 
     def is_in_key(self) -> bool:
         """Whether a key is under way."""
@@ -224,6 +247,11 @@ class DistinctKeys:
         As for :class:`ObjectKeys`.
     since : int
         How many steps of the cursor there were before that; -1 if its whole text is followed.
+
+    Attributes
+    ----------
+    memory : int64[...]
+        For :func:`constrain.engine.states.push_token`: what it reads a token into, or a word that it may not.
     """
 
     def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None, since: int) -> None:
@@ -233,15 +261,12 @@ class DistinctKeys:
         self._now: ObjectKeys | None = None
         # As it was after so many steps, some time ago and longer ago.
         self._copies: list[tuple[int, ObjectKeys]] = []
-        # How many of the last steps have not been read.
-        self._waiting = 0
-        # The steps after which the next copy is made.
-        self._copy_at = _STEPS_BETWEEN_COPIES
+        self.memory = _READ_ELSEWHERE
 
     def copy(self) -> DistinctKeys:
         """One for a cursor at the same place."""
         twin = DistinctKeys(self._quotes, self._dead_end, self._since)
-        twin._copies, twin._copy_at = list(self._copies), self._copy_at
+        twin._copies = list(self._copies)
         return twin
 
     def read(self, cursor: Cursor, step: int | bytes, is_limited: bool) -> int:
@@ -249,41 +274,23 @@ class DistinctKeys:
 
         ``is_limited``: keys that end in it are (or may be) limited.
         """
-        now = self._now
-        if now is None or self._waiting:
-            now = self.at(cursor)
-        quotes = self._quotes
-        if self._dead_end is None and type(step) is int:
-            # Nearly always.
-            now.status = status = _read_keys(now.memory, quotes.data, quotes.starts, step)
-            if status >= 0 and cursor._steps < self._copy_at:
-                return status
+        now = self.at(cursor)
         if self._dead_end is not None:
             now.memory[IS_LIMITED] = is_limited
         if isinstance(step, bytes):
             now.read(step)
-        elif self._dead_end is not None or now.status == FULL:
+        else:
             now.read_token(cursor.compiled.vocabulary, step)
         if now.status == REPEATED:
             self.forget()
-        elif cursor._steps >= self._copy_at:
+        elif now.memory[CALLS_LEFT] <= 0:
+            now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
-            self._copy_at = cursor._steps + _STEPS_BETWEEN_COPIES
         return now.status
-
-    def can_wait(self) -> bool:
-        """Whether the step that the cursor goes now, to where no key is under way, need not be read yet.
-
-        It will be with the next one that has to be: so values are read at once.
-        """
-        if self._now is None or self._dead_end is not None or self._now.status & IS_RISKY:
-            return False
-        self._waiting += 1
-        return True
 
     def forget(self) -> None:
         """The cursor is not where it was."""
-        self._now, self._waiting = None, 0
+        self._now, self.memory = None, _READ_ELSEWHERE
 
     def after_going_back(self, cursor: Cursor) -> DistinctKeys | None:
         """What follows the cursor, which has gone back; None if nothing has to any more."""
@@ -297,13 +304,12 @@ class DistinctKeys:
         if self._now is None:
             while self._copies and self._copies[-1][0] > cursor._steps:
                 self._copies.pop()
-                self._copy_at = cursor._steps + _STEPS_BETWEEN_COPIES
             steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._dead_end))
             self._now = keys.copy()
             # It is not known any more which of the keys that end from here on are.
             self._now.memory[IS_LIMITED] = self._dead_end is not None and cursor._steps > self._since
             self._now.read(cursor.text(cursor._steps - steps))
-        elif self._waiting:
-            self._now.read(cursor.text(self._waiting))
-        self._waiting = 0
+            self._now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
+            if self._dead_end is None:
+                self.memory = self._now.memory
         return self._now

@@ -89,10 +89,11 @@ def njit_inner(*signatures: Any) -> Any:
 
 
 def put_off(kernel: Any) -> bool:
-    """Defer an inner kernel that would be compiled now, if kernels are deferred."""
-    if _deferred is None or not hasattr(kernel, "inner_signatures"):
+    """Defer a kernel that would be compiled now, if kernels are deferred."""
+    if _deferred is None:
         return False
-    _deferred.append((kernel, ()))
+    if hasattr(kernel, "inner_signatures"):
+        _deferred.append((kernel, ()))
     return True
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import operator
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from constrain.engine.bitmask import Bitmask, check_bitmask, is_allowed, words_for
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled import CompiledGrammar, push_token_unchecked, write_mask_unchecked
 from constrain.engine.cursor import ENDED, Cursor
+from constrain.engine.distinct_keys import NO_KEYS
 from constrain.engine.key_status import MAY_RUN_OUT
-from constrain.engine.tables import KEY_ENDED, STATE_BITS
-from constrain.engine.vocabulary import END, SPECIAL
+from constrain.engine.tables import KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
+from constrain.engine.vocabulary import END
 from constrain.errors import ConstrainError
 
 
@@ -67,8 +69,15 @@ class Matcher(Cursor):
         After an end token has been accepted no token is allowed.
         """
         if mask is self._checked and type(index) is int and 0 <= index < self._checked_rows and self._state > 0:
-            # Nearly every time it is the array of the time before.
-            self.compiled.write_mask(self, mask, index)
+            # Nearly every time it is the array of the time before, and this is all that there is to do; another call
+            # would take a tenth of the time.
+            compiled = self.compiled
+            with compiled.lock:
+                if get_ident() != compiled.thread:
+                    compiled.share_scratch()
+                result = write_mask_unchecked(compiled.ctx, self._state, mask, index)
+                if result:
+                    compiled.finish_mask(result, self, mask, index)
             if self._key_status:
                 self._forbid_repeated_keys(mask, index)
             return
@@ -109,33 +118,29 @@ class Matcher(Cursor):
             If the id is out of range.
         """
         token = token_id
-        if type(token) is not int:
-            try:
-                token = operator.index(token_id)
-            except TypeError:
-                raise ConstrainError(f"token id {token_id!r} is not an integer") from None
-        if not 0 <= token < self._size:
-            raise ConstrainError(f"token id {token} is out of range, the vocabulary has {self._size} tokens")
-        if self._state == ENDED:
-            return False
-        kind = self._kinds[token]
-        if kind == END:
-            with self.compiled.lock:
-                if not self.compiled.accepts(self):
-                    return False
-                self._go_to(ENDED, token)
-                return True
-        if kind == SPECIAL:
-            return False
+        if type(token) is not int or not 0 <= token < self._size:
+            token = self._checked_token(token_id)
+        if self._kinds[token] or self._state == ENDED:
+            return self._accept_end(token)
         compiled = self.compiled
         with compiled.lock:
-            state = compiled.push_token(self, token)
-            if state == 0:
-                return False
-            if state >= KEY_ENDED or self._keys is not None:
-                if not self._read_keys(token, state):
+            keys = self._keys
+            memory = NO_KEYS if keys is None else keys.memory
+            state = push_token_unchecked(compiled.ctx, self._state, token, memory)
+            if state <= 0:
+                if state < 0 and state != REPEATED_KEY:
+                    state = compiled.push_token(self, token, memory)
+                if keys is not None and state == REPEATED_KEY:
+                    keys.forget()
+                if state <= 0:
                     return False
-            state &= STATE_BITS
+            if state > STATE_BITS or keys is not None:
+                if state >= KEY_ENDED:
+                    if not self._read_keys(token, state):
+                        return False
+                else:
+                    self._key_status = state >> STATUS_SHIFT
+                state &= STATE_BITS
             if self._budget is not None:
                 state = self._budget.push(self, token)
                 if state == 0:
@@ -146,6 +151,25 @@ class Matcher(Cursor):
             self._state = state
         self._steps += 1
         return True
+
+    def _checked_token(self, token_id: Any) -> int:
+        try:
+            token = operator.index(token_id)
+        except TypeError:
+            raise ConstrainError(f"token id {token_id!r} is not an integer") from None
+        if not 0 <= token < self._size:
+            raise ConstrainError(f"token id {token} is out of range, the vocabulary has {self._size} tokens")
+        return token
+
+    def _accept_end(self, token: int) -> bool:
+        """Go on with a token that is an end token or a special one, or after the end."""
+        if self._state == ENDED or self._kinds[token] != END:
+            return False
+        with self.compiled.lock:
+            if not self.compiled.accepts(self):
+                return False
+            self._go_to(ENDED, token)
+            return True
 
     def accept_bytes(self, data: bytes, tokens: int | None = None) -> bool:
         """Go on with these bytes, all or nothing; one step for :meth:`rollback`.

@@ -14,18 +14,21 @@ from numba import int32, int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.key_status import FULL, IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT, REPEATED
-from constrain.engine.tables import CTX, i32, u8
+from constrain.engine.tables import CTX, F_READ_KEYS, far_entry, i32, u8
 
 # Scalars in the header: what is under way (one of the next three); how much of an escape has been read (0: none, 1: the
 # backslash, 2 and more: u and so many digits); its value so far, and the high half of a surrogate pair before it;
 # whether a string that begins now is a key; where the key under way begins; how much of each table is in use; how many
 # of the keys are risky, and how many are limited.  Then what others write here: the most bytes before a quote in a
 # token; how many bytes at least the beginning of a key has that only goes on to limited keys that are there; whether a
-# token may hold the quote and that much (1), with a comma before it (2); whether keys that end now are limited.
+# token may hold the quote and that much (1), with a comma before it (2); whether keys that end now are limited; how
+# many more pieces may be read before someone wants to have a look; and the status.
 MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(11)
-LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED = range(11, 15)
-N_SCALARS = 15
+LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED, CALLS_LEFT, STATUS = range(11, 17)
+N_SCALARS = 17
 OUTSIDE, IN_VALUE, IN_KEY = range(3)
+# In place of one of these, for who would read on: there is nothing to read; it is read elsewhere.
+NONE_FOLLOWED, READ_ELSEWHERE = -1, -2
 
 # Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
 # (begin, end, sum of RISKY and LIMITED) in the bytes; those bytes; and the risky contents as they lie in RISKY_BYTES.
@@ -209,6 +212,7 @@ def read_keys(memory, data, starts, piece):
     """
     first, last = starts[piece], starts[piece + 1]
     n = last - first
+    memory[CALLS_LEFT] -= 1
     frames = i32(memory, FRAMES)
     keys = i32(memory, KEYS)
     if (
@@ -216,6 +220,7 @@ def read_keys(memory, data, starts, piece):
         or 3 * (memory[N_KEYS] + n) > len(keys)
         or memory[N_BYTES] + 4 * n > len(u8(memory, KEY_BYTES))
     ):
+        memory[STATUS] = FULL
         return int64(FULL)
     for i in range(first, last):
         byte = int64(data[i])
@@ -231,6 +236,7 @@ def read_keys(memory, data, starts, piece):
                 _read_key_byte(memory, byte)
                 continue
             if _is_repeated(memory):
+                memory[STATUS] = REPEATED
                 return int64(REPEATED)
             place = 3 * memory[N_KEYS]
             keys[place] = memory[BEGIN]
@@ -265,7 +271,11 @@ def read_keys(memory, data, starts, piece):
             memory[N_LIMITED] += memory[IS_LIMITED]
         elif byte == 0x2C:
             memory[EXPECTS_KEY] = int64(frames[memory[DEPTH] - 1] >= 0)
-    return _status(memory)
+    status = memory[STATUS] = _status(memory)
+    return status
+
+
+far_entry(F_READ_KEYS, read_keys)
 
 
 @njit_inner(int64(CTX, _TEXT, int64, int64))

@@ -108,8 +108,7 @@ LEXEME_IS_KEY, LEXEME_IS_LIMITED = 2, 4
 
 _KEY_SHIFT = 2
 IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
-EXPECTS_KEYS = 32
-"""In CORE_KINDS, beside the kinds of branches: such a key ends where a row with this core begins; may begin there."""
+"""In CORE_KINDS, beside the kinds of branches: such a key ends where a row with this core begins."""
 
 SELF = -1
 """In CORE_SCANS and CORE_WAITS: the item was predicted in the row itself.  Other values: the position of its dot."""
@@ -259,8 +258,6 @@ def _make_core(ctx, base, count):
         item = keys[i] & 0x7FFFFFFF
         if symbol < 0:
             # Lexemes are sorted by ~lexeme, that is downwards; store them upwards.
-            if i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES] & LEXEME_IS_KEY:
-                kinds |= EXPECTS_KEYS
             scans[3 * scan] = ~symbol
             scans[3 * scan + 1] = tmp[item]
             scans[3 * scan + 2] = tmp[item + 1]

@@ -15,14 +15,15 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.key_status import REPEATED
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
+from constrain.engine.object_keys import CALLS_LEFT, MODE, NONE_FOLLOWED
 from constrain.engine.rows import (
     BRANCH,
     BRANCH_KIND,
     CORE_INIT,
     END,
-    EXPECTS_KEYS,
     IS_KEY_END,
     ROW_ACCEPTS,
     ROW_CORE,
@@ -45,7 +46,8 @@ from constrain.engine.tables import (
     F_STEP,
     FAIL,
     KERNEL,
-    KEY_POSSIBLE,
+    KEYS_SHIFT,
+    KEYS_UNREAD,
     LEX,
     LEX_HASH,
     LEX_TRANS,
@@ -53,6 +55,7 @@ from constrain.engine.tables import (
     OPEN,
     OPEN_AT,
     OPEN_STATE,
+    REPEATED_KEY,
     ROW_ITEMS,
     ROWS,
     STATE_BUCKETS,
@@ -62,6 +65,7 @@ from constrain.engine.tables import (
     STATE_TRANS,
     STATE_WORK,
     STATES,
+    STATUS_SHIFT,
     STOPPED,
     SYMBOLS,
     THREADS,
@@ -76,6 +80,7 @@ from constrain.engine.tables import (
     i32,
     i64,
     mix,
+    read_token,
     room,
     set_used,
     sort_keys,
@@ -144,9 +149,7 @@ def _intern_state(ctx, count, accepts):
     if not bucket_room(ctx, STATE_BUCKETS, state):
         return int64(FAIL)
     offset = used(ctx, THREADS) // 2
-    kinds = int64(0)
     for j in range(n):
-        kinds |= int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * (keys[j] >> 32) + ROW_CORE])])
         threads[2 * (offset + j)] = keys[j] >> 32
         threads[2 * (offset + j) + 1] = keys[j] & 0x7FFFFFFF
     set_used(ctx, THREADS, 2 * (offset + n))
@@ -167,7 +170,7 @@ def _intern_state(ctx, count, accepts):
         for j in range(width):
             trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
     set_used(ctx, STATE_TRANS, (state + 1) * classes)
-    u8(ctx, STATE_KEYS)[state] = kinds & EXPECTS_KEYS != 0
+    u8(ctx, STATE_KEYS)[state] = 0
     set_used(ctx, STATE_KEYS, state + 1)
     i32(ctx, STATE_MASKS)[3 * state + MASK_DENSE] = NO_MASK
     set_used(ctx, STATE_MASKS, 3 * state + 3)
@@ -307,9 +310,22 @@ def push_byte(ctx, state, byte):
     return _stop(ctx, state, int64(1)) if state >= OPEN else state
 
 
-@njit_entry(RESULT2)
-def push_token(ctx, state, token):
-    """The state after the bytes of a token, with KEY_POSSIBLE and its like added; 0 if it is not allowed."""
+@njit_entry(int64(CTX, int64, int64, CTX))
+def push_token(ctx, state, token, memory):
+    """The state after the bytes of a token; 0 if it is not allowed.
+
+    Parameters
+    ----------
+    ctx : int64[...]
+    state, token : int
+    memory : int64[...]
+        Of the keys that are followed (object_keys.py), which reads the token too; or, if MODE says so, of none.
+
+    Returns
+    -------
+    The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read; else KEY_ENDED
+    and its like.  Or REPEATED_KEY, and the memory is of no more use; or FAIL and its like, and nothing was read.
+    """
     reset_work(ctx)
     keys = int64(0)
     starts = i64(ctx, TOKEN_START)
@@ -324,14 +340,22 @@ def push_token(ctx, state, token):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        # Where keys are possible is only asked of the last state.
-        keys = keys & ~1 | int64(u8(ctx, STATE_KEYS)[state])
-    return state | keys * KEY_POSSIBLE
+        keys |= int64(u8(ctx, STATE_KEYS)[state])
+    mode = memory[MODE]
+    if mode == NONE_FOLLOWED:
+        return state | keys << KEYS_SHIFT
+    if mode >= 0 and memory[CALLS_LEFT] > 0:
+        status = read_token(ctx, memory, token)
+        if status >= 0:
+            return state | status << STATUS_SHIFT
+        if status == REPEATED:
+            return int64(REPEATED_KEY)
+    return state | keys << KEYS_SHIFT | KEYS_UNREAD
 
 
 @njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
 def push_bytes(ctx, state, data):
-    """The state after all of ``data`` (uint8[n]), with KEY_POSSIBLE and its like added; 0 if no sentence begins so."""
+    """The state after all of ``data`` (uint8[n]), with KEY_ENDED and its like added; 0 if no sentence begins so."""
     reset_work(ctx)
     keys = int64(0)
     class_of = u8(ctx, CLASS_OF)
@@ -341,9 +365,8 @@ def push_bytes(ctx, state, data):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        # Where keys are possible is only asked of the last state.
-        keys = keys & ~1 | int64(u8(ctx, STATE_KEYS)[state])
-    return state | keys * KEY_POSSIBLE
+        keys |= int64(u8(ctx, STATE_KEYS)[state])
+    return state | keys << KEYS_SHIFT
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

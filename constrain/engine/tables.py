@@ -42,13 +42,19 @@ OPEN = 1 << 40
 STOPPED = -5
 """A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
 
-KEY_POSSIBLE, KEY_ENDED, LIMITED_KEY_ENDED = 1 << 41, 1 << 42, 1 << 43
-"""Added to the state after a token or some bytes, if a key that must not come again may be under way there, if one
-ended in them, and if it was one of those that may run out (see states.py).
+STATUS_SHIFT = 32
+"""What keys read beside the states (object_keys.py) come to, as bits above the state after a token."""
+
+KEYS_SHIFT, KEY_ENDED, LIMITED_KEY_ENDED, KEYS_UNREAD = 41, 1 << 42, 1 << 43, 1 << 44
+"""Added to the state after a token or some bytes: a key ended in them that must not come again; it was one of those
+that may run out (see states.py); keys are followed, but these have yet to be read.
 """
 
-STATE_BITS = KEY_POSSIBLE - 1
-"""The state without those."""
+STATE_BITS = (1 << STATUS_SHIFT) - 1
+"""The state without all of those."""
+
+REPEATED_KEY = -6
+"""A kernel's return value when a key comes again."""
 
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
@@ -302,7 +308,8 @@ _arrays: Any = arrayobj  # has no types
     F_TOKENS,
     F_NEAR,
     F_PLAIN,
-) = range(26)
+    F_READ_KEYS,
+) = range(27)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -314,16 +321,25 @@ def far_entry(index: int, kernel: Any) -> None:
     _far_addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
-@_intrinsic
-def _call_address(_typing: Any, address: Any, ctx: Any, a: Any, b: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        convention = context.call_conv
-        kinds = signature.args[1:]
-        pointer = builder.inttoptr(args[0], convention.get_function_type(signature.return_type, kinds).as_pointer())
-        _status, result = convention.call_function(builder, pointer, signature.return_type, kinds, args[1:])
-        return result
+def _caller_of(*kinds: Any) -> Any:
+    """A function of an address and a tuple of arguments of these types: it calls a kernel that returns an int64."""
 
-    return types.int64(types.int64, CTX, types.int64, types.int64), codegen
+    @_intrinsic
+    def call(_typing: Any, address: Any, args: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            convention = context.call_conv
+            pointer = builder.inttoptr(values[0], convention.get_function_type(types.int64, kinds).as_pointer())
+            arguments = [builder.extract_value(values[1], i) for i in range(len(kinds))]
+            _status, result = convention.call_function(builder, pointer, types.int64, kinds, arguments)
+            return result
+
+        return types.int64(types.int64, args), codegen
+
+    return call
+
+
+_call_address = _caller_of(CTX, int64, int64)
+_call_reader = _caller_of(CTX, types.Array(uint8, 1, "C", readonly=True), CTX, int64)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
@@ -334,7 +350,7 @@ def far_call(ctx, index, a, b):  # type: ignore[no-untyped-def]
     optimise it again; with calls ten deep that is most of the compile time.  These calls happen
     where something is computed for the first time, so an indirect jump costs nothing that matters.
     """
-    return _call_address(ctx[_FAR + index], ctx, a, b)
+    return _call_address(ctx[_FAR + index], (ctx, a, b))
 
 
 @_intrinsic
@@ -406,6 +422,12 @@ def _view_of(dtype: Any) -> Any:
 
 
 i32, i64, u8 = _view_of(int32), _view_of(int64), _view_of(uint8)
+
+
+@njit_inner(int64(CTX, CTX, int64))
+def read_token(ctx, memory, token):  # type: ignore[no-untyped-def]
+    """Let the kernel F_READ_KEYS (object_keys.py) read a token of the vocabulary."""
+    return _call_reader(ctx[_FAR + F_READ_KEYS], (memory, u8(ctx, TOKEN_BYTES), i64(ctx, TOKEN_START), token))
 
 
 @njit_inner(int64(CTX, int64))

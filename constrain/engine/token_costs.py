@@ -38,7 +38,7 @@ _NONE = np.empty(0, np.int32)
 
 def _kept(compiled: CompiledGrammar, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
     """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
-    kept = drop_usual(compiled._ctx, count, least)
+    kept = drop_usual(compiled.ctx, count, least)
     if kept >> 32 == 0:
         return _NONE, _NONE, kept & 0xFFFFFFFF
     listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)

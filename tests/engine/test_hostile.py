@@ -30,7 +30,7 @@ def test_too_much_work_is_an_error_and_changes_nothing(monkeypatch: pytest.Monke
     compiled = compile_regex("a(?=.*b)(?:[ab]{0,20}a){0,20}!")
     matcher = constrain.Matcher(compiled)
     monkeypatch.setattr(compiled_module, "_WORK_PER_CALL", 300)
-    compiled._ctx[BUDGET] = 0
+    compiled.ctx[BUDGET] = 0
     with pytest.raises(constrain.LimitError, match="too long to follow"):
         matcher.accept_bytes(b"ab" * 20)
     assert matcher.steps == 0
