@@ -37,11 +37,10 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
 )
 from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST, search_record
-from constrain.engine.nodes import RESULT1, RESULT2
+from constrain.engine.nodes import RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
-from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, state_at_row
+from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, first_groups, state_at_row
 from constrain.engine.tables import (
-    BYTE_GROUP,
     CLASS_OF,
     CLASSES,
     CORES,
@@ -280,19 +279,6 @@ def _walk(ctx, root, state, n, known):
     return n
 
 
-@njit_inner(RESULT1)
-def _first_groups(ctx, state):
-    """The groups of the bytes (trie.py) with which a state may go on: bit ``g`` for group ``g``."""
-    class_of = u8(ctx, CLASS_OF)
-    group = u8(ctx, BYTE_GROUP)
-    trans = i32(ctx, STATE_TRANS)
-    result = int64(0)
-    for byte in range(256):
-        if trans[state * ctx[CLASSES] + int64(class_of[byte])] != 0:
-            result |= int64(1) << int64(group[byte])
-    return result
-
-
 @njit_inner(types.boolean(CTX, int64, int64))
 def _is_left_out(ctx, node, count):
     """Whether a trie node is in one of the ``count`` parts in COST_STACK, which are in the order of the trie."""
@@ -385,7 +371,7 @@ def cost_tokens(ctx, state, most, known):
                 after = _state_after(ctx, int64(i32(ctx, THREADS)[2 * i]), accept)
                 if after < 0:
                     return after
-                last_accept, groups = accept, _first_groups(ctx, after)
+                last_accept, groups = accept, first_groups(ctx, after)
             # Few nodes have a child with which something goes on behind the lexeme.
             if not children[node] & groups or not _is_left_out(ctx, node, parts):
                 continue

@@ -27,7 +27,7 @@ from constrain.engine.lexer import (
     SPLIT_LIST,
     clear_splits,
 )
-from constrain.engine.nodes import RESULT1, RESULT2
+from constrain.engine.nodes import RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.splits import FIRST_SHARED, add_dense, clear_scratch, keep_dense
 from constrain.engine.states import (
@@ -40,12 +40,12 @@ from constrain.engine.states import (
     STATE_ACCEPTS,
     STATE_COUNT,
     STATE_OFFSET,
+    first_groups,
     reset_work,
     state_kinds,
     state_of_row,
 )
 from constrain.engine.tables import (
-    BYTE_GROUP,
     CLASS_OF,
     CLASSES,
     CORES,
@@ -189,19 +189,6 @@ def _state_after(ctx, row, accept):
     return state_of_row(ctx, next_row, begins)
 
 
-@njit_inner(RESULT1)
-def _first_groups(ctx, state):
-    """The groups of the bytes (trie.py) with which a state may go on: bit ``g`` for group ``g``."""
-    class_of = u8(ctx, CLASS_OF)
-    group = u8(ctx, BYTE_GROUP)
-    trans = i32(ctx, STATE_TRANS)
-    result = int64(0)
-    for byte in range(256):
-        if trans[state * ctx[CLASSES] + int64(class_of[byte])] != 0:
-            result |= int64(1) << int64(group[byte])
-    return result
-
-
 @njit_inner(RESULT2)
 def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
@@ -269,7 +256,7 @@ def compute_mask(ctx, state, _unused):
                         return below
                     follows[place] = row << 32 | accept
                     follows[place + 1] = below
-                    follows[place + 2] = _first_groups(ctx, below)
+                    follows[place + 2] = first_groups(ctx, below)
                 below, groups = follows[place + 1], follows[place + 2]
                 kinds = state_kinds(ctx, below)
             if kinds & IS_HARD and _note_open(ctx, int64(crossings[2 * j]), kinds) < 0:

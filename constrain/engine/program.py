@@ -43,8 +43,10 @@ from constrain.engine.rows import BRANCH, BRANCH_COUNT, BRANCH_FIRST, BRANCH_KIN
 from constrain.engine.tables import (
     BRANCH_DOTS,
     BRANCHES,
+    BYTE_GROUP,
     BYTES,
     CLASS_BYTE,
+    CLASS_GROUPS,
     CLASS_OF,
     CLASS_SIZE,
     CLASSES,
@@ -289,15 +291,18 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
             break
     count = 0
     size = i32(ctx, CLASS_SIZE)
+    groups = i64(ctx, CLASS_GROUPS)
     for byte in range(256):
         if group[byte] == byte:
             size[count] = 0
+            groups[count] = 0
             u8(ctx, CLASS_BYTE)[count] = byte
             class_of[byte] = count
             count += 1
         else:
             class_of[byte] = class_of[group[byte]]
         size[class_of[byte]] += 1
+        groups[class_of[byte]] |= int64(1) << int64(u8(ctx, BYTE_GROUP)[byte])
     ctx[CLASSES] = count
 
 

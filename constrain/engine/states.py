@@ -33,6 +33,7 @@ from constrain.engine.rows import (
 )
 from constrain.engine.tables import (
     BRANCHES,
+    CLASS_GROUPS,
     CLASS_OF,
     CLASS_SIZE,
     CLASSES,
@@ -211,6 +212,20 @@ def state_at_row(ctx, row):
         return int64(FAIL)
     i64(ctx, STATE_WORK)[0] = row << 32 | start
     return _intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+
+
+@njit_inner(RESULT1)
+def first_groups(ctx, state):
+    """The groups of the bytes (trie.py) with which a state may go on: bit ``g`` for group ``g``."""
+    groups = i64(ctx, CLASS_GROUPS)
+    trans = i32(ctx, STATE_TRANS)
+    classes = uint64(ctx[CLASSES])
+    begin = uint64(state) * classes
+    result = int64(0)
+    for j in range(classes):
+        # Without a branch: the loop takes whole registers then.
+        result |= groups[j] & -int64(trans[begin + j] != 0)
+    return result
 
 
 @njit_inner(RESULT2)

@@ -114,6 +114,7 @@ LIVE_STACK = _slot("liveness stack", np.int32, 64)
 CLASS_OF = _slot("byte classes", np.uint8, 256)
 CLASS_BYTE = _slot("class representatives", np.uint8, 256)
 CLASS_SIZE = _slot("class sizes", np.int32, 256)
+CLASS_GROUPS = _slot("byte groups of classes, as sets", np.int64, 256)
 
 # Lexer states (lexer.py).
 LEXEMES = _slot("lexemes", np.int32, 3 * 64)
