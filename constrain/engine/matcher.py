@@ -72,12 +72,16 @@ class Matcher(Cursor):
             # Nearly every time it is the array of the time before, and this is all that there is to do; another call
             # would take a tenth of the time.
             compiled = self.compiled
-            with compiled.lock:
+            lock = compiled.lock
+            try:
+                lock.acquire()
                 if get_ident() != compiled.thread:
                     compiled.share_scratch()
                 result = write_mask_unchecked(compiled.ctx, self._state, mask, index)
                 if result:
                     compiled.finish_mask(result, self, mask, index)
+            finally:
+                lock.release()
             if self._key_status:
                 self._forbid_repeated_keys(mask, index)
             return
@@ -123,7 +127,9 @@ class Matcher(Cursor):
         if self._kinds[token] or self._state == ENDED:
             return self._accept_end(token)
         compiled = self.compiled
-        with compiled.lock:
+        lock = compiled.lock
+        try:
+            lock.acquire()
             keys = self._keys
             memory = NO_KEYS if keys is None else keys.memory
             state = push_token_unchecked(compiled.ctx, self._state, token, memory)
@@ -149,6 +155,8 @@ class Matcher(Cursor):
             self._parent = link = (compiled.generation, self._state, token, self._parent)
             self._young.append(link)
             self._state = state
+        finally:
+            lock.release()
         self._steps += 1
         return True
 
