@@ -27,6 +27,7 @@ from constrain.engine.tables import (
     DONE_ITEMS,
     DONE_MEMO,
     DONE_STAMP,
+    LEAP_KEYS,
     ROW_BUCKETS,
     ROW_COSTS,
     ROW_HASH,
@@ -120,6 +121,10 @@ def _move_rows(ctx, row_map):
     for i in range(len(keys)):
         keys[i] = 0
     set_used(ctx, SCAN_KEYS, 0)
+    keys = i64(ctx, LEAP_KEYS)
+    for i in range(len(keys)):
+        keys[i] = 0
+    set_used(ctx, LEAP_KEYS, 0)
     _fill_buckets(ctx, ROW_HASH, ROW_BUCKETS)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain.engine.closures
+import constrain.engine.leaps
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, allow, words_for

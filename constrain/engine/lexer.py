@@ -216,19 +216,12 @@ far_entry(F_ACCEPT_SET, intern_accept_set)
 far_entry(F_LEXER_STATE, intern_lexer_state)
 
 
-@njit_inner(RESULT2)
-def lexer_step(ctx, state, byte_class):
-    """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
-    place = state * ctx[CLASSES] + byte_class
-    known = int64(i32(ctx, LEX_TRANS)[place])
-    if known >= 0:
-        return known
-    byte = int64(u8(ctx, CLASS_BYTE)[byte_class])
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def members_after(ctx, slot, offset, count, byte):
+    """Push what ``count`` members, at ``offset`` in a table, are after a byte on TMP; how many, or FAIL or LIMIT."""
     base = used(ctx, TMP)
-    offset = int64(i32(ctx, LEX)[4 * state + LEX_OFFSET])
-    count = int64(i32(ctx, LEX)[4 * state + LEX_COUNT])
     for i in range(count):
-        pool = i32(ctx, LEX_POOL)
+        pool = i32(ctx, slot)
         lexeme = pool[offset + 2 * i]
         before = int64(pool[offset + 2 * i + 1])
         node = known_derivative(ctx, before, byte)
@@ -250,10 +243,27 @@ def lexer_step(ctx, state, byte_class):
         tmp[top] = lexeme
         tmp[top + 1] = node
         set_used(ctx, TMP, top + 2)
-    if used(ctx, TMP) == base:
+    return (used(ctx, TMP) - base) // 2
+
+
+@njit_inner(RESULT2)
+def lexer_step(ctx, state, byte_class):
+    """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
+    place = state * ctx[CLASSES] + byte_class
+    known = int64(i32(ctx, LEX_TRANS)[place])
+    if known >= 0:
+        return known
+    byte = int64(u8(ctx, CLASS_BYTE)[byte_class])
+    base = used(ctx, TMP)
+    offset = int64(i32(ctx, LEX)[4 * state + LEX_OFFSET])
+    count = int64(i32(ctx, LEX)[4 * state + LEX_COUNT])
+    count = members_after(ctx, LEX_POOL, offset, count, byte)
+    if count < 0:
+        return count
+    if count == 0:
         i32(ctx, LEX_TRANS)[place] = 0
         return int64(0)
-    successor = far_call(ctx, F_LEXER_STATE, base, (used(ctx, TMP) - base) // 2)
+    successor = far_call(ctx, F_LEXER_STATE, base, count)
     set_used(ctx, TMP, base)
     if successor >= 0:
         i32(ctx, LEX_TRANS)[place] = successor

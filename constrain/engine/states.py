@@ -40,6 +40,7 @@ from constrain.engine.tables import (
     CORE_KINDS,
     CORES,
     CTX,
+    F_LEAP,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_ROW,
@@ -49,10 +50,14 @@ from constrain.engine.tables import (
     KERNEL,
     KEYS_SHIFT,
     KEYS_UNREAD,
+    LEAP_KEYS,
+    LEAP_SHIFT,
+    LEAP_VALUES,
     LEX,
     LEX_HASH,
     LEX_TRANS,
     LIVE_STACK,
+    NO_LEAP,
     OPEN,
     OPEN_AT,
     OPEN_STATE,
@@ -80,6 +85,8 @@ from constrain.engine.tables import (
     finish_hash,
     i32,
     i64,
+    map_get,
+    map_put,
     mix,
     read_token,
     room,
@@ -347,15 +354,39 @@ def push_token(ctx, state, token, memory):
     data = u8(ctx, TOKEN_BYTES)
     class_of = u8(ctx, CLASS_OF)
     classes = ctx[CLASSES]
-    for i in range(starts[token], starts[token + 1]):
+    i, end = starts[token], starts[token + 1]
+    leap = state << 32 | token
+    has_leapt = False
+    while i < end:
         byte_class = int64(class_of[data[i]])
         known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
-        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
+        if known < 0:
+            if known == -1 and end - i > 1:
+                # Where it leads is remembered for the whole token.
+                there = int64(-1) if has_leapt else map_get(ctx, LEAP_KEYS, LEAP_VALUES, leap)
+                if there >= 0:
+                    state = there
+                    break
+                there = far_call(ctx, F_LEAP, state, token << 32 | i - starts[token])
+                if there >= 0:
+                    if there == 0:
+                        return there
+                    state = there & ((1 << LEAP_SHIFT) - 1)
+                    i += there >> LEAP_SHIFT
+                    has_leapt = True
+                    continue
+                if there != NO_LEAP:
+                    return there
+            known = far_call(ctx, F_STEP, state, byte_class)
+        state = known
         if state <= 0:
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
         keys |= int64(u8(ctx, STATE_KEYS)[state])
+        i += 1
+    if has_leapt and keys == 0 and map_put(ctx, LEAP_KEYS, LEAP_VALUES, leap, state) < 0:
+        return int64(FAIL)
     mode = memory[MODE]
     if mode == NONE_FOLLOWED:
         return state | keys << KEYS_SHIFT

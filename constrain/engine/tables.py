@@ -56,6 +56,11 @@ STATE_BITS = (1 << STATUS_SHIFT) - 1
 REPEATED_KEY = -6
 """A kernel's return value when a key comes again."""
 
+NO_LEAP = -7
+"""The kernel of leaps.py's return value where there is none."""
+
+LEAP_SHIFT = 32
+
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
 
@@ -160,6 +165,8 @@ DONE_MEMO = _slot("completion memo", np.int32, 1024)
 DONE_ITEMS = _slot("completion items", np.int32, 1024)
 SCAN_KEYS = _slot("scan keys", np.int64, 1024)
 SCAN_VALUES = _slot("scan values", np.int32, 1024)
+LEAP_KEYS = _slot("leap keys", np.int64, 512)
+LEAP_VALUES = _slot("leap values", np.int32, 512)
 KERNEL = _slot("kernel items", np.int64, 1024)
 KERNEL_SLOTS = _slot("kernel item slots", np.int32, 2048)
 KERNEL_PLACES = _slot("kernel item places", np.int32, 1024)
@@ -239,7 +246,7 @@ SHARED_MORE_THAN = _slot("how many tokens have more repetitions", np.int32, 0)
 
 N_SLOTS = len(_NAMES)
 _CONTEXT_SIZE = HEADER + 3 * N_SLOTS
-_MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES}
+_MAPS = {MEMO_KEYS: MEMO_VALUES, SCAN_KEYS: SCAN_VALUES, LEAP_KEYS: LEAP_VALUES}
 # Tables that fill up together.
 _SIBLINGS = {
     slot: group
@@ -269,7 +276,7 @@ _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 
 BY_ROW_OR_STATE = (
     *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
-    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS),
+    *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS, LEAP_KEYS, LEAP_VALUES),
     *(ROW_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
 """Tables numbered by row or state, or that hold such numbers between kernel calls: what collect.py has to change."""
@@ -310,7 +317,8 @@ _arrays: Any = arrayobj  # has no types
     F_NEAR,
     F_PLAIN,
     F_READ_KEYS,
-) = range(27)
+    F_LEAP,
+) = range(28)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

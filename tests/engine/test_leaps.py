@@ -1,0 +1,86 @@
+"""Tokens that are taken in leaps lead to the same states as their bytes one by one."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import constrain
+from constrain.engine import states
+from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.distinct_keys import NO_KEYS
+from constrain.engine.tables import LEAP_KEYS, STATE_BITS
+
+SCHEMAS: list[dict[str, Any]] = [
+    {"properties": {"name": {"type": "string"}, "names": {}, "nam\u00e9": {}}, "additionalProperties": False},
+    {"properties": {"name": {"enum": ["namely", "nam"]}}, "patternProperties": {"^x-": {}}},
+    {"type": "array", "items": {"type": "string", "format": "date-time"}},
+    {"type": "string", "pattern": "^(?:ab|abc)*d{2,5}$"},
+    {"type": "string", "maxLength": 7},
+    {"enum": [True, None, "true", "truth", 1.25, [1, "a"]]},
+]
+
+
+def compiled_for(schema: dict[str, Any], tokens: list[bytes]) -> CompiledGrammar:
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    return constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_json_schema(json.dumps(schema)))
+
+
+@given(
+    schema=st.sampled_from(SCHEMAS),
+    texts=st.lists(st.text(alphabet='nameds:,{}[]" \\x-\u00e9tru1', min_size=1, max_size=9), min_size=1, max_size=12),
+    seed=st.integers(0, 1000),
+)
+def test_a_token_leads_where_its_bytes_do(schema: dict[str, Any], texts: list[str], seed: int) -> None:
+    tokens = [text.encode() for text in texts]
+    tokens += [json.dumps(key).encode() for key in ("name", "namely", "2024-02-29T23:59:60Z", "abababddd")]
+    tokens += [bytes([byte]) for byte in range(32, 127)]
+    compiled = compiled_for(schema, tokens)
+    rng = random.Random(seed)
+    for _ in range(4):
+        place = constrain.Matcher(compiled)
+        for _ in range(20):
+            possible = []
+            for token, data in enumerate(tokens):
+                by_token = compiled.push_token(place, token, NO_KEYS) & STATE_BITS
+                for _ in range(2):
+                    by_bytes = compiled.run_at(place, states.push_bytes, np.frombuffer(data, np.uint8)) & STATE_BITS
+                    assert by_token == by_bytes, data
+                    by_token = compiled.push_token(place, token, NO_KEYS) & STATE_BITS
+                if by_token:
+                    possible.append(token)
+            if not possible:
+                break
+            assert place.accept_token(rng.choice(possible))
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_leaps_are_remembered_until_states_are_forgotten(forgets: bool) -> None:
+    tokens = [b'{"', b"property", b'":', b"1", b"}"]
+    compiled = compiled_for({"properties": {"property": {"const": 1}}, "additionalProperties": False}, tokens)
+    for round_ in range(3):
+        matcher = constrain.Matcher(compiled)
+        for token in range(len(tokens)):
+            assert matcher.accept_token(token)
+        assert matcher.is_accepting()
+        counts = compiled.statistics()
+        if round_ == 0:
+            first, leaps = counts, compiled._tables.used(LEAP_KEYS)
+            # The states behind "{", behind its quote, the key, its quote and colon, the number and the bracket.
+            assert leaps > 0
+            assert counts["states"] < 15
+        elif forgets:
+            assert compiled._tables.used(LEAP_KEYS) > 0
+        else:
+            assert counts == first
+            assert compiled._tables.used(LEAP_KEYS) == leaps
+        if forgets:
+            del matcher
+            compiled._collect(0)
+            assert compiled._tables.used(LEAP_KEYS) == 0
