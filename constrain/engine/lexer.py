@@ -12,7 +12,7 @@ from __future__ import annotations
 from numba import int64, types, uint64
 
 from constrain.engine.jit import njit_inner
-from constrain.engine.nodes import EMPTY, EPSILON, RESULT2, is_live, is_nullable, known_derivative
+from constrain.engine.nodes import COMPLEX_FLAG, EMPTY, EPSILON, RESULT2, is_live, is_nullable, known_derivative
 from constrain.engine.tables import (
     ACCEPT_BUCKETS,
     ACCEPT_HASH,
@@ -35,6 +35,7 @@ from constrain.engine.tables import (
     LEX_TRANS,
     LEX_TWIN,
     NODE_FIRST,
+    NODES,
     SPLITS,
     TMP,
     bucket_room,
@@ -59,6 +60,9 @@ SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = ra
 NO_DENSE, NOT_SPLIT = -1, -2
 """In SPLIT_DENSE: the tokens are few, all of them in the list; they have not been split yet."""
 
+
+LEADS_ON = -2
+"""In LEX_TRANS: the byte leads on, to a state that has not been made; -1 if not even that is known."""
 
 # With fewer bytes than this to begin with, a row of transitions is written byte by byte.
 _FEW_BYTES = 24
@@ -214,6 +218,32 @@ def intern_lexer_state(ctx, base, count):
 
 far_entry(F_ACCEPT_SET, intern_accept_set)
 far_entry(F_LEXER_STATE, intern_lexer_state)
+
+
+@njit_inner(RESULT2)
+def leads_on(ctx, state, byte_class):
+    """1 if a byte of the class leads on and that is plain without the state it leads to; else 0.
+
+    For the last byte of a token that is all there is to know.
+    """
+    place = state * ctx[CLASSES] + byte_class
+    trans = i32(ctx, LEX_TRANS)
+    known = trans[place]
+    if known != -1:
+        return int64(known != 0)
+    byte = int64(u8(ctx, CLASS_BYTE)[byte_class])
+    word = byte >> 6
+    first = i64(ctx, NODE_FIRST)
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, LEX_POOL)
+    offset = int64(i32(ctx, LEX)[4 * state + LEX_OFFSET])
+    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * state + LEX_COUNT]), 2):
+        node = int64(pool[i + 1])
+        # Whether anything is left of an intersection or a complement takes its derivative to know.
+        if (first[4 * node + word] >> (byte & 63)) & 1 and not nodes[4 * node] & COMPLEX_FLAG:
+            trans[place] = LEADS_ON
+            return int64(1)
+    return int64(0)
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))

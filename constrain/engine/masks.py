@@ -26,6 +26,7 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
     clear_splits,
+    leads_on,
 )
 from constrain.engine.nodes import RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
@@ -46,6 +47,7 @@ from constrain.engine.states import (
     state_of_row,
 )
 from constrain.engine.tables import (
+    BRANCHES,
     CLASS_OF,
     CLASSES,
     CORES,
@@ -127,6 +129,16 @@ def _note_open(ctx, node, kinds):
     return int64(0)
 
 
+@njit_inner(RESULT2)
+def _leads_on(ctx, state, byte_class):
+    """As lexer.leads_on for a recognizer's state, in a grammar whose rules do not depend on the text."""
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        if leads_on(ctx, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class):
+            return int64(1)
+    return int64(0)
+
+
 @njit_inner(int64(CTX, int64, int64))
 def _walk(ctx, root, state):
     """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL, LIMIT or UNMADE.
@@ -141,6 +153,8 @@ def _walk(ctx, root, state):
     trans = i32(ctx, STATE_TRANS)
     classes = uint64(ctx[CLASSES])
     stack[(nodes[root] >> DEPTH_SHIFT) + 1] = state
+    # Where rules depend on the text, what a token ends in matters.
+    is_last = used(ctx, BRANCHES) == 0
     p = uint64(root + 1)
     end = uint64(root + sizes[root])
     while p < end:
@@ -150,6 +164,10 @@ def _walk(ctx, root, state):
         byte_class = uint64(class_of[node & _BYTE])
         there = int64(trans[here * classes + byte_class])
         if there < 0:
+            if is_last and sizes[p] == 1 and _leads_on(ctx, int64(here), int64(byte_class)):
+                _allow(ctx, int64(tokens[p]))
+                p += uint64(1)
+                continue
             there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
             if there < 0:
                 return there

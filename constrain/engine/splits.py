@@ -32,6 +32,7 @@ from constrain.engine.lexer import (
     SPLIT_CROSSINGS,
     SPLIT_DENSE,
     SPLIT_LIST,
+    leads_on,
 )
 from constrain.engine.nodes import (
     COMPLEX_FLAG,
@@ -544,6 +545,11 @@ def walk(ctx, p, end, n):
         byte_class = uint64(class_of[node & _BYTE])
         there = int64(trans[here * classes + byte_class])
         if there <= 0:
+            if there < 0 and sizes[place] == 1 and leads_on(ctx, int64(here), int64(byte_class)):
+                found[count] = tokens[place]
+                count += uint64(1)
+                place += uint64(1)
+                continue
             if there < 0:
                 set_used(ctx, CROSSINGS, 2 * crossing)
                 plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
