@@ -101,14 +101,15 @@ _FOLLOWS = 64
 _SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
 
 
-@njit_inner(types.void(CTX, int64))
-def _allow(ctx, token):
-    """Set a token, and those with the same bytes, in the scratch mask; append the new ones to the list."""
+@njit_inner(types.void(CTX, int64, types.boolean))
+def _allow(ctx, token, listed_only):
+    """Append a token, and those with the same bytes, to the list; if not ``listed_only``, what is new in SCRATCH."""
     scratch = i32(ctx, SCRATCH)
     same = i32(ctx, SAME_BYTES)
     while token >= 0:
-        if not (scratch[token >> 5] >> (token & 31)) & 1:
-            scratch[token >> 5] |= 1 << (token & 31)
+        if listed_only or not (scratch[token >> 5] >> (token & 31)) & 1:
+            if not listed_only:
+                scratch[token >> 5] |= 1 << (token & 31)
             n = ctx[LIST_END]
             if n < ctx[LIST_LIMIT]:
                 i32(ctx, TOKEN_LISTS)[n] = token
@@ -139,8 +140,8 @@ def _leads_on(ctx, state, byte_class):
     return int64(0)
 
 
-@njit_inner(int64(CTX, int64, int64))
-def _walk(ctx, root, state):
+@njit_inner(int64(CTX, int64, int64, types.boolean))
+def _walk(ctx, root, state, listed_only):
     """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL, LIMIT or UNMADE.
 
     Where that depends on the text, the trie node is noted, for the walk goes on below as if it did not.
@@ -165,7 +166,7 @@ def _walk(ctx, root, state):
         there = int64(trans[here * classes + byte_class])
         if there < 0:
             if is_last and sizes[p] == 1 and _leads_on(ctx, int64(here), int64(byte_class)):
-                _allow(ctx, int64(tokens[p]))
+                _allow(ctx, int64(tokens[p]), listed_only)
                 p += uint64(1)
                 continue
             there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
@@ -184,7 +185,7 @@ def _walk(ctx, root, state):
             p += uint64(sizes[p])
             continue
         if tokens[p] >= 0:
-            _allow(ctx, int64(tokens[p]))
+            _allow(ctx, int64(tokens[p]), listed_only)
         stack[depth + uint64(1)] = there
         p += uint64(1)
     return int64(0)
@@ -207,45 +208,17 @@ def _state_after(ctx, row, accept):
     return state_of_row(ctx, next_row, begins)
 
 
-@njit_inner(RESULT2)
-def compute_mask(ctx, state, _unused):
-    """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
-    reset_work(ctx)
-    words = ctx[N_WORDS]
+@njit_inner(int64(CTX, int64, int64, types.boolean))
+def _list_tokens(ctx, offset, count, listed_only):
+    """List what the threads from ``offset`` on allow beyond the dense parts of their splits; 0, FAIL or LIMIT."""
     set_used(ctx, OPEN_NODES, 0)
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
-    dense = int64(NO_DENSE)
-    n_dense = 0
-    for i in range(offset, offset + count):
-        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
-        status = far_call(ctx, F_SPLIT, lexer_state, 0)
-        if status < 0:
-            return status
-        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
-            n_dense += 1
-            dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
-    only = 5 * int64(i32(ctx, THREADS)[2 * offset + 1]) if count == 1 else int64(-1)
-    if only >= 0 and i32(ctx, SPLITS)[only + SPLIT_CROSSING_COUNT] == 0:
-        # No lexeme ends in a token: the mask is the split, and its list serves both.
-        masks = i32(ctx, STATE_MASKS)
-        masks[3 * state + MASK_DENSE] = dense
-        masks[3 * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
-        masks[3 * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
-        return int64(0)
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
-        return int64(FAIL)
-    # A list that grows too long is worth more as a dense mask: its tokens are then counted
-    # (LIST_END goes on) but no longer written.
-    first = used(ctx, TOKEN_LISTS)
-    ctx[LIST_END] = first
-    ctx[LIST_LIMIT] = first + words // 4
-    # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
-    clear_scratch(ctx)
-    for i in range(offset, offset + count):
-        part = int64(i32(ctx, SPLITS)[5 * int64(i32(ctx, THREADS)[2 * i + 1]) + SPLIT_DENSE])
-        if part != NO_DENSE:
-            add_dense(ctx, part)
+    if not listed_only:
+        # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
+        clear_scratch(ctx)
+        for i in range(offset, offset + count):
+            part = int64(i32(ctx, SPLITS)[5 * int64(i32(ctx, THREADS)[2 * i + 1]) + SPLIT_DENSE])
+            if part != NO_DENSE:
+                add_dense(ctx, part)
     children = i64(ctx, TRIE_CHILDREN)
     follows = i64(ctx, FOLLOWS)
     for i in range(0, 3 * _FOLLOWS, 3):
@@ -256,7 +229,7 @@ def compute_mask(ctx, state, _unused):
         record = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
         begin = int64(split[record + SPLIT_LIST])
         for j in range(begin, begin + int64(split[record + SPLIT_COUNT])):
-            _allow(ctx, int64(lists[j]))
+            _allow(ctx, int64(lists[j]), listed_only)
         row = int64(i32(ctx, THREADS)[2 * i])
         begin = int64(split[record + SPLIT_CROSSINGS])
         last_accept = int64(-1)
@@ -281,9 +254,53 @@ def compute_mask(ctx, state, _unused):
                 return int64(FAIL)
             # Where an identifier can end at every node, few nodes have a child with which anything goes on.
             if children[crossings[2 * j]] & groups:
-                status = _walk(ctx, int64(crossings[2 * j]), below)
+                status = _walk(ctx, int64(crossings[2 * j]), below, listed_only)
                 if status < 0:
                     return status
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def compute_mask(ctx, state, _unused):
+    """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
+    reset_work(ctx)
+    words = ctx[N_WORDS]
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    dense = int64(NO_DENSE)
+    n_dense = 0
+    for i in range(offset, offset + count):
+        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        status = far_call(ctx, F_SPLIT, lexer_state, 0)
+        if status < 0:
+            return status
+        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
+            n_dense += 1
+            dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
+    only = 5 * int64(i32(ctx, THREADS)[2 * offset + 1]) if count == 1 else int64(-1)
+    if only >= 0 and i32(ctx, SPLITS)[only + SPLIT_CROSSING_COUNT] == 0:
+        # No lexeme ends in a token: the mask is the split, and its list serves both.
+        masks = i32(ctx, STATE_MASKS)
+        masks[3 * state + MASK_DENSE] = dense
+        masks[3 * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
+        masks[3 * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+        return int64(0)
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
+        return int64(FAIL)
+    first = used(ctx, TOKEN_LISTS)
+    # What is in the list twice, or in the dense part too, does no harm; telling tokens apart takes longer.
+    listed_only = n_dense < 2
+    while True:
+        # A list that grows too long is worth more as a dense mask: its tokens are then counted
+        # (LIST_END goes on) but no longer written.
+        ctx[LIST_END] = first
+        ctx[LIST_LIMIT] = first + words // 4
+        status = _list_tokens(ctx, offset, count, listed_only)
+        if status < 0:
+            return status
+        if not listed_only or ctx[LIST_END] <= ctx[LIST_LIMIT]:
+            break
+        listed_only = False
     listed = ctx[LIST_END] - first
     if n_dense > 1 or ctx[LIST_END] > ctx[LIST_LIMIT]:
         dense = keep_dense(ctx)
@@ -376,7 +393,7 @@ def add_below(ctx, state, node, out, index):
     set_used(ctx, OPEN_NODES, 0)
     ctx[LIST_END] = ctx[LIST_LIMIT] = used(ctx, TOKEN_LISTS)
     clear_scratch(ctx)
-    status = _walk(ctx, node, state)
+    status = _walk(ctx, node, state, False)
     if status < 0:
         return status
     scratch = i32(ctx, SCRATCH)
