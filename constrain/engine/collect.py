@@ -18,7 +18,7 @@ from numba import int32, int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.rows import CORE_GROUP_COUNT, ROW_ACCEPTS, ROW_CORE, ROW_COUNT, ROW_DONE, ROW_OFFSET
-from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
+from constrain.engine.states import MASK_FIELDS, STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import (
     AFTER_COSTS,
     CLASSES,
@@ -159,8 +159,8 @@ def _move_states(ctx, state_map, row_map):
         records[3 * count + STATE_COUNT] = n
         records[3 * count + STATE_ACCEPTS] = accepts
         keys[count] = keys[state]
-        for i in range(3):
-            masks[3 * count + i] = masks[3 * state + i]
+        for i in range(MASK_FIELDS):
+            masks[MASK_FIELDS * count + i] = masks[MASK_FIELDS * state + i]
         for i in range(classes):
             trans[count * classes + i] = trans[state * classes + i]
         hashes[count] = finish_hash(code)
@@ -176,7 +176,7 @@ def _move_states(ctx, state_map, row_map):
     set_used(ctx, STATES, 3 * count)
     set_used(ctx, THREADS, 2 * thread)
     set_used(ctx, STATE_HASH, count)
-    set_used(ctx, STATE_MASKS, 3 * count)
+    set_used(ctx, STATE_MASKS, MASK_FIELDS * count)
     set_used(ctx, STATE_KEYS, count)
     set_used(ctx, STATE_TRANS, count * classes)
     set_used(ctx, STATE_COSTS, 0)

@@ -6,7 +6,7 @@ from numba import int32, int64
 
 from constrain.engine.jit import njit_entry
 from constrain.engine.masks import write_mask
-from constrain.engine.states import MASK_DENSE, NO_MASK
+from constrain.engine.states import MASK_DENSE, MASK_FIELDS, NO_MASK
 from constrain.engine.tables import STATE_MASKS, context_at, i32
 
 
@@ -38,7 +38,7 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
                 row[j] = 0
             continue
         ctx = context_at(contexts[i])
-        if i32(ctx, STATE_MASKS)[3 * states[i] + MASK_DENSE] == NO_MASK:
+        if i32(ctx, STATE_MASKS)[MASK_FIELDS * states[i] + MASK_DENSE] == NO_MASK:
             missing[count] = i
             count += 1
         elif write_mask(ctx, states[i], out, rows[i]) != 0:

@@ -36,7 +36,10 @@ from constrain.engine.states import (
     IS_UNSURE,
     MASK_COUNT,
     MASK_DENSE,
+    MASK_FIELDS,
     MASK_LIST,
+    MASK_SPLIT_COUNT,
+    MASK_SPLIT_LIST,
     NO_MASK,
     STATE_ACCEPTS,
     STATE_COUNT,
@@ -228,7 +231,8 @@ def _list_tokens(ctx, offset, count, listed_only):
         split = i32(ctx, SPLITS)
         record = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
         begin = int64(split[record + SPLIT_LIST])
-        for j in range(begin, begin + int64(split[record + SPLIT_COUNT])):
+        # The list of a single split is used where it is.
+        for j in range(begin, begin + (0 if listed_only and count == 1 else int64(split[record + SPLIT_COUNT]))):
             _allow(ctx, int64(lists[j]), listed_only)
         row = int64(i32(ctx, THREADS)[2 * i])
         begin = int64(split[record + SPLIT_CROSSINGS])
@@ -281,9 +285,10 @@ def compute_mask(ctx, state, _unused):
     if only >= 0 and i32(ctx, SPLITS)[only + SPLIT_CROSSING_COUNT] == 0:
         # No lexeme ends in a token: the mask is the split, and its list serves both.
         masks = i32(ctx, STATE_MASKS)
-        masks[3 * state + MASK_DENSE] = dense
-        masks[3 * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
-        masks[3 * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+        masks[MASK_FIELDS * state + MASK_DENSE] = dense
+        masks[MASK_FIELDS * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
+        masks[MASK_FIELDS * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = 0
         return int64(0)
     if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
         return int64(FAIL)
@@ -317,9 +322,14 @@ def compute_mask(ctx, state, _unused):
             lists[first + listed + 1 + i] = i32(ctx, OPEN_NODES)[i]
         set_used(ctx, TOKEN_LISTS, first + listed + 1 + n_open)
     masks = i32(ctx, STATE_MASKS)
-    masks[3 * state + MASK_DENSE] = dense
-    masks[3 * state + MASK_LIST] = first
-    masks[3 * state + MASK_COUNT] = ~listed if n_open else listed
+    masks[MASK_FIELDS * state + MASK_DENSE] = dense
+    masks[MASK_FIELDS * state + MASK_LIST] = first
+    masks[MASK_FIELDS * state + MASK_COUNT] = ~listed if n_open else listed
+    if listed_only and count == 1:
+        masks[MASK_FIELDS * state + MASK_SPLIT_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
+        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+    else:
+        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = 0
     return int64(0)
 
 
@@ -336,21 +346,22 @@ def write_mask(ctx, state, out, index):
     """
     masks = i32(ctx, STATE_MASKS)
     result = int64(0)
-    if masks[3 * state + MASK_DENSE] == NO_MASK:
+    if masks[MASK_FIELDS * state + MASK_DENSE] == NO_MASK:
         result = far_call(ctx, F_MASK, state, 0)
         if result < 0:
             return result
         result = int64(ctx[NEW_SPLIT] >= 0)
-    dense = int64(masks[3 * state + MASK_DENSE])
+    dense = int64(masks[MASK_FIELDS * state + MASK_DENSE])
     words = ctx[N_WORDS]
     row = out[index]
+    # Unsigned: the loops are plain copies only if the index cannot be negative.
     if dense >= 0:
         pool = i32(ctx, DENSE)
+        begin = uint64(dense)
         for i in range(words):
-            row[i] = pool[dense + i]
+            row[i] = pool[begin + uint64(i)]
     elif dense != NO_DENSE:
         pool = i32(ctx, SHARED_DENSE)
-        # Unsigned: the loop is a plain copy only if the index cannot be negative.
         begin = uint64((FIRST_SHARED - dense) * words)
         for i in range(words):
             row[i] = pool[begin + uint64(i)]
@@ -358,19 +369,23 @@ def write_mask(ctx, state, out, index):
         for i in range(words):
             row[i] = 0
     lists = i32(ctx, TOKEN_LISTS)
-    begin = int64(masks[3 * state + MASK_LIST])
-    count = int64(masks[3 * state + MASK_COUNT])
+    first = int64(masks[MASK_FIELDS * state + MASK_LIST])
+    count = int64(masks[MASK_FIELDS * state + MASK_COUNT])
     if count < 0:
         count = ~count
-        n_open = int64(lists[begin + count])
+        n_open = int64(lists[first + count])
         set_used(ctx, OPEN_NODES, 0)
         if not room(ctx, OPEN_NODES, n_open):
             return int64(FAIL)
         for i in range(n_open):
-            i32(ctx, OPEN_NODES)[i] = lists[begin + count + 1 + i]
+            i32(ctx, OPEN_NODES)[i] = lists[first + count + 1 + i]
         set_used(ctx, OPEN_NODES, n_open)
         result |= 2
-    for i in range(begin, begin + count):
+    for i in range(first, first + count):
+        token = int64(lists[i])
+        row[token >> 5] |= 1 << (token & 31)
+    first = int64(masks[MASK_FIELDS * state + MASK_SPLIT_LIST])
+    for i in range(first, first + int64(masks[MASK_FIELDS * state + MASK_SPLIT_COUNT])):
         token = int64(lists[i])
         row[token >> 5] |= 1 << (token & 31)
     empty = i32(ctx, EMPTY_TOKENS)
@@ -407,7 +422,7 @@ def forget_masks(ctx):
     """Drop every mask and every split; states and rows stay valid."""
     masks = i32(ctx, STATE_MASKS)
     for state in range(used(ctx, STATE_HASH)):
-        masks[3 * state + MASK_DENSE] = NO_MASK
+        masks[MASK_FIELDS * state + MASK_DENSE] = NO_MASK
     clear_splits(ctx)
     set_used(ctx, DENSE, 0)
     set_used(ctx, TOKEN_LISTS, 0)

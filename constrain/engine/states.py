@@ -98,7 +98,8 @@ from constrain.engine.tables import (
 
 STATE_OFFSET, STATE_COUNT, STATE_ACCEPTS = range(3)
 # Fields of a state's mask record (masks.py).
-MASK_DENSE, MASK_LIST, MASK_COUNT = range(3)
+MASK_DENSE, MASK_LIST, MASK_COUNT, MASK_SPLIT_LIST, MASK_SPLIT_COUNT = range(5)
+MASK_FIELDS = 5
 NO_MASK = -2
 """In MASK_DENSE: the mask of this state has not been computed yet."""
 
@@ -152,7 +153,7 @@ def _intern_state(ctx, count, accepts):
     classes = ctx[CLASSES]
     if not room(ctx, STATES, 3) or not room(ctx, STATE_HASH, 1) or not room(ctx, THREADS, 2 * n):
         return int64(FAIL)
-    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, 3) or not room(ctx, STATE_KEYS, 1):
+    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
         return int64(FAIL)
     if not bucket_room(ctx, STATE_BUCKETS, state):
         return int64(FAIL)
@@ -180,8 +181,8 @@ def _intern_state(ctx, count, accepts):
     set_used(ctx, STATE_TRANS, (state + 1) * classes)
     u8(ctx, STATE_KEYS)[state] = 0
     set_used(ctx, STATE_KEYS, state + 1)
-    i32(ctx, STATE_MASKS)[3 * state + MASK_DENSE] = NO_MASK
-    set_used(ctx, STATE_MASKS, 3 * state + 3)
+    i32(ctx, STATE_MASKS)[MASK_FIELDS * state + MASK_DENSE] = NO_MASK
+    set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
     buckets[i] = state
     return state
 
