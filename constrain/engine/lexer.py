@@ -287,13 +287,20 @@ def lexer_step(ctx, state, byte_class):
     base = used(ctx, TMP)
     offset = int64(i32(ctx, LEX)[4 * state + LEX_OFFSET])
     count = int64(i32(ctx, LEX)[4 * state + LEX_COUNT])
-    count = members_after(ctx, LEX_POOL, offset, count, byte)
-    if count < 0:
-        return count
-    if count == 0:
+    after = members_after(ctx, LEX_POOL, offset, count, byte)
+    if after < 0:
+        return after
+    if after == 0:
         i32(ctx, LEX_TRANS)[place] = 0
         return int64(0)
-    successor = far_call(ctx, F_LEXER_STATE, base, count)
+    successor = state
+    pool = i32(ctx, LEX_POOL)
+    tmp = i32(ctx, TMP)
+    for i in range(2 * count):
+        # Sooner seen than looked up: white space leads nowhere else.
+        if after != count or tmp[base + i] != pool[offset + i]:
+            successor = far_call(ctx, F_LEXER_STATE, base, after)
+            break
     set_used(ctx, TMP, base)
     if successor >= 0:
         i32(ctx, LEX_TRANS)[place] = successor

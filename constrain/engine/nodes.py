@@ -571,6 +571,21 @@ def make_literal(ctx, offset, length):
     return intern_node(ctx, LITERAL, offset, length, 0)
 
 
+@njit_inner(types.boolean(CTX, int64, int64))
+def _stays(ctx, node, byte):
+    """Whether a sequence begins with any number of bytes of a set, of which this is one, as white space does."""
+    nodes = i32(ctx, NODES)
+    head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    if nodes[4 * head] & 255 != REPEAT or nodes[4 * head + 2] > 0 or nodes[4 * head + 3] >= 0:
+        return False
+    part, word = int64(nodes[4 * head + 1]), byte >> 6
+    if nodes[4 * part] & 255 != SET:
+        return False
+    # What follows must not begin so: then there would be two ways.
+    bits = i64(ctx, SETS)[4 * int64(nodes[4 * part + 1]) + word] & ~i64(ctx, NODE_FIRST)[4 * tail + word]
+    return (bits >> (byte & 63)) & 1 != 0
+
+
 @njit_inner(RESULT2)
 def known_derivative(ctx, node, byte):
     """The derivative of a leaf, or of any node if it was computed before; else -1."""
@@ -594,6 +609,8 @@ def known_derivative(ctx, node, byte):
     # Most bytes cannot begin most expressions; saying so needs no memo.
     if not (i64(ctx, NODE_FIRST)[4 * node + (byte >> 6)] >> (byte & 63)) & 1:
         return int64(EMPTY)
+    if kind == CONCAT and _stays(ctx, node, byte):
+        return node
     return map_get(ctx, MEMO_KEYS, MEMO_VALUES, (node << 8 | byte) + 1)
 
 

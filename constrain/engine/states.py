@@ -276,6 +276,10 @@ def step(ctx, state, byte_class):
     if kept + ended == 0:
         i32(ctx, STATE_TRANS)[place] = 0
         return int64(0)
+    if count == 1 and ended == 0 and not i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+        if i64(ctx, STATE_WORK)[0] & 0x7FFFFFFF == i32(ctx, THREADS)[2 * offset + 1]:
+            i32(ctx, STATE_TRANS)[place] = state
+            return state
     accepts = int64(0)
     kinds = int64(0)
     key_ends = int64(0)
