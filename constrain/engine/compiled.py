@@ -176,6 +176,9 @@ class CompiledGrammar:
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._limited_keys: LimitedKeys | None = None
         self._begin()
+        if ir.limited_keys:
+            import constrain.engine.keys_left
+            import constrain.engine.limited_keys  # noqa: F401 (few grammars need them; they take time to load)
 
     @property
     def supports_budget(self) -> bool:
@@ -195,7 +198,7 @@ class CompiledGrammar:
     def limited_keys(self) -> LimitedKeys | None:
         """What is known of keys that may run out; None if there are none.  The caller holds the lock."""
         if self._limited_keys is None and self.ir.limited_keys:
-            from constrain.engine.limited_keys import LimitedKeys  # few grammars need this
+            from constrain.engine.limited_keys import LimitedKeys
 
             self._limited_keys = LimitedKeys(self)
         return self._limited_keys

@@ -3,11 +3,10 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types
+from numba import int32, int64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.key_ways import MOST_BLANKS, UNSURE, after_key, count_ways, step
-from constrain.engine.lexer import LEX_COUNT, LEX_OFFSET
 from constrain.engine.object_keys import DEAD_END, DEAD_IN_TOKEN, KEYS, LIMITED, N_KEYS, NO_DEAD_END
 from constrain.engine.states import reset_work
 from constrain.engine.tables import (
@@ -16,8 +15,6 @@ from constrain.engine.tables import (
     F_LEXER_STATE,
     F_LEXER_STEP,
     FAIL,
-    LEX,
-    LEX_POOL,
     LEXEMES,
     TMP,
     far_call,
@@ -31,31 +28,13 @@ from constrain.engine.tables import (
 HELD_SHIFT, HELD_KNOWN, DEAD_SHIFT = 2, 1 << 4, 5
 
 
-@njit_inner(types.boolean(CTX, int64, int64))
-def _are_alike(ctx, left, right):
-    """Whether two lexer states match the same, one by one of their lexemes."""
-    count = i32(ctx, LEX)[4 * left + LEX_COUNT]
-    if i32(ctx, LEX)[4 * right + LEX_COUNT] != count:
-        return False
-    pool = i32(ctx, LEX_POOL)
-    left = int64(i32(ctx, LEX)[4 * left + LEX_OFFSET])
-    right = int64(i32(ctx, LEX)[4 * right + LEX_OFFSET])
-    same = True
-    for i in range(count):
-        same &= pool[left + 2 * i + 1] == pool[right + 2 * i + 1]
-    return same
-
-
-@njit_entry(int64(CTX, int32[::1], int32[::1], int64))
-def find_body(ctx, lexemes, bodies, n):
-    """Add the lexer state where the text of a key begins to ``bodies`` (int32[...]), ``n`` so far.
-
-    ``lexemes`` (int32[n]) are those that one object may have, upwards.
+@njit_entry(int64(CTX, int32[::1]))
+def find_body(ctx, lexemes):
+    """The lexer state where the text of a key begins, which is one of ``lexemes`` (int32[n], upwards).
 
     Returns
     -------
-    How many there are then, as before if there is no such key or an equal one is there; UNSURE if they do not come to
-    a quote; FAIL and its like.
+    0 if there is no such key; UNSURE if they do not come to a quote; FAIL and its like.
     """
     reset_work(ctx)
     count = int64(len(lexemes))
@@ -70,32 +49,15 @@ def find_body(ctx, lexemes, bodies, n):
     set_used(ctx, TMP, 0)
     for _ in range(MOST_BLANKS):
         if state <= 0:
-            return state if state < 0 else n
+            return state
         then = step(ctx, int64(F_LEXER_STEP), state, int64(0x22))
         if then > 0:
-            for i in range(n):
-                if _are_alike(ctx, int64(bodies[i]), then):
-                    return n
-            bodies[n] = then
-            return n + 1
+            return then
         for byte_class in range(ctx[CLASSES]):
             if then == 0:
                 then = far_call(ctx, F_LEXER_STEP, state, int64(byte_class))
         state = then
     return int64(UNSURE)
-
-
-@njit_entry(int64(CTX, int32[::1], int64, int64[::1]))
-def has_single_key(ctx, bodies, n, work):
-    """Whether there is but one key from one of the first ``n`` of ``bodies``: 1 or 0; FAIL and its like."""
-    reset_work(ctx)
-    for i in range(n):
-        ways = count_ways(ctx, int64(F_LEXER_STEP), int64(bodies[i]), int64(1), work)
-        if ways == 1 or ways == UNSURE:
-            return int64(1)
-        if ways < 0:
-            return ways
-    return int64(0)
 
 
 @njit_inner(int64(CTX, CTX, int64, int64, int64, int64, int64[::1]))
@@ -105,7 +67,7 @@ def _dead_length(ctx, memory, body, begin, end, most, work):
     length = end
     # All of it first, which nearly always goes on in more: then its beginnings do.
     while True:
-        state = after_key(ctx, memory, int64(F_LEXER_STEP), body, begin, length)
+        state = after_key(ctx, memory, int64(F_LEXER_STEP), body, begin, length, work)
         if state == UNSURE:
             return int64(0)
         if state <= 0:
@@ -130,7 +92,9 @@ def _dead_length(ctx, memory, body, begin, end, most, work):
 
 @njit_entry(int64(CTX, CTX, int32[::1], int64, int64, int64[::1]))
 def find_dead_ends(ctx, memory, bodies, n, most, work):
-    """Set DEAD_END and DEAD_IN_TOKEN by the limited keys, as far as the latter is known for each.
+    """Set DEAD_END and DEAD_IN_TOKEN by the limited keys, as far as the latter is known for each; or see how many are.
+
+    It is one kernel for both for the time that it takes to compile.
 
     Parameters
     ----------
@@ -139,14 +103,23 @@ def find_dead_ends(ctx, memory, bodies, n, most, work):
     bodies : int32[...]
         Where the text of a limited key begins: the first ``n``.
     most : int
-        A beginning leads to a dead end if it goes on in at most so many ways.
+        A beginning leads to a dead end if it goes on in at most so many ways.  If it is 0, the keys are left alone.
     work : int64[WORK_SIZE]
 
     Returns
     -------
-    How many keys have a dead end, and had not been looked at; or FAIL and its like.
+    How many keys have a dead end, and had not been looked at; or FAIL and its like.  If ``most`` is 0: in how many of
+    ``bodies`` there is but one key, or that is not clear.
     """
     reset_work(ctx)
+    if most == 0:
+        single = int64(0)
+        for i in range(n):
+            ways = count_ways(ctx, int64(F_LEXER_STEP), int64(bodies[i]), int64(1), work)
+            if ways < 0 and ways != UNSURE:
+                return ways
+            single += ways == 1 or ways == UNSURE
+        return single
     keys = i32(memory, KEYS)
     shortest, held, new = int64(NO_DEAD_END), int64(0), int64(0)
     for key in range(memory[N_KEYS]):

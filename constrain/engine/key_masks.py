@@ -90,7 +90,7 @@ def _find_key_left(ctx, memory, state, further, work):
             if not same:
                 continue
             if only_possible:
-                then = after_key(ctx, memory, int64(F_STEP), state, start + length, end)
+                then = after_key(ctx, memory, int64(F_STEP), state, start + length, end, work)
                 if then > 0:
                     then = step(ctx, int64(F_STEP), then, int64(0x22))
                 if then < 0:
@@ -99,24 +99,6 @@ def _find_key_left(ctx, memory, state, further, work):
             else:
                 there += 1
     return int64(1 if ways > possible else 0)
-
-
-@njit_entry(int64(CTX, int64, CTX, int64[::1]))
-def is_key_left(ctx, state, memory, work):
-    """Whether the object at a state can get a key that it does not have: 1 or 0.
-
-    Parameters
-    ----------
-    memory : int64[...]
-        Of the keys there (object_keys.py): one is expected or under way.
-    work : int64[WORK_SIZE]
-
-    Returns
-    -------
-    UNSURE if that was not found out; FAIL and its like.
-    """
-    reset_work(ctx)
-    return _find_key_left(ctx, memory, _after_quote(ctx, memory, state), int64(0), work)
 
 
 @njit_inner(types.void(CTX, CTX))
@@ -230,7 +212,9 @@ def _take_beginnings(memory, node, size, leaf, same, out, index, found, count):
 def forbid_dead_ends(
     ctx, state, memory, ahead, data, starts, lists, ends, node, size, leaf, same, out, index, found, work
 ):
-    """Take the tokens behind which no new key is left out of a mask.
+    """Take the tokens behind which no new key is left out of a mask; or say whether one is left here, if there is none.
+
+    It is one kernel for both since half of it is the same, and takes a second to compile.
 
     Parameters
     ----------
@@ -244,16 +228,18 @@ def forbid_dead_ends(
     node, size, leaf, same : int32[...]
         TokenTrie.node, size, token and same.
     out, index : int32[batch, words], int
-        The mask.
+        The mask; none if ``index < 0``.
     found : int32[n_tokens]
         Output: the tokens for which it was not found out; they are taken out as well.
     work : int64[WORK_SIZE]
 
     Returns
     -------
-    How many these are; or FAIL and its like, and there are none.
+    How many these are; or FAIL and its like, and there are none.  Without a mask: 1, 0 or UNSURE.
     """
     reset_work(ctx)
+    if index < 0:
+        return _find_key_left(ctx, memory, _after_quote(ctx, memory, state), int64(0), work)
     mode = memory[MODE]
     count = int64(0)
     for which in range(4):

@@ -39,7 +39,8 @@ _MOST_STATES = 4096
 
 # In the work space: two layers of states, each with the ways that lead to them; states after escapes; and what
 # key_masks.py keeps there.
-_COUNTS, _NEXT, _ESCAPED, KNOWN, WORK_SIZE = _WIDTH, 2 * _WIDTH, 4 * _WIDTH, 4 * _WIDTH + 40, 4 * _WIDTH + 56
+_COUNTS, _NEXT, _OTHERS, _ESCAPED = _WIDTH, 2 * _WIDTH, 4 * _WIDTH, 4 * _WIDTH + 1
+KNOWN, WORK_SIZE = 4 * _WIDTH + 40, 4 * _WIDTH + 56
 
 MOST_BLANKS = 1000
 """What may stand before a quote: more than in a layout with line breaks and many levels."""
@@ -79,55 +80,41 @@ def _step_escaped(ctx, automaton, state, byte):
     return _step_digit(ctx, automaton, state, byte & 15)
 
 
-@njit_inner(int64(CTX, int64, int64, int64))
-def _goes_on_with_digit(ctx, automaton, state, least):
-    """Whether a hexadecimal digit from ``least`` on may come next: 1 or 0; < 0: UNSURE, FAIL and its like."""
-    for digit in range(least, 16):
-        then = _step_digit(ctx, automaton, state, int64(digit))
-        if then != 0:
-            return min(then, int64(1))
-    return int64(0)
-
-
-@njit_inner(int64(CTX, int64, int64))
-def _has_other_escapes(ctx, automaton, state):
-    """Whether characters outside of ASCII may be escaped here: 1 or 0; < 0: UNSURE, FAIL and its like."""
-    state = step(ctx, automaton, step(ctx, automaton, state, int64(0x5C)), int64(0x75))
-    for least in (1, 1, 8):
-        if state > 0:
-            found = _goes_on_with_digit(ctx, automaton, state, int64(least))
-            if found != 0:
-                return found
-            state = step(ctx, automaton, state, int64(0x30))
-    return min(state, int64(0))
-
-
 @njit_inner(int64(CTX, int64, int64, int64[::1]))
 def _find_escapes(ctx, automaton, state, work):
     """Write the states after each character that is always escaped to the work space.
+
+    And whether characters outside of ASCII may be escaped here.
 
     Returns
     -------
     How many there are; < 0: UNSURE, FAIL and its like.
     """
-    count = int64(0)
+    count, others, error = int64(0), int64(0), int64(0)
     state = step(ctx, automaton, state, int64(0x5C))
     for byte in (0x22, 0x5C):
         work[_ESCAPED + count] = step(ctx, automaton, state, int64(byte))
         count += work[_ESCAPED + count] != 0
-    for byte in (0x75, 0x30, 0x30):
-        state = step(ctx, automaton, state, int64(byte))
+    state = step(ctx, automaton, state, int64(0x75))
+    # Behind \u00, what comes up to 1 is a control character, and up to 7 ASCII.
+    for place in range(3):
+        for digit in range(8 if place == 2 else 1, 16):
+            then = _step_digit(ctx, automaton, state, int64(digit))
+            error = min(error, then)
+            others |= then
+        if place < 2:
+            state = _step_digit(ctx, automaton, state, int64(0))
     for high in range(2):
         then = _step_digit(ctx, automaton, state, int64(high))
-        if then == 0:
-            continue
-        for low in range(16):
-            work[_ESCAPED + count] = _step_digit(ctx, automaton, then, int64(low))
-            count += work[_ESCAPED + count] != 0
+        if then != 0:
+            for low in range(16):
+                work[_ESCAPED + count] = _step_digit(ctx, automaton, then, int64(low))
+                count += work[_ESCAPED + count] != 0
     for i in range(count):
-        if work[_ESCAPED + i] < 0:
-            return work[_ESCAPED + i]
-    return count
+        error = min(error, work[_ESCAPED + i])
+    work[_OTHERS] = others
+    error = min(error, state)
+    return error if error < 0 else count
 
 
 @njit_inner(int64(CTX, int64[::1], int64, int64, int64, int64))
@@ -186,12 +173,10 @@ def count_ways(ctx, automaton, state, most, work):
             if then != 0:
                 ended += ways
             escapes = _find_escapes(ctx, automaton, here, work)
-            if escapes >= 0 and not raw:
-                others = _has_other_escapes(ctx, automaton, here)
-                if others != 0:
-                    return int64(UNSURE) if others > 0 else others
             if escapes < 0:
                 return escapes
+            if work[_OTHERS] and not raw:
+                return int64(UNSURE)
             for i in range(escapes):
                 going_on += ways
                 following = _add(ctx, work, other, following, work[_ESCAPED + i], ways)
@@ -203,8 +188,8 @@ def count_ways(ctx, automaton, state, most, work):
     return ended
 
 
-@njit_inner(int64(CTX, CTX, int64, int64, int64, int64))
-def after_key(ctx, memory, automaton, state, begin, end):
+@njit_inner(int64(CTX, CTX, int64, int64, int64, int64, int64[::1]))
+def after_key(ctx, memory, automaton, state, begin, end, work):
     """The state after ``KEY_BYTES[begin:end]`` as part of a key; 0, or < 0: UNSURE, FAIL and its like."""
     data = u8(memory, KEY_BYTES)
     for i in range(begin, end):
@@ -213,7 +198,7 @@ def after_key(ctx, memory, automaton, state, begin, end):
             state = _step_escaped(ctx, automaton, state, byte)
         else:
             before, state = state, step(ctx, automaton, state, byte)
-            if state == 0 and byte >= 0x80 and _has_other_escapes(ctx, automaton, before) != 0:
+            if state == 0 and byte >= 0x80 and (_find_escapes(ctx, automaton, before, work) < 0 or work[_OTHERS]):
                 return int64(UNSURE)
         if state <= 0:
             return state

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import int64, uint8
 
-from constrain.engine import key_masks
 from constrain.engine.bitmask import Bitmask, allow
 from constrain.engine.cursor import Place, Traveller
 from constrain.engine.distinct_keys import ObjectKeys
 from constrain.engine.jit import njit_entry
 from constrain.engine.key_status import LOOK_AHEAD, MAY_RUN_OUT
-from constrain.engine.key_ways import UNSURE
 from constrain.engine.object_keys import DEPTH, N_KEYS
 from constrain.engine.states import reset_work
 from constrain.engine.tables import CLASS_OF, CLASSES, CTX, F_STEP, far_call, u8
@@ -80,8 +78,8 @@ def has_key_left(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> b
     """
     limited = compiled.limited_keys
     assert limited is not None
-    result = compiled.run_at(place, key_masks.is_key_left, keys.memory, limited.work)
-    return _search_key(compiled, place, keys) if result == UNSURE else result > 0
+    is_left = limited.is_left(place, keys)
+    return _search_key(compiled, place, keys) if is_left is None else is_left
 
 
 @njit_entry(int64(CTX, int64, uint8[::1]))

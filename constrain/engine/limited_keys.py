@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 _find_dead_ends: Callable[..., int] = without_dispatch(key_dead_ends.find_dead_ends)
+_forbid_dead_ends: Callable[..., int] = without_dispatch(key_masks.forbid_dead_ends)
+
+_NO_MASK = np.zeros((1, 1), np.int32)
 
 
 class LimitedKeys:
@@ -50,23 +53,26 @@ class LimitedKeys:
         self._bodies = np.empty(len(compiled.ir.limited_keys), np.int32)
         self._count = 0
         self._is_known = True
-        self.is_risky = compiled.quote_tokens().begins_next_key
         quotes = compiled.quote_tokens()
         self._tokens = quotes.to_limited_keys
+        # For kernels: the keys ahead of where a mask is, and tokens that were found.
         self._ahead = ObjectKeys(quotes, None)
         self._found = np.empty(compiled.vocabulary.size, np.int32)
         self._find_bodies(compiled)
-        single = compiled._run(key_dead_ends.has_single_key, self._bodies, self._count, self.work)
-        self.is_risky = self.is_risky or not self._is_known or single == 1
+        single = compiled._run(
+            key_dead_ends.find_dead_ends, self._ahead.memory, self._bodies, self._count, 0, self.work
+        )
+        self.is_risky = not self._is_known or single > 0 or quotes.begins_next_key
 
     def _find_bodies(self, compiled: CompiledGrammar) -> None:
         self._generation, self._count = compiled.generation, 0
         for lexemes in compiled.ir.limited_keys:
-            count = compiled._run(key_dead_ends.find_body, np.array(lexemes, np.int32), self._bodies, self._count)
-            if count == UNSURE:
+            body = compiled._run(key_dead_ends.find_body, np.array(lexemes, np.int32))
+            if body == UNSURE:
                 self._is_known = False
-            else:
-                self._count = count
+            elif body:
+                self._bodies[self._count] = body
+                self._count += 1
 
     def find_dead_ends(self, keys: ObjectKeys) -> None:
         """Find out where keys can run out, in the memory of some keys."""
@@ -97,16 +103,26 @@ class LimitedKeys:
         """Take the tokens behind which no new key is left out of a mask: and those, returned, where it is not clear."""
         compiled = self._compiled()
         assert compiled is not None
+        self._ahead.make_room_for(keys, compiled.vocabulary.trie.depth)
+        count = self._look_ahead(compiled, place, keys, out, index)
+        unsure: list[int] = self._found[:count].tolist()
+        return unsure
+
+    def is_left(self, place: Place, keys: ObjectKeys) -> bool | None:
+        """Whether the object at a place can get a key that it does not have; None if that is not clear."""
+        compiled = self._compiled()
+        assert compiled is not None
+        result = self._look_ahead(compiled, place, keys, _NO_MASK, -1)
+        return None if result == UNSURE else result > 0
+
+    def _look_ahead(self, compiled: CompiledGrammar, place: Place, keys: ObjectKeys, out: Bitmask, index: int) -> int:
         vocabulary, trie = compiled.vocabulary, compiled.vocabulary.trie
-        self._ahead.make_room_for(keys, trie.depth)
-        count = compiled.run_at(
+        return compiled.run_at(
             place,
-            key_masks.forbid_dead_ends,
+            _forbid_dead_ends,
             *(keys.memory, self._ahead.memory, vocabulary.data, vocabulary.starts, *self._tokens),
             *(trie.node, trie.size, trie.token, trie.same, out, index, self._found, self.work),
         )
-        unsure: list[int] = self._found[:count].tolist()
-        return unsure
 
     def _look_into_tokens(self, keys: ObjectKeys, new: int) -> int:
         """DEAD_IN_TOKEN by the last ``new`` keys with a dead end."""
