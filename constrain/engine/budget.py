@@ -164,7 +164,7 @@ def _without_repeated_keys(matcher: Matcher) -> list[int] | None:
     compiled = matcher.compiled
     if matcher._keys is None and not compiled.ir.needs_distinct_keys:
         return None
-    keys = matcher._keys or DistinctKeys(compiled.quote_tokens(), compiled.ir.shortest_dead_end, -1)
+    keys = matcher._keys or DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, -1)
     return without_repeated_keys(compiled, matcher, keys.at(matcher))
 
 

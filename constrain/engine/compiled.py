@@ -6,6 +6,7 @@ import threading
 import weakref
 from array import array
 from collections.abc import Callable
+from itertools import chain
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,7 @@ from constrain.grammar.regular import Regular
 
 if TYPE_CHECKING:
     from constrain.engine.expectations import Expectation
+    from constrain.engine.limited_keys import LimitedKeys
 
 DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
@@ -175,7 +177,11 @@ class CompiledGrammar:
         self._limit_bytes = limit_bytes
         self._starting_over = False
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
+        self._limited_keys: LimitedKeys | None = None
         self._begin()
+        if ir.limited_keys:
+            import constrain.engine.keys_left
+            import constrain.engine.limited_keys  # noqa: F401 (few grammars need them; they take time to load)
 
     @property
     def supports_budget(self) -> bool:
@@ -190,6 +196,15 @@ class CompiledGrammar:
     def has_distinct_keys(self) -> bool:
         """Whether an object could have a key twice by the rules alone."""
         return bool(self.ir.distinct_keys)
+
+    @property
+    def limited_keys(self) -> LimitedKeys | None:
+        """What is known of keys that may run out; None if there are none.  The caller holds the lock."""
+        if self._limited_keys is None and self.ir.limited_keys:
+            from constrain.engine.limited_keys import LimitedKeys
+
+            self._limited_keys = LimitedKeys(self)
+        return self._limited_keys
 
     def quote_tokens(self) -> QuoteTokens:
         """The tokens of the vocabulary that hold a quote."""
@@ -244,7 +259,7 @@ class CompiledGrammar:
         self._run(program.describe_lexemes, roots, 0)
         if ir.distinct_keys:
             tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
-            tables.get(LEXEMES)[2::3][list(ir.limited_keys)] |= LEXEME_IS_LIMITED
+            tables.get(LEXEMES)[2::3][list(chain(*ir.limited_keys))] |= LEXEME_IS_LIMITED
 
         left, offsets, symbols = program.rule_arrays(ir)
         unfolded = program.as_int32(array("i", ir.unfolded))

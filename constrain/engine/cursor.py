@@ -118,12 +118,12 @@ class Cursor:
         quotes = self.compiled.quote_tokens()
         if quotes.may_hold_two_keys:
             self._follow_keys()
-        elif quotes.begins_next_key and self.compiled.ir.shortest_dead_end is not None:
+        elif quotes.to_next_key and self.compiled.ir.limited_keys:
             self._key_status = NOT_FOLLOWED
 
     def _follow_keys(self) -> None:
         """Look for keys that come again from here on, though none has ended that could."""
-        self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, -1)
+        self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, -1)
         self._key_status = self._keys.at(self).status
 
     def _read_keys(self, step: int | bytes, state: int) -> bool:
@@ -134,7 +134,7 @@ class Cursor:
         """
         keys = self._keys
         if keys is None:
-            keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.ir.shortest_dead_end, self._steps)
+            keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, self._steps)
         status = keys.read(self, step, state & LIMITED_KEY_ENDED != 0)
         if status < 0:
             return False

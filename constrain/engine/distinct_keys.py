@@ -24,7 +24,6 @@ from constrain.engine.object_keys import (
     CALLS_LEFT,
     CODE,
     DEAD_END,
-    DEAD_IN_TOKEN,
     DEPTH,
     ESCAPE,
     FRAMES,
@@ -33,7 +32,6 @@ from constrain.engine.object_keys import (
     IS_LIMITED,
     KEY_BYTES,
     KEYS,
-    LIMITED,
     LONGEST_REST,
     MODE,
     N_BYTES,
@@ -42,6 +40,7 @@ from constrain.engine.object_keys import (
     N_RISKY,
     N_SCALARS,
     N_TABLES,
+    NO_DEAD_END,
     NONE_FOLLOWED,
     READ_ELSEWHERE,
     RISKY_BYTES,
@@ -52,13 +51,12 @@ from constrain.engine.object_keys import (
 )
 from constrain.engine.quote_tokens import QuoteTokens
 from constrain.engine.tables import HEADER
-from constrain.grammar.ir import NO_DEAD_END
 
 if TYPE_CHECKING:
     from constrain.engine.cursor import Cursor
+    from constrain.engine.limited_keys import LimitedKeys
     from constrain.engine.vocabulary import Vocabulary
 
-DeadEnd = Callable[[int], int]
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 # What a cursor's text is read again from after some steps back: the memory as it was about so many steps ago.
@@ -96,16 +94,18 @@ class ObjectKeys:
     ----------
     quotes : QuoteTokens
         Of the vocabulary.
-    dead_end : callable (int) -> int, optional
-        :attr:`GrammarIR.shortest_dead_end`.
+    limited : LimitedKeys, optional
+        Of the compiled grammar.
 
     Attributes
     ----------
     memory : int64[...]
         For the kernels of object_keys.py.
+    most_ways : int
+        Beginnings that go on in more ways are not looked at (limited_keys.py).
     """
 
-    def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None) -> None:
+    def __init__(self, quotes: QuoteTokens, limited: LimitedKeys | None) -> None:
         self.quotes = quotes
         self.memory = np.zeros(HEADER + 3 * N_TABLES, np.int64)
         self._tables: dict[int, np.ndarray[Any, Any]] = {}
@@ -118,8 +118,9 @@ class ObjectKeys:
         # A key may come twice within one token.
         self.memory[N_RISKY] = quotes.may_hold_two_keys
         self.memory[DEAD_END] = NO_DEAD_END
-        self._dead_end = dead_end
-        # How many keys the last two were worked out for.
+        self._limited = limited
+        self.most_ways = 0
+        # How many limited keys there were when it was last found out where keys can run out.
         self._n_looked_at = -1
         self.read(b"")
 
@@ -138,7 +139,7 @@ class ObjectKeys:
         twin = ObjectKeys.__new__(ObjectKeys)
         twin.quotes = self.quotes
         twin.memory, twin._tables = self.memory.copy(), dict(self._tables)
-        twin._dead_end, twin._n_looked_at = self._dead_end, self._n_looked_at
+        twin._limited, twin.most_ways, twin._n_looked_at = self._limited, self.most_ways, self._n_looked_at
         for slot in _GROWING:
             twin._install(slot, self._tables[slot].copy())
         return twin
@@ -150,8 +151,18 @@ class ObjectKeys:
             n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
             if n + each * size > len(self._tables[slot]):
                 table = np.empty(2 * (n + each * size), _GROWING[slot])
-                table[:n] = self._tables[slot][:n]
+                there = self._tables[slot][:n]
+                table[: len(there)] = there
                 self._install(slot, table)
+
+    def make_room_for(self, keys: ObjectKeys, size: int) -> None:
+        """Make room for what is in others, and ``size`` bytes of text."""
+        self.memory[:N_SCALARS] = keys.memory[:N_SCALARS]
+        self.make_room(size)
+
+    def expect_limited_keys(self) -> None:
+        """Take keys that end from here on for limited ones."""
+        self.memory[IS_LIMITED] = 1
 
     def read(self, data: bytes) -> None:
         """Read some bytes."""
@@ -163,36 +174,32 @@ class ObjectKeys:
                 _read_keys(self.memory, piece, ends, 0)
             if self.status == REPEATED:
                 return
-        if self._dead_end is not None:
-            self._look_for_dead_ends(self._dead_end)
+        self.look_for_dead_ends()
 
     def read_token(self, vocabulary: Vocabulary, token: int) -> None:
         """Read a token's bytes."""
         status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
         if status == FULL:
             self.read(vocabulary.tokens[token])
-        elif self._dead_end is not None and status != REPEATED:
-            self._look_for_dead_ends(self._dead_end)
+        elif status != REPEATED:
+            self.look_for_dead_ends()
 
-    def _look_for_dead_ends(self, dead_end: DeadEnd) -> None:
-        """Work out how far a key has to be to lead to no new one, if there are more or fewer keys than before."""
+    def look_for_dead_ends(self) -> None:
+        """Find out where keys can run out, if limited keys have come or gone."""
         memory = self.memory
-        n_limited = int(memory[N_LIMITED])
-        if n_limited == self._n_looked_at:
+        if self._limited is None or (memory[N_LIMITED] == self._n_looked_at and not memory[IS_LIMITED]):
             return
-        self._n_looked_at = n_limited
-        memory[DEAD_END], memory[DEAD_IN_TOKEN] = NO_DEAD_END, 0
-        if n_limited or self.quotes.begins_next_key:
-            # Within a token another one may end.
-            length = memory[DEAD_END] = dead_end(n_limited + 1)
-            records = self._tables[KEYS][: 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist()
-            data = self._tables[KEY_BYTES]
-            held = 3 if length == 0 or (length < NO_DEAD_END and self.quotes.begins_next_key) else 0
-            for begin, end, kind in records:
-                if kind & LIMITED and end - begin >= length:
-                    held |= self.quotes.may_begin(data[begin : begin + length].tobytes())
-            memory[DEAD_IN_TOKEN] = held
+        self._n_looked_at = memory[N_LIMITED]
+        self._limited.find_dead_ends(self)
         _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
+
+    def records(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The keys of all open objects, as a view: int32[n, 3], see object_keys.py."""
+        return self._tables[KEYS][: 3 * int(self.memory[N_KEYS])].reshape(-1, 3)
+
+    def text(self, begin: int, end: int) -> bytes:
+        """A part of the bytes that the keys are in."""
+        return self._tables[KEY_BYTES][begin:end].tobytes()
 
     def is_in_key(self) -> bool:
         """Whether a key is under way."""
@@ -243,7 +250,7 @@ class DistinctKeys:
 
     Parameters
     ----------
-    quotes, dead_end
+    quotes, limited
         As for :class:`ObjectKeys`.
     since : int
         How many steps of the cursor there were before that; -1 if its whole text is followed.
@@ -254,9 +261,9 @@ class DistinctKeys:
         For :func:`constrain.engine.states.push_token`: what it reads a token into, or a word that it may not.
     """
 
-    def __init__(self, quotes: QuoteTokens, dead_end: DeadEnd | None, since: int) -> None:
+    def __init__(self, quotes: QuoteTokens, limited: LimitedKeys | None, since: int) -> None:
         self._quotes = quotes
-        self._dead_end = dead_end
+        self._limited = limited
         self._since = since
         self._now: ObjectKeys | None = None
         # As it was after so many steps, some time ago and longer ago.
@@ -265,7 +272,7 @@ class DistinctKeys:
 
     def copy(self) -> DistinctKeys:
         """One for a cursor at the same place."""
-        twin = DistinctKeys(self._quotes, self._dead_end, self._since)
+        twin = DistinctKeys(self._quotes, self._limited, self._since)
         twin._copies = list(self._copies)
         return twin
 
@@ -275,7 +282,7 @@ class DistinctKeys:
         ``is_limited``: keys that end in it are (or may be) limited.
         """
         now = self.at(cursor)
-        if self._dead_end is not None:
+        if self._limited is not None:
             now.memory[IS_LIMITED] = is_limited
         if isinstance(step, bytes):
             now.read(step)
@@ -304,12 +311,12 @@ class DistinctKeys:
         if self._now is None:
             while self._copies and self._copies[-1][0] > cursor._steps:
                 self._copies.pop()
-            steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._dead_end))
+            steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._limited))
             self._now = keys.copy()
             # It is not known any more which of the keys that end from here on are.
-            self._now.memory[IS_LIMITED] = self._dead_end is not None and cursor._steps > self._since
+            self._now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since
             self._now.read(cursor.text(cursor._steps - steps))
             self._now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
-            if self._dead_end is None:
+            if self._limited is None:
                 self.memory = self._now.memory
         return self._now

@@ -104,6 +104,10 @@ class Matcher(Cursor):
                 row = out[index]
                 if not any(is_allowed(row, token) for token in self.compiled.quote_tokens().to_next_key):
                     return
+                limited = self.compiled.limited_keys
+                if limited is not None and not limited.is_risky:
+                    self._key_status = 0
+                    return
                 self._follow_keys()
             assert self._keys is not None
             keys = self._keys.at(self)

@@ -21,8 +21,8 @@ from constrain.engine.tables import CTX, F_READ_KEYS, far_entry, i32, u8
 # whether a string that begins now is a key; where the key under way begins; how much of each table is in use; how many
 # of the keys are risky, and how many are limited.  Then what others write here: the most bytes before a quote in a
 # token; how many bytes at least the beginning of a key has that only goes on to limited keys that are there; whether a
-# token may hold the quote and that much (1), with a comma before it (2); whether keys that end now are limited; how
-# many more pieces may be read before someone wants to have a look; and the status.
+# token may hold the quote and that much (1), with a comma before it (2; limited_keys.py writes both); whether keys that
+# end now are limited; how many more pieces may be read before someone wants to have a look; and the status.
 MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(11)
 LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED, CALLS_LEFT, STATUS = range(11, 17)
 N_SCALARS = 17
@@ -31,10 +31,14 @@ OUTSIDE, IN_VALUE, IN_KEY = range(3)
 NONE_FOLLOWED, READ_ELSEWHERE = -1, -2
 
 # Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
-# (begin, end, sum of RISKY and LIMITED) in the bytes; those bytes; and the risky contents as they lie in RISKY_BYTES.
+# (begin, end, sum of RISKY and LIMITED, and bits of key_dead_ends.py) in the bytes; those bytes; and the risky contents
+# as they lie in RISKY_BYTES.
 FRAMES, KEYS, KEY_BYTES, RISKY_STARTS, RISKY_BYTES = range(5)
 N_TABLES = 5
 RISKY, LIMITED = 1, 2
+
+NO_DEAD_END = 1 << 25
+"""DEAD_END if there is none."""
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 

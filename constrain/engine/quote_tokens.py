@@ -6,6 +6,7 @@ import json
 import re
 import weakref
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,17 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 _QUOTE = ord('"')
 
-# A quote that may end a key, and behind it, in the same object, another key.
-_TWO_KEYS = re.compile(rb'"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*"', re.DOTALL)
+# The colon of a key that may end in the token, with its quote or without; behind it, in the same object, another key.
+_TWO_KEYS = re.compile(rb'(?:"|\A)[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*"', re.DOTALL)
 
-# A quote that may end a key, and behind it the comma before another.
-_KEY_AND_COMMA = re.compile(rb'"[ \t\r\n]*:.*,', re.DOTALL)
+# Such a colon, and behind it the comma before another.
+_KEY_AND_COMMA = re.compile(rb'(?:"|\A)[ \t\r\n]*:.*,', re.DOTALL)
 
 # Nothing but white space behind the last comma, or it and a quote.
 _NO_KEY_BEGUN = re.compile(rb',[ \t\r\n]*"?\Z')
+
+_QUOTE_AND_COMMA = re.compile(rb'".*,', re.DOTALL)
+_QUOTE_FIRST = re.compile(rb'[ \t\r\n]*"')
 
 # What stands of a key behind a comma; the next may begin in it.
 _NEXT_KEY = re.compile(rb',[ \t\r\n]*"(?=([^"]*))')
@@ -57,12 +61,9 @@ class QuoteTokens:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.data, self.starts = vocabulary.data, vocabulary.starts
-        places = np.flatnonzero(vocabulary.data == _QUOTE)
-        owners = np.searchsorted(vocabulary.starts, places, side="right") - 1
-        owners = owners[owners < vocabulary.size]
-        counts = np.bincount(owners, minlength=vocabulary.size)
-        counts[vocabulary.kinds != NORMAL] = 0
-        tokens = vocabulary.tokens
+        self._is_normal = vocabulary.kinds == NORMAL
+        counts = self._counts(_QUOTE)
+        tokens = self._tokens = vocabulary.tokens
         before = {token: tokens[token].split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
         ordered = sorted(before, key=before.__getitem__)
         first = [i for i, token in enumerate(ordered) if i == 0 or before[token] != before[ordered[i - 1]]]
@@ -77,6 +78,33 @@ class QuoteTokens:
         self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
         self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
         self.may_hold_two_keys = any(_TWO_KEYS.search(tokens[token]) for token in self.to_next_key)
+
+    @cached_property
+    def to_limited_keys(self) -> tuple[Int32Array, Int32Array]:
+        """Tokens that may lead to where a key is expected, or into it, in four lists one after the other.
+
+        Those with a comma behind a quote; others with a comma; those with a quote first; those with a backslash.
+        int32[n], and int32[4], where each list ends.
+        """
+        tokens = self._tokens
+        commas = np.flatnonzero(self._counts(ord(","))).tolist()
+        behind_quote = {token for token in commas if _QUOTE_AND_COMMA.search(tokens[token])}
+        lists = (
+            sorted(behind_quote),
+            [token for token in commas if token not in behind_quote],
+            [token for token in self.tokens.tolist() if _QUOTE_FIRST.match(tokens[token])],
+            np.flatnonzero(self._counts(ord("\\"))).tolist(),
+        )
+        ends = np.cumsum(list(map(len, lists)), dtype=np.int32)
+        return np.array([token for each in lists for token in each], np.int32), ends
+
+    def _counts(self, byte: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How often each normal token holds a byte."""
+        owners = np.searchsorted(self.starts, np.flatnonzero(self.data == byte), side="right") - 1
+        size = len(self._is_normal)
+        counts = np.bincount(owners[owners < size], minlength=size)
+        counts[~self._is_normal] = 0
+        return counts
 
     def may_begin(self, beginning: bytes) -> int:
         """Whether a quote and this beginning of a key may stand in one token (1), and with a comma before them (2)."""

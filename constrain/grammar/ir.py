@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
@@ -22,9 +21,6 @@ from constrain.grammar.words import Describer, by_name
 
 Symbol = int
 """A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
-
-NO_DEAD_END = 1 << 30
-"""See :attr:`GrammarIR.shortest_dead_end`."""
 
 BRANCH = 1 << 28
 """In the rules that an :class:`Unfolding` makes, symbol ``BRANCH + n`` is branch ``n``."""
@@ -98,10 +94,6 @@ UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
 _CHAIN_LIMIT = 64
 
 
-# How many sets of keys are looked at for where they run out.
-_MOST_DEAD_ENDS = 4
-
-
 def _plain_error(reason: str, place: str) -> ConstrainError:
     return GrammarError(f"{place}: {reason}" if place else reason)
 
@@ -137,11 +129,9 @@ class GrammarIR:
         all texts are JSON, and those in which an object has a key twice are not in the language.
     needs_distinct_keys : bool
         Whether a text may need several of those in one object.
-    limited_keys : tuple of int
-        Those of them of which there may be only so many, or from some beginning on.
-    shortest_dead_end : callable (int) -> int, optional
-        How many bytes, in UTF-8, the shortest beginning of a limited key has that goes on in at most so many ways;
-        NO_DEAD_END if there is none, as is so by default.
+    limited_keys : tuple of tuple of int
+        Those of them of which there may be only so many, or from some beginning on; those together that one object may
+        have.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -164,8 +154,7 @@ class GrammarIR:
     makes_lexemes: bool = False
     distinct_keys: tuple[int, ...] = ()
     needs_distinct_keys: bool = False
-    limited_keys: tuple[int, ...] = ()
-    shortest_dead_end: Callable[[int], int] | None = field(default=None, compare=False)
+    limited_keys: tuple[tuple[int, ...], ...] = ()
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
@@ -187,7 +176,7 @@ class GrammarBuilder:
         self.warnings: list[str] = []
         self._distinct_keys: set[Symbol] = set()
         self.needs_distinct_keys = False
-        self._dead_ends: dict[Symbol, Callable[[int], int]] = {}
+        self._limited_keys: dict[tuple[Symbol, ...], None] = {}
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -212,13 +201,15 @@ class GrammarBuilder:
         self._by_id[id(language)] = (~index, language)
         return ~index
 
-    def distinct_key(self, language: Regular, name: str = "", dead_end: Callable[[int], int] | None = None) -> Symbol:
+    def distinct_key(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
         symbol = self.lexeme(language, name)
         self._distinct_keys.add(symbol)
-        if dead_end is not None:
-            self._dead_ends[symbol] = dead_end
         return symbol
+
+    def limit_keys(self, symbols: Iterable[Symbol]) -> None:
+        """Note that these keys are those of an object of which there may be only so many."""
+        self._limited_keys[tuple(sorted(set(symbols), reverse=True))] = None
 
     def own_lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme of this very object: what is known to come as one object need not be hashed, which takes time."""
@@ -365,16 +356,11 @@ class GrammarBuilder:
             makes_lexemes=makes_lexemes,
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
-            limited_keys=tuple(~symbol for symbol in self._dead_ends),
-            shortest_dead_end=self._shortest_dead_end if self._dead_ends else None,
+            limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
             make_error=make_error,
             describe=describe,
             stock=stock,
         )
-
-    def _shortest_dead_end(self, ways: int) -> int:
-        # Each may take some milliseconds.
-        return min(dead_end(ways) for dead_end in islice(dict.fromkeys(self._dead_ends.values()), _MOST_DEAD_ENDS))
 
     def _start_rule(self, symbol: Symbol) -> Symbol:
         rule = self.nonterminal("start")

@@ -127,57 +127,6 @@ class Automaton:
                 return None
         return True
 
-    def dead_ends(self, most: int, limit: int) -> list[tuple[int, int]]:
-        """How far beginnings of strings are that go on in few ways only.
-
-        Returns
-        -------
-        list of (int, int)
-            In how many ways a beginning goes on, and the length of the shortest that goes on in so many; upwards, up to
-            ``most`` ways.  Empty as well if that is not clear after ``limit`` steps.
-        """
-        classes = _byte_classes(self.language)
-        # A step takes as long as the expression is large.
-        step = len(classes) * (1 + _size(self.language) // 64)
-        # States in the order of their shortest beginnings, with what they lead to and by how many bytes.
-        order, reached, lengths = {0: 0}, [0], [0]
-        successors: list[dict[int, int]] = []
-        for index, state in enumerate(reached):
-            successors.append({})
-            for members in classes:
-                then = self._step(state, members[0])
-                if self._states[then] is EMPTY:
-                    continue
-                if then not in order:
-                    order[then] = len(reached)
-                    reached.append(then)
-                    lengths.append(lengths[index] + 1)
-                place = order[then]
-                successors[-1][place] = successors[-1].get(place, 0) + len(members)
-            limit -= step
-            if limit <= 0:
-                return []
-        # From the ends of all ways back, as long as they are finite.
-        before: list[list[int]] = [[] for _ in reached]
-        for index, following in enumerate(successors):
-            for then in following:
-                before[then].append(index)
-        left = list(map(len, successors))
-        ways: dict[int, int] = {}
-        todo = [index for index, count in enumerate(left) if count == 0]
-        for index in todo:
-            ways[index] = sum(count * ways[then] for then, count in successors[index].items())
-            ways[index] = min(ways[index] + self._ends[reached[index]], most + 1)
-            for earlier in before[index]:
-                left[earlier] -= 1
-                if left[earlier] == 0:
-                    todo.append(earlier)
-        found: dict[int, int] = {}
-        for index, count in ways.items():
-            if 0 < count <= most:
-                found[count] = min(found.get(count, lengths[index]), lengths[index])
-        return sorted(found.items())
-
     def first_words(self, most: int, limit: int) -> list[bytes] | None:
         """The shortest strings, ``most`` of them or all there are; None if that is not clear after ``limit`` steps."""
         classes = _byte_classes(self.language)
@@ -202,23 +151,6 @@ class Automaton:
                         known += islice(longer, most - len(known))
             layer = following
         return found
-
-
-def _size(language: Regular) -> int:
-    """How many different parts an expression has."""
-    known = {language}
-    todo = [language]
-    for part in todo:
-        inner: tuple[Regular, ...] = ()
-        if isinstance(part, (Concat, Union, Intersect)):
-            inner = part.parts
-        elif isinstance(part, (Repeat, Complement)):
-            inner = (part.item,)
-        for each in inner:
-            if each not in known:
-                known.add(each)
-                todo.append(each)
-    return len(known)
 
 
 def _byte_classes(language: Regular) -> list[bytes]:

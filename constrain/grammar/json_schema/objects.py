@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,7 +23,6 @@ from constrain.grammar.json_schema.texts import (
     contains,
     every,
     is_surely_empty,
-    shortest_dead_end,
     some,
     spelled,
     without,
@@ -155,7 +153,7 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
-    others = list(_other_members(context, node))
+    others = _other_members(context, node)
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
     if not others and len(names) < low:
@@ -296,24 +294,25 @@ def key_classes(node: ObjectNode) -> list[tuple[Text, Handle, tuple[int, ...]]]:
     return [(some(*texts), handle, meets) for (handle, meets), texts in merged.items()]
 
 
-def _other_members(context: Context, node: ObjectNode) -> Iterator[_Member]:
+def _other_members(context: Context, node: ObjectNode) -> list[_Member]:
     """The keys without a name in the schema, class by class."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.distinct_key
     classes = key_classes(node)
     possible = [each for each in classes if context.value(each[1]) is not None]
     rest = without(Words(names)) if names else every()
-    # Where a key of any kind may come, there is always another one.
-    dead_end = None
-    if len(possible) < len(classes) and not all(is_endless(spelled(keys), ANY_BODY) for keys, _, _ in possible):
-        dead_end = partial(shortest_dead_end, some(*(keys for keys, _, _ in possible)))
+    members = []
     for keys, handle, meets in possible:
         if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
             body = spelled(keys)
             first, following = layout.key(body), layout.next_key(body)
-        yield _Member(lexeme(first, "key", dead_end), lexeme(following, "key", dead_end), handle, meets, False)
+        members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False))
+    # Where a key of any kind may come, there is always another one.
+    if len(possible) < len(classes) and not all(is_endless(spelled(keys), ANY_BODY) for keys, _, _ in possible):
+        context.builder.limit_keys(key for member in members for key in (member.first_key, member.next_key))
+    return members
 
 
 # -- in any order --------------------------------------------------------------------------------
@@ -324,7 +323,7 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
-    others = list(_other_members(context, node))
+    others = _other_members(context, node)
     if not names or (len(names) == 1 and not others):
         return tails
     order = AnyOrder(

@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import combinations
 
 from constrain.grammar import utf8
-from constrain.grammar.ir import NO_DEAD_END
 from constrain.grammar.json_schema.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
@@ -25,8 +24,6 @@ from constrain.grammar.regular import EMPTY, Regular, complement, counted, inter
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
-_DEAD_END_LIMIT = 600
-_MOST_WAYS = 10_000
 
 
 class Text:
@@ -290,19 +287,6 @@ def is_surely_empty(text: Text) -> bool:
     if not excluded.isdisjoint(wanted):
         return True
     return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
-
-
-@lru_cache(maxsize=256)
-def _dead_ends(text: Text) -> list[tuple[int, int]]:
-    return _automaton(text).dead_ends(_MOST_WAYS, _DEAD_END_LIMIT)
-
-
-def shortest_dead_end(text: Text, ways: int) -> int:
-    """The length, in bytes of UTF-8, of the shortest beginning that goes on in at most so many ways.
-
-    Some large number if there is none, or that takes too long to see.
-    """
-    return min((length for count, length in _dead_ends(text) if count <= ways), default=NO_DEAD_END)
 
 
 @lru_cache(maxsize=4096)
