@@ -245,6 +245,16 @@ class ObjectKeys:
                         forbid(row, token)
 
 
+def _of_no_text(quotes: QuoteTokens, limited: LimitedKeys | None) -> ObjectKeys:
+    """The keys of the empty text."""
+    if limited is not None:
+        return ObjectKeys(quotes, limited)
+    if quotes.of_no_text is None:
+        quotes.of_no_text = ObjectKeys(quotes, None)
+    keys: ObjectKeys = quotes.of_no_text
+    return keys
+
+
 class DistinctKeys:
     """Follows the text of one cursor from where the first key has ended that must not come again.
 
@@ -311,7 +321,7 @@ class DistinctKeys:
         if self._now is None:
             while self._copies and self._copies[-1][0] > cursor._steps:
                 self._copies.pop()
-            steps, keys = self._copies[-1] if self._copies else (0, ObjectKeys(self._quotes, self._limited))
+            steps, keys = self._copies[-1] if self._copies else (0, _of_no_text(self._quotes, self._limited))
             self._now = keys.copy()
             # It is not known any more which of the keys that end from here on are.
             self._now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since

@@ -57,10 +57,13 @@ class QuoteTokens:
         Whether in one of them the next key may stand as a whole.
     begins_next_key : bool
         Whether in one of them the next key may have begun.
+    of_no_text : Any
+        For distinct_keys.py, which keeps there what every text begins with.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.data, self.starts = vocabulary.data, vocabulary.starts
+        self.of_no_text: Any = None
         self._is_normal = vocabulary.kinds == NORMAL
         counts = self._counts(_QUOTE)
         tokens = self._tokens = vocabulary.tokens
