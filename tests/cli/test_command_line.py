@@ -262,6 +262,7 @@ ENDLESS = ["generate", "--regex", "[a-z ]{100000}", "--max-tokens", "100000"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt():
     with command(*ENDLESS, stdout=subprocess.PIPE) as process:
         assert process.stdout.read(10)

@@ -244,6 +244,7 @@ def test_sliding(run, folder, gguf):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_with_a_model(folder):
     rows = ["generate", "--model", str(folder), "--prompt", "a", "--no-chat", "--regex", "[a-e]{2000}", "-n", "2000"]
     rows += ["--eviction-policy", "sliding"]

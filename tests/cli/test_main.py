@@ -101,6 +101,7 @@ def test_a_closed_pipe(arguments):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt():
     with subprocess.Popen(
         [*COMMAND, "check", "--choices", "a", "-"],

@@ -233,6 +233,11 @@ def test_white_space_is_bounded_in_every_place() -> None:
     assert not accepts(NESTED, '{"a": []}', max_whitespace=0)
 
 
+def test_the_usual_bound_of_white_space_is_beyond_what_a_token_holds() -> None:
+    assert accepts(NESTED, '{"a":' + 1024 * " " + "[]}")
+    assert not accepts(NESTED, '{"a":' + 1025 * " " + "[]}")
+
+
 @pytest.mark.parametrize(
     "options",
     [

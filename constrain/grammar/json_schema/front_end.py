@@ -10,7 +10,7 @@ from constrain.grammar.ascii_only import ascii_only
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.collection import paused_collection
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
-from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.layout import MAX_WHITE_SPACE, layout_for
 from constrain.grammar.json_schema.metaschema import check_document
 from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
@@ -20,7 +20,7 @@ def from_json_schema(
     schema: dict[str, Any] | bool | str | bytes,
     *,
     whitespace: str = "flexible",
-    max_whitespace: int = 256,
+    max_whitespace: int = MAX_WHITE_SPACE,
     indent: int | None = None,
     separators: tuple[str, str] | None = None,
     ensure_ascii: bool = False,

@@ -29,6 +29,12 @@ from constrain.grammar.regular import (
 _QUOTE = literal('"')
 _WHITE_SPACE = byte_set(b" \t\n\r")
 
+MAX_WHITE_SPACE = 1024
+"""The usual limit in one place.
+
+It is longer than any token: a limit that tokens of blanks could reach costs masks a walk for each blank.
+"""
+
 NULL = literal("null")
 TRUE = literal("true")
 FALSE = literal("false")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.layout import MAX_WHITE_SPACE, layout_for
 from constrain.grammar.json_schema.strings import ASCII_CHARACTERS
 from constrain.grammar.json_schema.texts import Format, spelled
 from constrain.grammar.regular import Regular
@@ -16,7 +16,7 @@ from constrain.grammar.regular import Regular
 def plain_stock() -> tuple[Regular, ...]:
     """The tokens of JSON with any white space before them, and each printable ASCII character in its spellings."""
     # The same object as the front-end's: lru_cache tells calls apart by how they are written.
-    layout = layout_for("flexible", 256, None, None)
+    layout = layout_for("flexible", MAX_WHITE_SPACE, None, None)
     return (
         *layout.usual_values,
         *layout.any_keys,
