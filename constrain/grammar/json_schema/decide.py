@@ -6,6 +6,7 @@ property names, and the searches are short.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from constrain.grammar.regular import (
@@ -27,6 +28,8 @@ from constrain.grammar.regular import (
     union,
 )
 
+_ALL_BYTES = (1 << 256) - 1
+
 
 def has_empty_string(language: Regular) -> bool:
     """Whether the empty string is in a language."""
@@ -47,6 +50,8 @@ class Automaton:
     def __init__(self, language: Regular) -> None:
         self.language = language
         self._derivatives: dict[tuple[Regular, int], Regular] = {}
+        self._begins: dict[Regular, int] = {}
+        self._same: dict[Regular, Regular] = {}
         # States are derivatives of the whole language; state 0 is the language itself.
         self._numbers: dict[Regular, int] = {language: 0}
         self._states: list[Regular] = [language]
@@ -67,19 +72,62 @@ class Automaton:
             self._rows[state][byte] = then
         return then
 
+    def _begin(self, language: Regular) -> int:
+        """The bytes that strings of ``language`` may begin with, as bits; possibly more than do."""
+        known = self._begins.get(language)
+        if known is not None:
+            return known
+        bits = 0
+        if isinstance(language, Literal):
+            bits = 1 << language.data[0] if language.data else 0
+        elif isinstance(language, ByteSet):
+            bits = language.bits
+        elif isinstance(language, Concat):
+            for part in language.parts:
+                bits |= self._begin(part)
+                if not has_empty_string(part):
+                    break
+        elif isinstance(language, Union):
+            for part in language.parts:
+                bits |= self._begin(part)
+        elif isinstance(language, Intersect):
+            bits = _ALL_BYTES
+            for part in language.parts:
+                bits &= self._begin(part)
+        elif isinstance(language, Repeat):
+            bits = self._begin(language.item)
+        elif isinstance(language, Complement):
+            bits = _ALL_BYTES
+        self._begins[language] = bits
+        return bits
+
+    def _successors(self, state: int, classes: list[bytes]) -> Iterator[tuple[int, bytes]]:
+        """The states that a state leads to, each with a class of bytes that it does so by."""
+        begin = self._begin(self._states[state])
+        for members in classes:
+            if begin >> members[0] & 1:
+                then = self._step(state, members[0])
+                if self._states[then] is not EMPTY:
+                    yield then, members
+
     def _derivative(self, language: Regular, byte: int) -> Regular:
         """What may follow ``byte`` in ``language``."""
+        # Most parts begin with few bytes, as the names of properties do.
+        if not self._begin(language) >> byte & 1:
+            return EMPTY
         key = (language, byte)
         known = self._derivatives.get(key)
         if known is None:
-            known = self._derivatives[key] = self._derive(language, byte)
+            known = self._derive(language, byte)
+            # One object for all that are equal: comparing two takes as long as they are deep.
+            known = self._derivatives[key] = self._same.setdefault(known, known)
         return known
 
     def _derive(self, language: Regular, byte: int) -> Regular:
         if isinstance(language, Literal):
-            return literal(language.data[1:]) if language.data[:1] == bytes((byte,)) else EMPTY
+            return literal(language.data[1:])
         if isinstance(language, ByteSet):
-            return EPSILON if language.bits >> byte & 1 else EMPTY
+            return EPSILON
         if isinstance(language, Concat):
             found: list[Regular] = []
             for index, part in enumerate(language.parts):
@@ -111,18 +159,17 @@ class Automaton:
 
     def is_empty(self, limit: int) -> bool | None:
         """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
-        representatives = [members[0] for members in _byte_classes(self.language)]
+        classes = _byte_classes(self.language)
         seen = {0}
         todo = [0]
         for state in todo:
             if self._ends[state]:
                 return False
-            for byte in representatives:
-                then = self._step(state, byte)
-                if then not in seen and self._states[then] is not EMPTY:
+            for then, _ in self._successors(state, classes):
+                if then not in seen:
                     seen.add(then)
                     todo.append(then)
-            limit -= len(representatives)
+            limit -= len(classes)
             if limit <= 0:
                 return None
         return True
@@ -134,21 +181,21 @@ class Automaton:
         # For each state some words that lead to it.  More than are asked for are of no use: all go on in the same way.
         layer: dict[int, list[bytes]] = {0: [b""]}
         while layer:
-            following: dict[int, list[bytes]] = {}
+            # Before any step is made: those of the last layer would be for nothing.
             for state, words in layer.items():
                 if self._ends[state]:
                     found += words
                     if len(found) >= most:
                         return found[:most]
+            following: dict[int, list[bytes]] = {}
+            for state, words in layer.items():
                 limit -= len(words)
                 if limit <= 0:
                     return None
-                for members in classes:
-                    then = self._step(state, members[0])
-                    if self._states[then] is not EMPTY:
-                        known = following.setdefault(then, [])
-                        longer = (word + members[place : place + 1] for word in words for place in range(len(members)))
-                        known += islice(longer, most - len(known))
+                for then, members in self._successors(state, classes):
+                    known = following.setdefault(then, [])
+                    longer = (word + members[place : place + 1] for word in words for place in range(len(members)))
+                    known += islice(longer, most - len(known))
             layer = following
         return found
 
@@ -156,6 +203,8 @@ class Automaton:
 def _byte_classes(language: Regular) -> list[bytes]:
     """The bytes, in classes that no part of the language tells apart."""
     masks: set[int] = set()
+    # Bytes of literals are classes of their own.
+    single = 0
     known: set[Regular] = set()
     todo = [language]
     for part in todo:
@@ -163,15 +212,21 @@ def _byte_classes(language: Regular) -> list[bytes]:
             continue
         known.add(part)
         if isinstance(part, Literal):
-            masks.update(1 << byte for byte in part.data)
+            for byte in part.data:
+                single |= 1 << byte
         elif isinstance(part, ByteSet):
             masks.add(part.bits)
         elif isinstance(part, (Concat, Union, Intersect)):
             todo += part.parts
         elif isinstance(part, (Repeat, Complement)):
             todo.append(part.item)
-    classes = [(1 << 256) - 1]
+    classes = [_ALL_BYTES & ~single] if single != _ALL_BYTES else []
     for mask in masks:
         inside = [both for one in classes if (both := one & mask)]
         classes = inside + [rest for one in classes if (rest := one & ~mask)]
-    return sorted(bytes(byte for byte in range(256) if one >> byte & 1) for one in classes)
+    return sorted([bytes((byte,)) for byte in _members(single)] + [bytes(_members(one)) for one in classes])
+
+
+def _members(bits: int) -> list[int]:
+    """The bytes of a set, upwards."""
+    return [byte for byte, digit in enumerate(reversed(f"{bits:b}")) if digit == "1"]

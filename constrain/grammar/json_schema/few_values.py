@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import count, islice, product
+from math import prod
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.decide import Automaton
@@ -27,7 +28,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.texts import ALL_TEXTS, Every, Format, Pattern, Text, every, plain
+from constrain.grammar.json_schema.texts import Every, Format, Pattern, Text, Without, Words, every, plain
 
 _MOST_STEPS = 200_000
 _MOST_DEPTH = 40
@@ -155,12 +156,22 @@ class FewValues:
         depth: int,
     ) -> list[Instance]:
         choices: list[list[tuple[str, Instance] | None]] = []
-        for name, handle, required in named:
+        fewest = sum(required for _, _, required in named)
+
+        def suffice() -> bool:
+            """Whether there are enough objects without any further member."""
+            return low <= fewest and (high is None or len(choices) <= high) and prod(map(len, choices)) >= most
+
+        for name, handle, required in sorted(named, key=lambda each: not each[2]):
+            if not required and suffice():
+                break
             present = [(name, value) for value in self._of_handle(handle, most, depth - 1)]
             if present or required:
                 choices.append([*present] if required else [*present, None])
         taken = excluded.union(name for name, _, _ in named)
         for keys, handle in others:
+            if suffice():
+                break
             values = self._of_handle(handle, most, depth - 1)
             if values:
                 wanted = most + low
@@ -233,8 +244,10 @@ _EASIER: dict[Text, Text] = {
 @lru_cache(maxsize=1024)
 def few_words(text: Text, most: int) -> list[str]:
     """Short strings of a set, as many as asked for or all there are."""
-    if text == ALL_TEXTS:
-        return ["a" * length for length in range(most)]
+    excluded = _words_excluded(text)
+    if excluded is not None:
+        others = (word for length in count() if (word := "a" * length) not in excluded)
+        return list(islice(others, most))
     easier = _EASIER.get(text, text)
     if isinstance(text, Every):
         easier = every(*(_EASIER.get(item, item) for item in text.items))
@@ -246,6 +259,16 @@ def few_words(text: Text, most: int) -> list[str]:
     if found is None:
         raise LimitError(f"whether there are {most} different strings with {text} is not clear")
     return [word.decode() for word in found]
+
+
+def _words_excluded(text: Text) -> frozenset[str] | None:
+    """Of a set that is any string but some words, as the keys are that an object does not name, these words."""
+    excluded: frozenset[str] = frozenset()
+    for item in text.items if isinstance(text, Every) else (text,):
+        if not isinstance(item, Without) or not isinstance(item.item, Words):
+            return None
+        excluded |= item.item.values
+    return excluded
 
 
 def _numbers(node: NumberNode, most: int) -> list[Instance]:
