@@ -18,7 +18,7 @@ With an upper bound, ``C{low,high}``, tokens with more than ``high`` repetitions
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, uint64
+from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_inner
 from constrain.engine.lexer import (
@@ -33,6 +33,7 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
+from constrain.engine.loops import forget_loops, loops_below, take_tokens
 from constrain.engine.nodes import (
     CONCAT,
     INTERSECT,
@@ -77,6 +78,7 @@ from constrain.engine.tables import (
     CLASS_OF,
     CLASSES,
     CROSSINGS,
+    CTX,
     DENSE,
     F_CLOSURE,
     F_ENDS,
@@ -119,6 +121,7 @@ from constrain.engine.tables import (
     TRIE_NODE,
     TRIE_SIZE,
     TRIE_TOKEN,
+    TRIE_WIDE,
     WIDE_STACK,
     count_bits,
     far_call,
@@ -131,9 +134,10 @@ from constrain.engine.tables import (
     u8,
     used,
 )
-from constrain.engine.trie import DEPTH_SHIFT
+from constrain.engine.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 
-_SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
+_SHIFT, _BYTE, _LARGE, _LEAD = uint64(DEPTH_SHIFT), uint64(255), uint64(LARGE), uint64(0xC0)
+_FLAGS = WIDE | CHILD_OF_WIDE | LARGE
 # In place of the most repetitions: any number; any number, but some prefixes are forbidden.
 _UNBOUNDED, _PARTLY = 0xFFFFFFFF, 0xFFFFFFFE
 # After so many nodes of the trie at which something may be forbidden, a walk is cheaper.
@@ -307,25 +311,41 @@ def _last_bytes(ctx, lexer_state, word):
     return bits
 
 
+@njit_inner(types.void(CTX, int64, int64, int64))
+def _close_pairs(ctx, depth, height, out):
+    """Write the sizes of the subtrees of the border's trie that are open from ``depth`` up to ``height``."""
+    pairs = i32(ctx, CROSSINGS)
+    path = i32(ctx, WIDE_STACK)
+    for above in range(depth, height):
+        pairs[2 * path[above] + 1] = path[above] - out
+
+
 @njit_inner(RESULT1)
 def _walk_closure(ctx, closure):
     """Find the tokens in the closure that a lexer state stands for, and its border; returns how many, FAIL or LIMIT.
 
-    The tokens are left in FOUND, the nodes of the trie on the border at the end of CROSSINGS, each in the second
-    place of a pair; how far they go is left in LIST_END.
+    The tokens are left in FOUND.  The border is left at the end of CROSSINGS, up to the pair LIST_END, as the trie of
+    the paths to the nodes on it: pairs in depth-first order of the entry of the node in the trie, and for a node on the
+    border its place there, for one above it minus the size of its subtree here.
     """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
     tokens = i32(ctx, TRIE_TOKEN)
+    wide = i32(ctx, TRIE_WIDE)
     stack = i32(ctx, STACK)
+    # The places of the nodes on the path; of those in the border's trie, up to a height, where they are there.
+    path = i32(ctx, WIDE_STACK)
     class_of = u8(ctx, CLASS_OF)
     classes = uint64(ctx[CLASSES])
     trans = i32(ctx, LEX_TRANS)
     found = i32(ctx, FOUND)
     pairs = i32(ctx, CROSSINGS)
-    end = used(ctx, CROSSINGS) // 2
+    out = used(ctx, CROSSINGS) // 2
     space = len(pairs) // 2
+    height = uint64(0)
     stack[0] = closure
+    forget_loops(ctx)
+    looping = int64(-1)
     # As in splits.walk: unsigned, and without a branch on whether a token ends.
     n, p, stop = uint64(0), uint64(0), uint64(len(nodes))
     while p < stop:
@@ -334,79 +354,45 @@ def _walk_closure(ctx, closure):
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
         there = int64(trans[here * classes + byte_class])
+        if depth < height:
+            _close_pairs(ctx, int64(depth), int64(height), out)
+            height = depth
         if there <= 0:
             if there < 0:
                 there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
                 if there < 0:
                     return there
             if there == 0:
-                if end == space:
-                    room(ctx, CROSSINGS, 4 * (end - used(ctx, CROSSINGS) // 2))
+                if out + int64(depth - height) + 1 > space:
+                    room(ctx, CROSSINGS, 4 * (out + int64(depth) + 1 - used(ctx, CROSSINGS) // 2))
                     return int64(FAIL)
-                pairs[2 * end + 1] = p
-                end += 1
+                while height < depth:
+                    pairs[2 * out] = int64(nodes[path[height]]) & ~_FLAGS
+                    path[height] = out
+                    out += 1
+                    height += uint64(1)
+                pairs[2 * out] = int64(node) & ~_FLAGS
+                pairs[2 * out + 1] = p
+                out += 1
                 p += uint64(sizes[p])
                 continue
         token = tokens[p]
         found[n] = token
         n += uint64(token >= 0)
         stack[depth + uint64(1)] = there
+        path[depth] = p
+        if node & _LARGE:
+            if there == int64(here):
+                looping = there
+            state = there if node & _LEAD != _LEAD else int64(here)
+            if state == looping and loops_below(ctx, state, int64(wide[p])):
+                n = uint64(take_tokens(ctx, int64(wide[p]), int64(n)))
+                p += uint64(sizes[p])
+                continue
         p += uint64(1)
-    ctx[LIST_END] = end
+    _close_pairs(ctx, int64(0), int64(height), out)
+    ctx[LIST_END] = out
     return with_same_bytes(ctx, int64(n))
-
-
-@njit_inner(RESULT1)
-def _keep_border(ctx, end):
-    """Replace the nodes on the border, CROSSINGS up to the pair ``end``, by the trie of the paths to them.
-
-    It is a list of pairs in depth-first order: the entry of the node in the trie, and for a node on the border its
-    place there, for one above it minus the size of its subtree here.  Returns 0 or FAIL.
-    """
-    nodes = i32(ctx, TRIE_NODE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    data = u8(ctx, TOKEN_BYTES)
-    starts = i64(ctx, TOKEN_START)
-    path = i32(ctx, STACK)
-    open_pairs = i32(ctx, WIDE_STACK)
-    first = used(ctx, CROSSINGS) // 2
-    # The list is written behind the nodes, and moved to the front when it is complete.
-    pairs = i32(ctx, CROSSINGS)
-    space = len(pairs) // 2
-    out = end
-    height = int64(0)
-    for i in range(first, end + 1):
-        depth, common, start = int64(0), int64(0), int64(0)
-        if i < end:
-            # The first node from here on that ends a token is below this one, or this one.
-            q = int64(pairs[2 * i + 1])
-            depth = int64(nodes[q]) >> DEPTH_SHIFT
-            while tokens[q] < 0:
-                q += 1
-            start = int64(starts[tokens[q]])
-            while common < min(depth, height) and path[common] == data[start + common]:
-                common += 1
-        for above in range(common, height):
-            pairs[2 * open_pairs[above] + 1] = open_pairs[above] - out
-        height = common
-        if i == end:
-            break
-        if out + depth + 1 - common > space:
-            room(ctx, CROSSINGS, 2 * (space + depth + 1 - first))
-            return int64(FAIL)
-        while height < depth:
-            path[height] = data[start + height]
-            open_pairs[height] = out
-            pairs[2 * out] = int64(data[start + height]) | height << DEPTH_SHIFT
-            out += 1
-            height += 1
-        pairs[2 * out] = nodes[pairs[2 * i + 1]]
-        pairs[2 * out + 1] = pairs[2 * i + 1]
-        out += 1
-    for i in range(2 * (out - end)):
-        pairs[2 * first + i] = pairs[2 * end + i]
-    set_used(ctx, CROSSINGS, 2 * (first + out - end))
-    return int64(0)
 
 
 @njit_inner(RESULT1)
@@ -424,9 +410,7 @@ def _find_closure(ctx, closure):
     if n > words:
         clear_scratch(ctx)
         allow_found(ctx, n)
-        status = _keep_border(ctx, ctx[LIST_END])
-        if status < 0:
-            return status
+        set_used(ctx, CROSSINGS, 2 * ctx[LIST_END])
         dense = keep_dense(ctx)
         ctx[NEW_SPLIT] = closure
     keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)

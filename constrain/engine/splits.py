@@ -34,6 +34,7 @@ from constrain.engine.lexer import (
     SPLIT_LIST,
     leads_on,
 )
+from constrain.engine.loops import forget_loops, loops_below, take_tokens
 from constrain.engine.nodes import (
     COMPLEX_FLAG,
     CONCAT,
@@ -112,10 +113,11 @@ from constrain.engine.tables import (
     u8,
     used,
 )
-from constrain.engine.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
+from constrain.engine.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 
 _SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
-_WIDE, _CHILD_OF_WIDE = uint64(WIDE), uint64(CHILD_OF_WIDE)
+_WIDE, _CHILD_OF_WIDE, _LARGE = uint64(WIDE), uint64(CHILD_OF_WIDE), uint64(LARGE)
+_LEAD = uint64(0xC0)
 
 SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
 """How many splits, and crossings in all of them, a vocabulary keeps."""
@@ -515,6 +517,18 @@ def next_child(ctx, wide, byte, state):
     return int64(i32(ctx, WIDE_ENDS)[wide])
 
 
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _want_crossings(ctx, crossing, more, done, left):
+    """Ask for room for ``more`` crossings behind the first ``crossing``, and for those to come; returns FAIL.
+
+    If the nodes that are left have hardly more than those that are done, the walk is not begun anew a second time.
+    """
+    first = used(ctx, CROSSINGS) // 2
+    expected = min((crossing - first) * left // max(done, int64(1)) * 5 // 4, left)
+    room(ctx, CROSSINGS, 2 * (crossing - first + max(more, expected)))
+    return int64(FAIL)
+
+
 @njit_inner(RESULT3)
 def walk(ctx, p, end, n):
     """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; STACK has the state before ``p``.
@@ -527,6 +541,7 @@ def walk(ctx, p, end, n):
     tokens = i32(ctx, TRIE_TOKEN)
     stack = i32(ctx, STACK)
     wides = i32(ctx, WIDE_STACK)
+    wide = i32(ctx, TRIE_WIDE)
     class_of = u8(ctx, CLASS_OF)
     classes = uint64(ctx[CLASSES])
     trans = i32(ctx, LEX_TRANS)
@@ -536,6 +551,8 @@ def walk(ctx, p, end, n):
     crossing = used(ctx, CROSSINGS) // 2
     crossing_room = len(crossings) // 2
     wides[0] = 0
+    forget_loops(ctx)
+    looping = int64(-1)
     # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
     place, stop, count = uint64(p), uint64(end), uint64(n)
     while place < stop:
@@ -576,16 +593,34 @@ def walk(ctx, p, end, n):
         accept = records[record + uint64(LEX_ACCEPT)]
         if accept != 0 and sizes[place] > 1:
             if crossing == crossing_room:
-                room(ctx, CROSSINGS, 2 * (crossing - used(ctx, CROSSINGS) // 2 + 1))
-                return int64(FAIL)
+                return _want_crossings(ctx, crossing, int64(1), int64(place) - p, end - int64(place))
             crossings[2 * crossing] = place
             crossings[2 * crossing + 1] = accept
             crossing += 1
             if records[record + uint64(LEX_GOES_ON)] == 0:
                 place += uint64(sizes[place])
                 continue
+        if node & _LARGE:
+            if there == int64(here):
+                looping = there
+            state = there if node & _LEAD != _LEAD else int64(here)
+            if state == looping and loops_below(ctx, state, int64(wide[place])):
+                after = place + uint64(sizes[place])
+                accept = records[4 * state + LEX_ACCEPT]
+                if accept != 0:
+                    if crossing + int64(after - place) > crossing_room:
+                        more = int64(after - place)
+                        return _want_crossings(ctx, crossing, more, int64(place) - p, end - int64(place))
+                    for inner in range(place + uint64(1), after - uint64(1)):
+                        # Not in the middle of a character, where bytes go on with it.
+                        crossings[2 * crossing] = inner
+                        crossings[2 * crossing + 1] = accept
+                        crossing += int64(sizes[inner] > 1) & int64(nodes[inner + uint64(1)] & int32(0xC0) != 0x80)
+                count = uint64(take_tokens(ctx, int64(wide[place]), int64(count)))
+                place = after
+                continue
         if node & _WIDE:
-            wides[depth + uint64(1)] = i32(ctx, TRIE_WIDE)[place]
+            wides[depth + uint64(1)] = wide[place]
             place = uint64(next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
         else:
             place += uint64(1)

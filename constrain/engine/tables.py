@@ -196,6 +196,7 @@ STACK = _slot("walk stack", np.int32, 0)
 WIDE_STACK = _slot("walk stack of wide nodes", np.int32, 0)
 FOLLOWS = _slot("states after lexemes", np.int64, 3 * 64)
 FOUND = _slot("tokens found by a walk", np.int32, 0)
+LOOPS = _slot("bytes that lead back to a state", np.int64, 5)
 
 # Shortest completions (node_costs.py, costs.py, completions.py); empty until a matcher asks for one.
 NODE_COSTS = _slot("expression costs", np.int32, 0)
@@ -222,10 +223,12 @@ TRIE_SIZE = _slot("trie subtree sizes", np.int32, 0)
 BYTE_GROUP = _slot("byte groups", np.uint8, 0)
 TRIE_CHILDREN = _slot("trie children", np.int64, 0)
 TRIE_TOKEN = _slot("trie tokens", np.int32, 0)
+SUBTREES = _slot("large subtrees of the trie", np.int64, 0)
+TOKENS_IN_ORDER = _slot("tokens in the order of the trie", np.int32, 0)
 TRIE_BY_BYTE = _slot("trie nodes by byte", np.int32, 0)
 BYTE_STARTS = _slot("where the trie nodes of a byte begin", np.int32, 0)
 TOKENS_BY_LENGTH = _slot("tokens, longest first", np.int32, 0)
-TRIE_WIDE = _slot("wide trie nodes", np.int32, 0)
+TRIE_WIDE = _slot("wide and large trie nodes", np.int32, 0)
 WIDE_MASKS = _slot("children of wide nodes, as sets", np.int64, 0)
 WIDE_ENDS = _slot("ends of wide nodes", np.int32, 0)
 WIDE_FIRST = _slot("first children of wide nodes", np.int32, 0)
@@ -318,7 +321,8 @@ _arrays: Any = arrayobj  # has no types
     F_PLAIN,
     F_READ_KEYS,
     F_LEAP,
-) = range(28)
+    F_LOOPS,
+) = range(29)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

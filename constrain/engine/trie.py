@@ -15,6 +15,7 @@ from numba import int32, int64, uint8
 from numba.core import types
 
 from constrain.engine.jit import njit_entry
+from constrain.engine.subtree_bytes import bytes_below
 from constrain.errors import ConstrainError
 
 
@@ -38,8 +39,8 @@ def _byte_groups() -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 BYTE_GROUP = _byte_groups()
 
-DEPTH_SHIFT = 10
-WIDE, CHILD_OF_WIDE = 1 << 8, 1 << 9
+DEPTH_SHIFT = 11
+WIDE, CHILD_OF_WIDE, LARGE = 1 << 8, 1 << 9, 1 << 10
 """Flags of a trie node between its byte and its depth."""
 
 LONGEST_TOKEN = 1 << 20
@@ -47,6 +48,9 @@ LONGEST_TOKEN = 1 << 20
 
 WIDE_CHILDREN = 16
 """From this many children on a node is wide: its children are found by a bit set instead of one after the other."""
+
+LARGE_SUBTREE = 16
+"""From this many nodes on a subtree is large: what stands in it is known (loops.py)."""
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -185,7 +189,7 @@ def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no
 
 
 _ARRAYS = (
-    *("node", "size", "children", "height", "token", "same"),
+    *("node", "size", "children", "height", "token", "same", "subtrees", "in_order"),
     *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child", "by_byte", "byte_starts", "by_length"),
 )
 
@@ -197,9 +201,10 @@ class TokenTrie:
     ----------
     node : int32[n_nodes]
         ``byte | flags | depth << DEPTH_SHIFT``; the first byte of a token has depth 0.  The flags say
-        whether the node is wide (:data:`WIDE_CHILDREN`), and whether its parent is; the root is.
+        whether the node is wide (:data:`WIDE_CHILDREN`), whether its parent is (the root is), and whether the node
+        is large (:data:`LARGE_SUBTREE`).
     wide : int32[n_nodes]
-        The index of a wide node, or -1.
+        The index of a wide node, or of another large one (:data:`LARGE_SUBTREE`), which come behind; or -1.
     wide_masks : int64[4 * n_wide]
         The bytes of the children of each wide node as a set; index 0 is the root.
     wide_ends, wide_first : int32[n_wide]
@@ -216,6 +221,11 @@ class TokenTrie:
         The token that ends here, or -1.  Of several tokens with the same bytes the first one.
     same : int32[n_tokens], or int32[0] if no two tokens have the same bytes
         The next token with the same bytes, or -1.
+    subtrees : int64[3 * n]
+        For each node that has an index in ``wide``: which bytes stand below it, in two words (subtree_bytes.py); where
+        in ``in_order`` the tokens strictly below it begin, and in the upper half how many these are.
+    in_order : int32[n]
+        The tokens in the trie, in the order of their nodes.
     by_byte : int32[n_nodes]
         The nodes, sorted by their bytes.
     byte_starts : int32[257]
@@ -281,3 +291,23 @@ class TokenTrie:
         self.height: Int32Array = height[:count].copy()
         self.token: Int32Array = token[:count].copy()
         self.same: Int32Array = same if duplicates else same[:0].copy()
+        self.in_order: Int32Array = self.token[self.token >= 0]
+        self.subtrees = self._index_large(n_wide)
+
+    def _index_large(self, n_wide: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Give large nodes an index and their flag; returns ``subtrees``."""
+        is_large = self.size >= LARGE_SUBTREE
+        self.node[is_large] |= LARGE
+        is_large[self.wide >= 0] = False
+        n_large = int(np.count_nonzero(is_large))
+        self.wide[is_large] = np.arange(n_wide, n_wide + n_large, dtype=np.int32)
+        indexed = np.flatnonzero(self.wide >= 0)
+        index = self.wide[indexed]
+        # How many tokens end at nodes before this one.
+        rank = np.zeros(len(self.node) + 1, np.int32)
+        np.cumsum(self.token >= 0, out=rank[1:])
+        first = rank[indexed + 1].astype(np.int64)
+        subtrees = np.zeros((n_wide + n_large, 3), np.int64)
+        subtrees[index, :2] = bytes_below(self.node, DEPTH_SHIFT, self.depth).reshape(-1, 2)[indexed]
+        subtrees[index, 2] = first | (rank[indexed + self.size[indexed]] - first) << 32
+        return subtrees.reshape(-1)

@@ -92,6 +92,8 @@ class Vocabulary:
             tables.TRIE_CHILDREN: self.trie.children,
             tables.BYTE_GROUP: BYTE_GROUP,
             tables.TRIE_TOKEN: self.trie.token,
+            tables.SUBTREES: self.trie.subtrees,
+            tables.TOKENS_IN_ORDER: self.trie.in_order,
             tables.TRIE_BY_BYTE: self.trie.by_byte,
             tables.BYTE_STARTS: self.trie.byte_starts,
             tables.TOKENS_BY_LENGTH: self.trie.by_length,

@@ -1,0 +1,122 @@
+"""Which bytes stand below a node of the trie, as a set of 128 bits: each ASCII character, and groups of longer ones.
+
+A walk asks it of whole subtrees: does a lexer state stay what it is over all that is below this node (loops.py)?  Bytes
+that are no characters of their own only say so as characters: a set speaks of what follows the node read as UTF-8,
+beginning with a new character, and has a mark for what is not that.  The last character of a token may be cut off.
+The set of a node that begins a character of several bytes holds that one too: it speaks of what follows the node above.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int32, int64, types, uint8
+
+from constrain.engine.jit import njit_entry
+
+CONTROLS, FIRST_LEAD, ILL_FORMED = 0, 14, 28
+"""Bits of the first word that are no ASCII characters: control characters that are neither tabs nor line ends; the
+first of :data:`LEADS`; bytes that are not UTF-8."""
+
+# The lowest and the highest first byte, the range of the second byte, and how many bytes follow the first.
+_GROUPS = (
+    *((0xC2, 0xCF, 0x80, 0xBF, 1), (0xD0, 0xDF, 0x80, 0xBF, 1)),
+    *((0xE0, 0xE0, 0xA0, 0xBF, 2), (0xE1, 0xE1, 0x80, 0xBF, 2), (0xE2, 0xE2, 0x80, 0xBF, 2)),
+    *((0xE3, 0xE3, 0x80, 0xBF, 2), (0xE4, 0xE9, 0x80, 0xBF, 2), (0xEA, 0xEC, 0x80, 0xBF, 2)),
+    *((0xED, 0xED, 0x80, 0x9F, 2), (0xEE, 0xEE, 0x80, 0xBF, 2), (0xEF, 0xEF, 0x80, 0xBF, 2)),
+    *((0xF0, 0xF0, 0x90, 0xBF, 3), (0xF1, 0xF3, 0x80, 0xBF, 3), (0xF4, 0xF4, 0x80, 0x8F, 3)),
+)
+LEADS = np.array(_GROUPS, np.int64).reshape(-1)
+"""int64[5 * n]: groups of characters that are not ASCII (The Unicode Standard, table 3-7, with more rows)."""
+
+
+def _bits() -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bit of each byte, 0 to 127."""
+    bits = np.full(256, ILL_FORMED, np.uint8)
+    bits[:0x20] = CONTROLS
+    for byte in (*b"\t\n\r", *range(0x20, 0x80)):
+        bits[byte] = byte
+    for group, (low, high, *_) in enumerate(_GROUPS):
+        bits[low : high + 1] = FIRST_LEAD + group
+    return bits
+
+
+def _following() -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """uint8[3 * 256]: for each first byte how many follow it, and the range of the second; 0 for other bytes."""
+    table = np.zeros((256, 3), np.uint8)
+    for low, high, second_low, second_high, more in _GROUPS:
+        table[low : high + 1] = more, second_low, second_high
+    return table.reshape(-1)
+
+
+BIT_OF_BYTE, _FOLLOWING = _bits(), _following()
+
+
+@njit_entry(types.void(int32[::1], int64, uint8[::1], uint8[::1], int32[::1], int64[::1]))
+def _collect(node, depth_shift, bits, following, parent, below):
+    """Fill ``below`` (int64[2 * n_nodes], zeroed), with ``parent`` (int32[n_nodes + longest]) as scratch."""
+    n_nodes = len(node)
+    path = parent[n_nodes:]
+    for p in range(n_nodes):
+        depth = node[p] >> depth_shift
+        parent[p] = path[depth - 1] if depth else -1
+        path[depth] = p
+    # Backwards: of all that is below a node is known what it adds to those above before the node is come to.
+    for p in range(n_nodes - 1, -1, -1):
+        byte = node[p] & 255
+        bit = int64(bits[byte])
+        mark = int64(1) << (bit & 63)
+        if byte >= 0xC0:
+            below[2 * p] |= mark
+        above = parent[p]
+        if above < 0:
+            continue
+        if node[above] & 255 < 0xC0:
+            below[2 * above + (bit >> 6)] |= mark
+            if byte < 0x80:
+                below[2 * above] |= below[2 * p]
+                below[2 * above + 1] |= below[2 * p + 1]
+        # The character that is under way, if one is, began with the last byte that does not go on with one.
+        first = above
+        count = 1
+        while count < 3 and 0x80 <= node[first] & 255 < 0xC0 and parent[first] >= 0:
+            first = parent[first]
+            count += 1
+        more = 3 * (node[first] & 255)
+        if count > following[more]:
+            continue
+        low, high = (following[more + 1], following[more + 2]) if count == 1 else (uint8(0x80), uint8(0xBF))
+        w0, w1 = int64(0), int64(0)
+        if byte < low or byte > high:
+            w0 = int64(1) << ILL_FORMED
+        elif count == following[more]:
+            w0, w1 = below[2 * p], below[2 * p + 1]
+        for q in (first, parent[first]):
+            if q >= 0 and (q == first or node[q] & 255 < 0xC0):
+                below[2 * q] |= w0
+                below[2 * q + 1] |= w1
+
+
+def bytes_below(
+    node: np.ndarray[Any, np.dtype[np.int32]], depth_shift: int, longest: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The sets of all nodes.
+
+    Parameters
+    ----------
+    node : int32[n_nodes]
+        The trie's, in depth-first order: the byte in the lowest eight bits, the depth from ``depth_shift`` on.
+    longest : int
+        How many bytes the longest token has.
+
+    Returns
+    -------
+    int64[2 * n_nodes]
+        Two words for each node: bit ``b`` of the first and bit ``b - 64`` of the second for the ASCII character ``b``,
+        and what stands in place of control characters.
+    """
+    below = np.zeros(2 * len(node), np.int64)
+    _collect(node, depth_shift, BIT_OF_BYTE, _FOLLOWING, np.empty(len(node) + longest + 1, np.int32), below)
+    return below
