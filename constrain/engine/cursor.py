@@ -10,7 +10,7 @@ import numpy as np
 from constrain.engine import states
 from constrain.engine.distinct_keys import NO_KEYS, DistinctKeys
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
-from constrain.engine.tables import KEY_ENDED, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
+from constrain.engine.tables import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -129,13 +129,16 @@ class Cursor:
     def _read_keys(self, step: int | bytes, state: int) -> bool:
         """Look for a key that comes again in a step to a state, which has yet to be noted.
 
-        The state is as kernels give it, with KEY_ENDED and its like added.  False if there is such a key, or no other
-        one is possible behind it.
+        The state is as kernels give it, with KEY_ENDED and its like added, or KEYS_MAY_RUN_OUT if they have read it.
+        False if there is such a key, or no other one is possible behind it.
         """
         keys = self._keys
         if keys is None:
             keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, self._steps)
-        status = keys.read(self, step, state & LIMITED_KEY_ENDED != 0)
+        if state & KEYS_MAY_RUN_OUT:
+            status = keys.at(self).status
+        else:
+            status = keys.read(self, step, state & LIMITED_KEY_ENDED != 0)
         if status < 0:
             return False
         if status & LOOK_AHEAD:

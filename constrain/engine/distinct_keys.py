@@ -298,6 +298,8 @@ class DistinctKeys:
             now.read(step)
         else:
             now.read_token(cursor.compiled.vocabulary, step)
+        # Kernels read on if they know that none ends.
+        now.memory[IS_LIMITED] = 0
         if now.status == REPEATED:
             self.forget()
         elif now.memory[CALLS_LEFT] <= 0:
@@ -326,7 +328,6 @@ class DistinctKeys:
             # It is not known any more which of the keys that end from here on are.
             self._now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since
             self._now.read(cursor.text(cursor._steps - steps))
-            self._now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
-            if self._limited is None:
-                self.memory = self._now.memory
+            self._now.memory[CALLS_LEFT], self._now.memory[IS_LIMITED] = _STEPS_BETWEEN_COPIES, 0
+            self.memory = self._now.memory
         return self._now

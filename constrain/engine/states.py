@@ -15,7 +15,7 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
-from constrain.engine.key_status import REPEATED
+from constrain.engine.key_status import LOOK_AHEAD, REPEATED
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
 from constrain.engine.object_keys import CALLS_LEFT, MODE, NONE_FOLLOWED
@@ -48,6 +48,7 @@ from constrain.engine.tables import (
     F_STEP,
     FAIL,
     KERNEL,
+    KEYS_MAY_RUN_OUT,
     KEYS_SHIFT,
     KEYS_UNREAD,
     LEAP_KEYS,
@@ -56,6 +57,7 @@ from constrain.engine.tables import (
     LEX,
     LEX_HASH,
     LEX_TRANS,
+    LIMITED_KEY_ENDED,
     LIVE_STACK,
     NO_LEAP,
     OPEN,
@@ -350,8 +352,9 @@ def push_token(ctx, state, token, memory):
 
     Returns
     -------
-    The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read; else KEY_ENDED
-    and its like.  Or REPEATED_KEY, and the memory is of no more use; or FAIL and its like, and nothing was read.
+    The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read, or
+    KEYS_MAY_RUN_OUT if it says LOOK_AHEAD; else KEY_ENDED and its like.  Or REPEATED_KEY, and the memory is of no more
+    use; or FAIL and its like, and nothing was read.
     """
     reset_work(ctx)
     keys = int64(0)
@@ -395,8 +398,11 @@ def push_token(ctx, state, token, memory):
     mode = memory[MODE]
     if mode == NONE_FOLLOWED:
         return state | keys << KEYS_SHIFT
-    if mode >= 0 and memory[CALLS_LEFT] > 0:
+    # Limited keys have to be looked at (limited_keys.py).
+    if mode >= 0 and memory[CALLS_LEFT] > 0 and keys << KEYS_SHIFT & LIMITED_KEY_ENDED == 0:
         status = read_token(ctx, memory, token)
+        if status >= 0 and status & LOOK_AHEAD:
+            return state | KEYS_MAY_RUN_OUT
         if status >= 0:
             return state | status << STATUS_SHIFT
         if status == REPEATED:

@@ -45,9 +45,10 @@ STOPPED = -5
 STATUS_SHIFT = 32
 """What keys read beside the states (object_keys.py) come to, as bits above the state after a token."""
 
-KEYS_SHIFT, KEY_ENDED, LIMITED_KEY_ENDED, KEYS_UNREAD = 41, 1 << 42, 1 << 43, 1 << 44
+KEYS_SHIFT, KEY_ENDED, LIMITED_KEY_ENDED, KEYS_UNREAD, KEYS_MAY_RUN_OUT = 41, 1 << 42, 1 << 43, 1 << 44, 1 << 45
 """Added to the state after a token or some bytes: a key ended in them that must not come again; it was one of those
-that may run out (see states.py); keys are followed, but these have yet to be read.
+that may run out (see states.py); keys are followed, but these have yet to be read; they have been read, and it has to
+be looked whether one is left.
 """
 
 STATE_BITS = (1 << STATUS_SHIFT) - 1
