@@ -157,7 +157,10 @@ def _run(
         for worker in workers:
             worker.wait()
 
-        subjects = subject_jobs(table) if grammars else []
+        try:
+            subjects = subject_jobs(table) if grammars else []
+        except ValueError as error:  # the tokenizer changes texts
+            raise click.ClickException(f"{error}; --no-grammars leaves the texts out that are not JSON") from error
         general = [worker for worker in workers if worker.name not in SCHEMAS_ONLY]
         with _progress("grammars", len(subjects) * len(general)) as step:
             of_subjects = runner.alternate(general, subjects, pace.grammar_limit, progress=step) if general else {}

@@ -52,7 +52,7 @@ class SchemaJobs:
     Attributes
     ----------
     skipped : int
-        Instances without a UTF-8 form, so far.
+        Instances without a UTF-8 form, or that the tokenizer changes, so far.
     """
 
     path: Path
@@ -78,7 +78,7 @@ class SchemaJobs:
             for test in entry["tests"]:
                 try:
                     tokens = self.table.encode(json.dumps(test["data"], ensure_ascii=False))
-                except UnicodeEncodeError:
+                except ValueError:
                     self.skipped += 1
                     continue
                 instances.append(Instance(tokens, test["valid"]))

@@ -109,6 +109,23 @@ def test_the_tokens_of_any_tokenizer(own_file: Path, tmp_path: Path) -> None:
     assert b"".join(table.tokens[i] for i in own.encode('{"ä": the}')) == '{"ä": the}'.encode()
 
 
+def test_a_text_has_the_bytes_of_its_tokens(own_file: Path, tmp_path: Path) -> None:
+    content = json.loads((own_file / "tokenizer.json").read_text(encoding="utf-8"))
+    blank = content["normalizer"]
+    content["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, blank]}
+    content["model"]["vocab"].append(["▁th", -0.1])
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<end>"}')
+    own = TokenList.of_tokenizer(tmp_path)
+    for text in ("this", "the end", '"a"', " b", ""):
+        assert b"".join(own.tokens[i] for i in own.encode(text)) == text.encode()
+
+    content["normalizer"] = {"type": "Lowercase"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match="changes the text 'The'"):
+        TokenList.of_tokenizer(tmp_path).encode("The")
+
+
 def test_schemas_become_jobs_in_an_order_of_the_seed(folder: Path, table: TokenTable) -> None:
     pytest.importorskip("tiktoken")
     path = folder / "maskbench-dev.jsonl.gz"

@@ -29,8 +29,9 @@ class LLGuidance(Engine):
                 table.encoding, n_vocab=table.size, eos_token=table.end_ids
             )
         else:
-            wrapper = TokenizerWrapper(_Tokens(table))
-            self.tokenizer = LLTokenizer(wrapper, n_vocab=table.size, eos_token=table.end_ids)
+            file = table.source / "tokenizer.json" if table.source.is_dir() else table.source
+            known = str(file) if file.suffix == ".json" and file.is_file() else TokenizerWrapper(_Tokens(table))
+            self.tokenizer = LLTokenizer(known, n_vocab=table.size, eos_token=table.end_ids)
         mask = llguidance.numpy.allocate_token_bitmask(1, table.size)
         self._mask = mask
         # What llguidance.numpy.fill_next_token_bitmask computes anew at every call.
@@ -52,7 +53,10 @@ class LLGuidance(Engine):
 
 
 class _Tokens:
-    """A vocabulary as llguidance asks for it.  Neither a mask nor accepting a token needs a text encoded."""
+    """A vocabulary as llguidance asks for it.
+
+    Where only one text can follow, its masks allow just the first of the tokens that this text is encoded to.
+    """
 
     bos_token_id = None
 
@@ -60,10 +64,13 @@ class _Tokens:
         self.tokens = table.tokens
         self.special_token_ids = sorted({*table.special_ids, *table.end_ids})
         self.eos_token_id = table.end_ids[0]
-        self._ids = {token: index for index, token in enumerate(table.tokens) if token}
+        self._encode = table.encode
 
-    def __call__(self, text: bytes) -> list[int]:
-        return [self._ids[text[i : i + 1]] for i in range(len(text)) if text[i : i + 1] in self._ids]
+    def __call__(self, text: str) -> list[int]:
+        # Of bytes, which llguidance asks for first, it learns that they are not taken.
+        if not isinstance(text, str):
+            raise TypeError("only text is encoded")
+        return self._encode(text)
 
 
 class _Session(Session):
