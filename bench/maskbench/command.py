@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -21,6 +22,8 @@ import click
 from bench.maskbench.engines import NAMES, OURS, SCHEMAS_ONLY, installed
 from bench.maskbench.jobs import Job, Outcome
 from bench.maskbench.schemas import SCHEMAS, VOCABULARY, NoData, data_folder
+from bench.maskbench.token_list import SUFFIX, NoEnd, TokenList
+from bench.maskbench.vocabulary import TokenTable
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ _QUICK = _Pace(limit=2, grammar_limit=2, budget=12, end=95, schemas=200)
     "--budget", metavar="SECONDS", type=click.FloatRange(min=0.01), help="For one engine, schemas; 1200 by default."
 )
 @click.option("--seed", default=1, show_default=True, help="Of the sample and its order.")
+@click.option(
+    "--vocabulary",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="A tokenizer.json, GGUF, .model or .tiktoken file, or a model folder; Llama-3's rank file by default.",
+)
 @click.option("--grammars/--no-grammars", default=True, help="The other grammars, and the walk by itself.")
 @click.option(
     "--output",
@@ -65,6 +74,7 @@ def mask(
     limit: float | None,
     budget: float | None,
     seed: int,
+    vocabulary: Path | None,
     grammars: bool,
     output: Path,
 ) -> None:
@@ -78,9 +88,10 @@ def mask(
         if find_spec(package) is None:
             raise click.ClickException(f"{package} is not installed: pip install -e '.[bench]'")
     try:
-        folder = data_folder()
+        folder = data_folder(vocabulary is None)
     except NoData as error:
         raise click.ClickException(str(error)) from error
+    own = None if vocabulary is None else _own_tokens(vocabulary)
     output.mkdir(parents=True, exist_ok=True)
     pace = _QUICK if quick else _FULL
     pace = replace(
@@ -90,7 +101,13 @@ def mask(
         schemas=pace.schemas if schemas is None else schemas,
         end=began + pace.end,
     )
-    _run(folder, chosen, absent, pace, seed, grammars, output)
+    with TemporaryDirectory() as scratch:
+        if own is None:
+            place, name = folder / VOCABULARY, VOCABULARY.name
+        else:
+            place, name = Path(scratch, "vocabulary" + SUFFIX), str(vocabulary)
+            own.save(place)
+        _run(folder, place, own or TokenTable.read(place), name, chosen, absent, pace, seed, grammars, output)
     click.echo(f"{output}/: maskbench.json, maskbench.md, maskbench.svg ({perf_counter() - began:.0f} s)", err=True)
 
 
@@ -103,8 +120,20 @@ def _choose(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return [name for name in wanted if name not in absent], absent
 
 
+def _own_tokens(path: Path) -> TokenList:
+    from constrain.errors import ConstrainError
+
+    try:
+        return TokenList.of_tokenizer(path)
+    except (ConstrainError, NoEnd) as error:
+        raise click.ClickException(str(error)) from error
+
+
 def _run(
     folder: Path,
+    vocabulary: Path,
+    table: TokenTable | TokenList,
+    vocabulary_name: str,
     names: list[str],
     absent: list[str],
     pace: _Pace,
@@ -115,15 +144,12 @@ def _run(
     from bench.maskbench import figures, picture, result, runner, tables, walk
     from bench.maskbench.schemas import SchemaJobs
     from bench.maskbench.subjects import subject_jobs
-    from bench.maskbench.vocabulary import TokenTable
 
-    vocabulary = folder / VOCABULARY
     load_before = _load_average()
     click.echo(f"starting {len(names)} engines ...", err=True)
     workers: list[runner.Worker] = []
     try:
         workers += (runner.Worker(name, vocabulary) for name in names)
-        table = TokenTable.read(vocabulary)
         everything = SchemaJobs(folder / SCHEMAS, table, seed)
         jobs = everything if pace.schemas is None else SchemaJobs(folder / SCHEMAS, table, seed, pace.schemas)
         available = len(everything)
@@ -131,7 +157,10 @@ def _run(
         for worker in workers:
             worker.wait()
 
-        subjects = subject_jobs(table) if grammars else []
+        try:
+            subjects = subject_jobs(table) if grammars else []
+        except ValueError as error:  # the tokenizer changes texts
+            raise click.ClickException(f"{error}; --no-grammars leaves the texts out that are not JSON") from error
         general = [worker for worker in workers if worker.name not in SCHEMAS_ONLY]
         with _progress("grammars", len(subjects) * len(general)) as step:
             of_subjects = runner.alternate(general, subjects, pace.grammar_limit, progress=step) if general else {}
@@ -171,7 +200,7 @@ def _run(
                 "grammar_limit_seconds": pace.grammar_limit,
                 "budget_seconds": pace.budget,
                 "seed": seed,
-                "vocabulary": VOCABULARY.name,
+                "vocabulary": vocabulary_name,
                 "vocabulary_size": table.size,
             },
             absent=absent,

@@ -33,7 +33,7 @@ class Worker:
     name : str
         Of the engine.
     vocabulary : Path
-        A tiktoken rank file.
+        A tiktoken rank file, or a saved list of tokens.
     target : callable
         What the process runs: ``target(connection, name, vocabulary)``.
     """

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.maskbench.jobs import Instance, Job, Kind
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,16 +23,16 @@ class NoData(Exception):
     """The data is not there; the message says where it was looked for."""
 
 
-def data_folder() -> Path:
+def data_folder(vocabulary: bool = True) -> Path:
     """The folder of schemas and vocabularies: named by ``CONSTRAIN_TEST_DATA``, or beside the checkout.
 
     Raises
     ------
     NoData
-        If it lacks a file that the benchmark needs.
+        If it lacks a file that the benchmark needs, of which the vocabulary need not be one.
     """
     folder = Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data")
-    for needed in (folder / SCHEMAS, folder / VOCABULARY):
+    for needed in (folder / SCHEMAS, *([folder / VOCABULARY] if vocabulary else [])):
         if not needed.is_file():
             raise NoData(f"no {needed}: let CONSTRAIN_TEST_DATA name the folder that holds {SCHEMAS} and vocab/")
     return folder
@@ -51,11 +52,11 @@ class SchemaJobs:
     Attributes
     ----------
     skipped : int
-        Instances without a UTF-8 form, so far.
+        Instances without a UTF-8 form, or that the tokenizer changes, so far.
     """
 
     path: Path
-    table: TokenTable
+    table: TokenTable | TokenList
     seed: int
     count: int | None = None
 
@@ -77,7 +78,7 @@ class SchemaJobs:
             for test in entry["tests"]:
                 try:
                     tokens = self.table.encode(json.dumps(test["data"], ensure_ascii=False))
-                except UnicodeEncodeError:
+                except ValueError:
                     self.skipped += 1
                     continue
                 instances.append(Instance(tokens, test["valid"]))

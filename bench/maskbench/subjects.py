@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.maskbench.jobs import Instance, Job, Kind
 from bench.maskbench.schemas import ROOT
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 
 TEXTS = Path(__file__).resolve().parent / "texts"
@@ -23,7 +24,7 @@ SHORT_LINES = r"([^\n]{0,120}\n)+"
 """Any text, in lines of 120 characters at most."""
 
 
-def subject_jobs(table: TokenTable) -> list[Job]:
+def subject_jobs(table: TokenTable | TokenList) -> list[Job]:
     """A job for each subject; every text belongs to its grammar."""
 
     def job(name: str, kind: Kind, grammar: str, texts: list[str]) -> Job:

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import TYPE_CHECKING
 
-from bench.maskbench.vocabulary import TokenTable
+from bench.maskbench.token_list import read_table
 
 if TYPE_CHECKING:
     import constrain
@@ -61,7 +61,7 @@ class Walk:
 
 
 def measure(vocabulary: Path, runs: int = RUNS) -> tuple[list[Walk], float | None]:
-    """Measure all cases on the vocabulary of a rank file.
+    """Measure all cases on the vocabulary of a rank file or a saved list of tokens.
 
     Returns
     -------
@@ -70,12 +70,12 @@ def measure(vocabulary: Path, runs: int = RUNS) -> tuple[list[Walk], float | Non
     """
     import constrain
 
-    table = TokenTable.read(vocabulary)
+    table = read_table(vocabulary)
     compiler = constrain.GrammarCompiler(
         constrain.Vocabulary(table.tokens, eos_ids=table.end_ids, special_ids=table.special_ids), cache_limit_bytes=0
     )
     mask = constrain.allocate_token_bitmask(1, table.size)
-    tokens = sorted(token for token in table.ranks if token)
+    tokens = sorted({token for token in table.tokens if token})
     clock = clock_ghz()
     walks = []
     for name, (pattern, before) in CASES.items():

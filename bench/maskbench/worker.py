@@ -16,7 +16,7 @@ import numpy as np
 from bench.maskbench import engines, memory
 from bench.maskbench.engines.base import Engine, Session
 from bench.maskbench.jobs import Instance, Job, Kind, Outcome, Ready, Run, Status
-from bench.maskbench.vocabulary import TokenTable
+from bench.maskbench.token_list import read_table
 
 SLOW = 500_000
 """Nanoseconds from which it is worth knowing whether something else had the processor."""
@@ -42,11 +42,11 @@ def serve(connection: Connection, name: str, vocabulary: Path) -> None:
         began = perf_counter()
         engine = engines.make(name)
         imported = memory.peak()
-        engine.load(TokenTable.read(vocabulary))
+        engine.load(read_table(vocabulary))
         loaded = memory.peak()
         for job in _WARM_UP:
             measure(engine, job)
-    except Exception as error:
+    except BaseException as error:  # a panic in Rust is one
         connection.send(Ready(error=_describe(error)))
         return
     # Nothing is collected while the clock runs.

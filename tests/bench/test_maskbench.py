@@ -21,6 +21,7 @@ from bench.maskbench.engines.base import Session
 from bench.maskbench.figures import Pair
 from bench.maskbench.jobs import Instance, Job, Kind, Outcome, Run, Status
 from bench.maskbench.schemas import SchemaJobs
+from bench.maskbench.token_list import SUFFIX, TokenList, read_table
 from bench.maskbench.vocabulary import TokenTable
 from constrain.cli import bench as bench_command
 from constrain.cli.main import main
@@ -67,6 +68,62 @@ def test_special_tokens_follow_the_ranks(table: TokenTable) -> None:
     assert len(table.tokens) == table.size
     assert table.tokens[257] == b"the"
     assert table.tokens[268] == b""
+
+
+@pytest.fixture(scope="module")
+def own_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer.json: a blank is a character of its own, and byte tokens have the bytes of characters."""
+    kinds = ["<pad>", "<end>", "<unk>"]
+    pieces = [*kinds, *(f"<0x{i:02X}>" for i in range(256)), "▁", *map(chr, range(33, 127)), "the", '":', "true"]
+    added = [{"id": i, "content": kind, "special": True, "normalized": False} for i, kind in enumerate(kinds)]
+    for entry in added:
+        entry |= {"single_word": False, "lstrip": False, "rstrip": False}
+    content = {
+        "version": "1.0",
+        "added_tokens": added,
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        "pre_tokenizer": None,
+        "post_processor": None,
+        "decoder": {
+            "type": "Sequence",
+            "decoders": [
+                {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+                {"type": "ByteFallback"},
+                {"type": "Fuse"},
+            ],
+        },
+        "model": {"type": "Unigram", "unk_id": 2, "byte_fallback": True, "vocab": [[each, -1.0] for each in pieces]},
+    }
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"eos_token": "<end>"}')
+    return folder
+
+
+def test_the_tokens_of_any_tokenizer(own_file: Path, tmp_path: Path) -> None:
+    own = TokenList.of_tokenizer(own_file)
+    own.save(tmp_path / f"a{SUFFIX}")
+    table = read_table(tmp_path / f"a{SUFFIX}")
+    assert (table.size, table.end_ids, list(table.special_ids)) == (357, [1], [0, 1, 2])
+    assert table.tokens[3 + ord(" ")] == table.tokens[259] == b" "
+    assert b"".join(table.tokens[i] for i in own.encode('{"ä": the}')) == '{"ä": the}'.encode()
+
+
+def test_a_text_has_the_bytes_of_its_tokens(own_file: Path, tmp_path: Path) -> None:
+    content = json.loads((own_file / "tokenizer.json").read_text(encoding="utf-8"))
+    blank = content["normalizer"]
+    content["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, blank]}
+    content["model"]["vocab"].append(["▁th", -0.1])
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<end>"}')
+    own = TokenList.of_tokenizer(tmp_path)
+    for text in ("this", "the end", '"a"', " b", ""):
+        assert b"".join(own.tokens[i] for i in own.encode(text)) == text.encode()
+
+    content["normalizer"] = {"type": "Lowercase"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match="changes the text 'The'"):
+        TokenList.of_tokenizer(tmp_path).encode("The")
 
 
 def test_schemas_become_jobs_in_an_order_of_the_seed(folder: Path, table: TokenTable) -> None:
@@ -170,11 +227,14 @@ def test_no_step_is_begun_after_the_deadline(words: memoryview) -> None:
     assert (run.accepted, len(run.steps)) == (False, 1)
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("name", engines.NAMES)
-def test_every_engine_judges_a_schema(name: str, folder: Path, table: TokenTable) -> None:
+def test_every_engine_judges_a_schema(name: str, own: bool, table: TokenTable | TokenList, own_file: Path) -> None:
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
     engine = engines.make(name)
+    if own:
+        table = TokenList.of_tokenizer(own_file)
     engine.load(table)
     schema = {
         "type": "object",
@@ -439,6 +499,48 @@ def test_the_whole_run(
     assert printed == (output / "maskbench.md").read_text()
     assert "| wrongly rejected" in printed
     assert "<svg" in (output / "maskbench.svg").read_text()
+
+
+def test_a_run_over_the_tokens_of_a_file(
+    folder: Path, own_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tiktoken")
+    pytest.importorskip("matplotlib")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "maskbench-dev.jsonl.gz").write_bytes((folder / "maskbench-dev.jsonl.gz").read_bytes())
+    monkeypatch.setenv("CONSTRAIN_TEST_DATA", str(data))  # in which there is no vocabulary
+    arguments = ["bench", "mask", "--engine", "constrain", "--no-grammars", "--output", str(tmp_path)]
+    assert main([*arguments, "--vocabulary", str(own_file)]) == 0
+    found = json.loads((tmp_path / "maskbench.json").read_text())
+    assert (found["settings"]["vocabulary"], found["settings"]["vocabulary_size"]) == (str(own_file), 357)
+    assert found["engines"]["constrain"]["verdicts"]["passing"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.json", None, "missing.json: no such file"),
+        ("tokenizer.json", '{"model": 1}', "tokenizer.json: "),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_read(
+    name: str,
+    content: str | None,
+    message: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CONSTRAIN_TEST_DATA", str(folder))
+    monkeypatch.setattr("bench.maskbench.command.find_spec", lambda package: object())
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert main(["bench", "mask", "--engine", "constrain", "--vocabulary", str(tmp_path / name)]) == 1
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
 
 
 def test_a_report_has_a_ratio_for_each_other_engine() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.maskbench.jobs import Kind
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 
 
@@ -61,7 +62,7 @@ class Engine(ABC):
         """Of the engine's package."""
 
     @abstractmethod
-    def load(self, table: TokenTable) -> None:
+    def load(self, table: TokenTable | TokenList) -> None:
         """Take the vocabulary.  Not timed."""
 
     @abstractmethod

@@ -7,10 +7,11 @@ from importlib.metadata import version
 
 import llguidance.numpy
 import llguidance.tiktoken
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
 from bench.maskbench.engines.base import Engine, NotCompiled, Session
 from bench.maskbench.jobs import Kind
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 
 
@@ -21,10 +22,16 @@ class LLGuidance(Engine):
     def version(self) -> str:
         return version("llguidance")
 
-    def load(self, table: TokenTable) -> None:
-        self.tokenizer: LLTokenizer = llguidance.tiktoken.lltokenizer_from_encoding(
-            table.encoding, n_vocab=table.size, eos_token=table.end_ids
-        )
+    def load(self, table: TokenTable | TokenList) -> None:
+        self.tokenizer: LLTokenizer
+        if isinstance(table, TokenTable):
+            self.tokenizer = llguidance.tiktoken.lltokenizer_from_encoding(
+                table.encoding, n_vocab=table.size, eos_token=table.end_ids
+            )
+        else:
+            file = table.source / "tokenizer.json" if table.source.is_dir() else table.source
+            known = str(file) if file.suffix == ".json" and file.is_file() else TokenizerWrapper(_Tokens(table))
+            self.tokenizer = LLTokenizer(known, n_vocab=table.size, eos_token=table.end_ids)
         mask = llguidance.numpy.allocate_token_bitmask(1, table.size)
         self._mask = mask
         # What llguidance.numpy.fill_next_token_bitmask computes anew at every call.
@@ -43,6 +50,27 @@ class LLGuidance(Engine):
         if error:
             raise NotCompiled(error)
         return session
+
+
+class _Tokens:
+    """A vocabulary as llguidance asks for it.
+
+    Where only one text can follow, its masks allow just the first of the tokens that this text is encoded to.
+    """
+
+    bos_token_id = None
+
+    def __init__(self, table: TokenList) -> None:
+        self.tokens = table.tokens
+        self.special_token_ids = sorted({*table.special_ids, *table.end_ids})
+        self.eos_token_id = table.end_ids[0]
+        self._encode = table.encode
+
+    def __call__(self, text: str) -> list[int]:
+        # Of bytes, which llguidance asks for first, it learns that they are not taken.
+        if not isinstance(text, str):
+            raise TypeError("only text is encoded")
+        return self._encode(text)
 
 
 class _Session(Session):

@@ -6,6 +6,7 @@ from functools import partial
 
 from bench.maskbench.engines.base import Engine, Session
 from bench.maskbench.jobs import Kind
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary, __version__, allocate_token_bitmask
 
@@ -17,7 +18,7 @@ class Constrain(Engine):
     def version(self) -> str:
         return __version__
 
-    def load(self, table: TokenTable) -> None:
+    def load(self, table: TokenTable | TokenList) -> None:
         vocabulary = Vocabulary(table.tokens, eos_ids=table.end_ids, special_ids=table.special_ids)
         # Without the cache of whole grammars: a schema that comes twice is compiled twice.
         self._compiler = GrammarCompiler(vocabulary, cache_limit_bytes=0)

@@ -11,6 +11,7 @@ from outlines_core.json_schema import build_regex_from_schema
 
 from bench.maskbench.engines.base import Engine, NotCompiled, Session
 from bench.maskbench.jobs import Kind
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 
 
@@ -21,9 +22,14 @@ class OutlinesCore(Engine):
     def version(self) -> str:
         return version("outlines-core")
 
-    def load(self, table: TokenTable) -> None:
+    def load(self, table: TokenTable | TokenList) -> None:
         # It knows one end token.
-        self._vocabulary = Vocabulary(table.end_ids[0], {token: [rank] for token, rank in table.ranks.items()})
+        ids: dict[bytes, list[int]] = {}
+        without_text = {*table.special_ids, *table.end_ids}
+        for index, token in enumerate(table.tokens):
+            if token and index not in without_text:
+                ids.setdefault(token, []).append(index)
+        self._vocabulary = Vocabulary(table.end_ids[0], ids)
         self.mask = np.zeros((1, (table.size + 31) // 32), np.int32)
         self.words = memoryview(self.mask[0])
 

@@ -10,6 +10,7 @@ import xgrammar
 
 from bench.maskbench.engines.base import Engine, Session
 from bench.maskbench.jobs import Kind
+from bench.maskbench.token_list import TokenList
 from bench.maskbench.vocabulary import TokenTable
 
 _CACHE_LIMIT_BYTES = 512 << 20
@@ -31,7 +32,7 @@ class XGrammar(Engine):
     def version(self) -> str:
         return version("xgrammar")
 
-    def load(self, table: TokenTable) -> None:
+    def load(self, table: TokenTable | TokenList) -> None:
         info = xgrammar.TokenizerInfo(
             table.tokens, xgrammar.VocabType.RAW, vocab_size=table.size, stop_token_ids=table.end_ids
         )
