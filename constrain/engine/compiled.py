@@ -180,8 +180,11 @@ class CompiledGrammar:
         self._limited_keys: LimitedKeys | None = None
         self._begin()
         if ir.limited_keys:
+            # Few grammars need these, and they take some time, which is better taken here than for a mask.
             import constrain.engine.keys_left
-            import constrain.engine.limited_keys  # noqa: F401 (few grammars need them; they take time to load)
+            import constrain.engine.limited_keys  # noqa: F401
+
+            _ = self.quote_tokens().to_limited_keys
 
     @property
     def supports_budget(self) -> bool:

@@ -126,32 +126,36 @@ class Cursor:
         self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, -1)
         self._key_status = self._keys.at(self).status
 
-    def _read_keys(self, step: int | bytes, state: int) -> bool:
+    def _read_keys(self, step: int | bytes, state: int) -> int:
         """Look for a key that comes again in a step to a state, which has yet to be noted.
 
         The state is as kernels give it, with KEY_ENDED and its like added, or KEYS_MAY_RUN_OUT if they have read it.
-        False if there is such a key, or no other one is possible behind it.
+        Returns the state alone, by the number that it has now; 0 if there is such a key, or no other one is possible
+        behind it.
         """
+        compiled = self.compiled
         keys = self._keys
+        place = None
+        if compiled.ir.limited_keys:
+            # To find out where they run out may give states other numbers.
+            place = Traveller(compiled, state & STATE_BITS, (compiled.generation, self._state, step, self._parent))
         if keys is None:
-            keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, self._steps)
+            keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, self._steps)
         if state & KEYS_MAY_RUN_OUT:
             status = keys.at(self).status
         else:
             status = keys.read(self, step, state & LIMITED_KEY_ENDED != 0)
         if status < 0:
-            return False
+            return 0
         if status & LOOK_AHEAD:
             from constrain.engine.keys_left import has_key_left  # few grammars need this
 
-            place = Traveller(
-                self.compiled, state & STATE_BITS, (self.compiled.generation, self._state, step, self._parent)
-            )
-            if not has_key_left(self.compiled, place, keys.at(self)):
+            assert place is not None
+            if not has_key_left(compiled, place, keys.at(self)):
                 keys.forget()
-                return False
+                return 0
         self._keys, self._key_status = keys, status
-        return True
+        return state & STATE_BITS if place is None else place._state
 
     def _go_to(self, state: int, step: int | bytes) -> None:
         """Note that a step led to ``state``.  The caller holds the lock."""
@@ -183,8 +187,10 @@ class Cursor:
                 state = traveller._state | traveller.key_ended
             if state == 0:
                 return False
-            if (state >= KEY_ENDED or self._keys is not None) and not self._read_keys(data, state):
-                return False
+            if state >= KEY_ENDED or self._keys is not None:
+                state = self._read_keys(data, state)
+                if state == 0:
+                    return False
             self._go_to(state & STATE_BITS, data)
             return True
 

@@ -39,7 +39,6 @@ from constrain.engine.object_keys import (
     N_LIMITED,
     N_RISKY,
     N_SCALARS,
-    N_TABLES,
     NO_DEAD_END,
     NONE_FOLLOWED,
     READ_ELSEWHERE,
@@ -83,8 +82,11 @@ _NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
 # A call that every token takes.
 _read_keys: Callable[..., int] = without_dispatch(read_keys)
 
-_GROWING = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
+# What the tables have room for at first, which lies behind the header and all in one piece: there is one for each text.
 _ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
+_TYPES: dict[int, Any] = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
+_BEGINS = {FRAMES: 512, KEYS: 768, KEY_BYTES: 2304}
+_BYTES_OF_MEMORY = 4352
 
 
 class ObjectKeys:
@@ -106,28 +108,35 @@ class ObjectKeys:
     """
 
     def __init__(self, quotes: QuoteTokens, limited: LimitedKeys | None) -> None:
+        if quotes.empty_keys is None:
+            quotes.empty_keys = _empty_memory(quotes)
         self.quotes = quotes
-        self.memory = np.zeros(HEADER + 3 * N_TABLES, np.int64)
-        self._tables: dict[int, np.ndarray[Any, Any]] = {}
-        for slot, size in _ROOM.items():
-            self._install(slot, np.empty(size, _GROWING[slot]))
-        starts = np.cumsum([0, *map(len, quotes.contents)], dtype=np.int32)
-        self._install(RISKY_STARTS, starts)
-        self._install(RISKY_BYTES, np.frombuffer(b"".join(quotes.contents) + b"\0", np.uint8))
-        self.memory[LONGEST_REST] = quotes.longest_rest
-        # A key may come twice within one token.
-        self.memory[N_RISKY] = quotes.may_hold_two_keys
-        self.memory[DEAD_END] = NO_DEAD_END
+        self.memory = quotes.empty_keys.copy()
+        # Those that have become too small, and are elsewhere.
+        self._moved: dict[int, np.ndarray[Any, Any]] = {}
+        self._place_tables()
         self._limited = limited
         self.most_ways = 0
         # How many limited keys there were when it was last found out where keys can run out.
-        self._n_looked_at = -1
-        self.read(b"")
+        self._n_looked_at = 0
+        if limited is not None and limited.is_risky:
+            self._n_looked_at = -1
+            self.look_for_dead_ends()
 
-    def _install(self, slot: int, table: np.ndarray[Any, Any]) -> None:
-        self._tables[slot] = table
-        self.memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
-        self.memory[HEADER + 3 * slot + 1] = len(table)
+    def _place_tables(self) -> None:
+        """Note where the tables are that lie behind the header."""
+        memory = self.memory
+        address = memory.__array_interface__["data"][0]
+        for slot, begin in _BEGINS.items():
+            if slot not in self._moved:
+                memory[HEADER + 3 * slot] = address + begin
+
+    def _table(self, slot: int) -> np.ndarray[Any, Any]:
+        moved = self._moved.get(slot)
+        if moved is not None:
+            return moved
+        begin, dtype = _BEGINS[slot], _TYPES[slot]
+        return np.frombuffer(self.memory, dtype, _ROOM[slot], begin)
 
     @property
     def status(self) -> int:
@@ -138,22 +147,27 @@ class ObjectKeys:
         """One that goes its own way from here on."""
         twin = ObjectKeys.__new__(ObjectKeys)
         twin.quotes = self.quotes
-        twin.memory, twin._tables = self.memory.copy(), dict(self._tables)
+        twin.memory, twin._moved = self.memory.copy(), {}
         twin._limited, twin.most_ways, twin._n_looked_at = self._limited, self.most_ways, self._n_looked_at
-        for slot in _GROWING:
-            twin._install(slot, self._tables[slot].copy())
+        for slot, table in self._moved.items():
+            twin._move(slot, table.copy())
+        twin._place_tables()
         return twin
+
+    def _move(self, slot: int, table: np.ndarray[Any, Any]) -> None:
+        self._moved[slot] = table
+        _install(self.memory, slot, table)
 
     def make_room(self, size: int) -> None:
         """Make room for ``size`` bytes of text."""
         memory = self.memory
         for slot, used, each in ((FRAMES, DEPTH, 1), (KEYS, N_KEYS, 3), (KEY_BYTES, N_BYTES, 4)):
             n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
-            if n + each * size > len(self._tables[slot]):
-                table = np.empty(2 * (n + each * size), _GROWING[slot])
-                there = self._tables[slot][:n]
+            if n + each * size > memory[HEADER + 3 * slot + 1]:
+                table = np.empty(2 * (n + each * size), _TYPES[slot])
+                there = self._table(slot)[:n]
                 table[: len(there)] = there
-                self._install(slot, table)
+                self._move(slot, table)
 
     def make_room_for(self, keys: ObjectKeys, size: int) -> None:
         """Make room for what is in others, and ``size`` bytes of text."""
@@ -195,11 +209,11 @@ class ObjectKeys:
 
     def records(self) -> np.ndarray[Any, np.dtype[np.int32]]:
         """The keys of all open objects, as a view: int32[n, 3], see object_keys.py."""
-        return self._tables[KEYS][: 3 * int(self.memory[N_KEYS])].reshape(-1, 3)
+        return self._table(KEYS)[: 3 * int(self.memory[N_KEYS])].reshape(-1, 3)
 
     def text(self, begin: int, end: int) -> bytes:
         """A part of the bytes that the keys are in."""
-        return self._tables[KEY_BYTES][begin:end].tobytes()
+        return self._table(KEY_BYTES)[begin:end].tobytes()
 
     def is_in_key(self) -> bool:
         """Whether a key is under way."""
@@ -209,7 +223,7 @@ class ObjectKeys:
         """What has been read of a key, spelled as it is if a character of it is not complete."""
         memory = self.memory
         rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
-        return rest + self._tables[KEY_BYTES][memory[BEGIN] : memory[N_BYTES]].tobytes()
+        return rest + self._table(KEY_BYTES)[memory[BEGIN] : memory[N_BYTES]].tobytes()
 
     def bytes_taken(self) -> set[int] | None:
         """The bytes with which the key under way goes on like one that is there, and quote and backslash.
@@ -219,11 +233,11 @@ class ObjectKeys:
         memory = self.memory
         if memory[ESCAPE] or memory[HIGH]:
             return None
-        data = self._tables[KEY_BYTES]
+        data = self._table(KEY_BYTES)
         key = data[memory[BEGIN] : memory[N_BYTES]].tobytes()
         taken = {0x22, 0x5C}
-        first = int(self._tables[FRAMES][memory[DEPTH] - 1])
-        for begin, end, _ in self._tables[KEYS][3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
+        first = int(self._table(FRAMES)[memory[DEPTH] - 1])
+        for begin, end, _ in self._table(KEYS)[3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
             if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
                 taken.add(int(data[begin + len(key)]))
         return taken
@@ -245,14 +259,24 @@ class ObjectKeys:
                         forbid(row, token)
 
 
-def _of_no_text(quotes: QuoteTokens, limited: LimitedKeys | None) -> ObjectKeys:
-    """The keys of the empty text."""
-    if limited is not None:
-        return ObjectKeys(quotes, limited)
-    if quotes.of_no_text is None:
-        quotes.of_no_text = ObjectKeys(quotes, None)
-    keys: ObjectKeys = quotes.of_no_text
-    return keys
+def _install(memory: Int64Array, slot: int, table: np.ndarray[Any, Any]) -> None:
+    memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
+    memory[HEADER + 3 * slot + 1] = len(table)
+
+
+def _empty_memory(quotes: QuoteTokens) -> Int64Array:
+    """The memory at the start of a text, but for where tables are that it holds."""
+    memory = np.zeros(_BYTES_OF_MEMORY // 8, np.int64)
+    for slot, size in _ROOM.items():
+        memory[HEADER + 3 * slot + 1] = size
+    _install(memory, RISKY_STARTS, quotes.content_starts)
+    _install(memory, RISKY_BYTES, quotes.content_bytes)
+    memory[LONGEST_REST] = quotes.longest_rest
+    # A key may come twice within one token.
+    memory[N_RISKY] = quotes.may_hold_two_keys
+    memory[DEAD_END] = NO_DEAD_END
+    _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
+    return memory
 
 
 class DistinctKeys:
@@ -323,8 +347,12 @@ class DistinctKeys:
         if self._now is None:
             while self._copies and self._copies[-1][0] > cursor._steps:
                 self._copies.pop()
-            steps, keys = self._copies[-1] if self._copies else (0, _of_no_text(self._quotes, self._limited))
-            self._now = keys.copy()
+            steps = 0
+            if self._copies:
+                steps, keys = self._copies[-1]
+                self._now = keys.copy()
+            else:
+                self._now = ObjectKeys(self._quotes, self._limited)
             # It is not known any more which of the keys that end from here on are.
             self._now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since
             self._now.read(cursor.text(cursor._steps - steps))

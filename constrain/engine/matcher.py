@@ -146,7 +146,8 @@ class Matcher(Cursor):
                     return False
             if state > STATE_BITS or keys is not None:
                 if state >= KEY_ENDED:
-                    if not self._read_keys(token, state):
+                    state = self._read_keys(token, state)
+                    if state == 0:
                         return False
                 else:
                     self._key_status = state >> STATUS_SHIFT

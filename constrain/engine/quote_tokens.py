@@ -49,7 +49,7 @@ class QuoteTokens:
         The most bytes that stand before a quote.
     with_strings : list of int
         The tokens in which a whole string may stand.
-    contents : tuple of bytes
+    content_bytes, content_starts : uint8[n_bytes + 1], int32[n + 1]
         What stands in those strings, as UTF-8.
     to_next_key : list of int
         The tokens in which a key may end and the next one be begun, or at least the comma be.
@@ -57,13 +57,12 @@ class QuoteTokens:
         Whether in one of them the next key may stand as a whole.
     begins_next_key : bool
         Whether in one of them the next key may have begun.
-    of_no_text : Any
-        For distinct_keys.py, which keeps there what every text begins with.
+    empty_keys : int64[...], optional
+        For distinct_keys.py, which keeps there the memory that every text begins with.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.data, self.starts = vocabulary.data, vocabulary.starts
-        self.of_no_text: Any = None
         self._is_normal = vocabulary.kinds == NORMAL
         counts = self._counts(_QUOTE)
         tokens = self._tokens = vocabulary.tokens
@@ -74,12 +73,15 @@ class QuoteTokens:
         self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
         self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
         self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
-        self.contents = tuple(sorted({content for token in self.with_strings for content in _contents(tokens[token])}))
+        contents = sorted({content for token in self.with_strings for content in _contents(tokens[token])})
+        self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
+        self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
         self.to_next_key = [token for token in ordered if _KEY_AND_COMMA.search(tokens[token])]
         self.begins_next_key = any(not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key)
         texts = list(map(tokens.__getitem__, ordered))
         self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
         self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
+        self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
         self.may_hold_two_keys = any(_TWO_KEYS.search(tokens[token]) for token in self.to_next_key)
 
     @cached_property

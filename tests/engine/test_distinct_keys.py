@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import constrain
+from constrain.engine import compiled as compiled_module
 from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.key_status import MAY_RUN_OUT
 from constrain.engine.quote_tokens import quote_tokens
 
 
@@ -307,3 +309,41 @@ def without_repeats(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys differ."""
     assert len(dict(members)) == len(members)
     return dict(members)
+
+
+def test_states_are_forgotten_while_keys_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held against a compiled grammar that forgets nothing."""
+    value = {"anyOf": [{"const": 1}, {"type": "array", "items": {"$ref": "#/$defs/value"}}, {"$ref": "#/$defs/keys"}]}
+    keys = {
+        "type": "object",
+        "patternProperties": {"^(a[b-e]|f)$": {"$ref": "#/$defs/value"}},
+        "additionalProperties": False,
+    }
+    grammar = constrain.Grammar.from_json_schema(
+        json.dumps({"$defs": {"value": value, "keys": keys}, "$ref": "#/$defs/value"}), whitespace="compact"
+    )
+    tokens = [bytes((byte,)) for byte in b'{}[]":,1abcdef\\u06'] + [b'{"', b'":', b'":1,"', b',"', b'":{"', b'":[{"']
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    keeps = CompiledGrammar(grammar.ir, vocabulary)
+    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    forgets = CompiledGrammar(grammar.ir, vocabulary)
+    rng = random.Random(1)
+    masks = constrain.allocate_token_bitmask(2, vocabulary.size)
+    ran_out = 0
+    for _ in range(12):
+        left, right = constrain.Matcher(keeps), constrain.Matcher(forgets)
+        for step in range(250):
+            left.fill_next_token_bitmask(masks, 0)
+            right.fill_next_token_bitmask(masks, 1)
+            assert masks[0].tolist() == masks[1].tolist()
+            ran_out += left._key_status & MAY_RUN_OUT != 0
+            allowed = [i for i in range(len(tokens)) if int(masks[0, i >> 5]) >> (i & 31) & 1]
+            # Rather deeper than to an end.
+            deeper = [i for i in allowed if tokens[i] not in (b"}", b"]") and not tokens[i].endswith(b'1,"')]
+            if not allowed:
+                break
+            token = rng.choice(deeper if deeper and step % 5 else allowed)
+            assert left.accept_token(token)
+            assert right.accept_token(token)
+    assert forgets.generation > 0
+    assert ran_out > 200
