@@ -36,6 +36,7 @@ from constrain.engine.lexer import (
     SPLIT_CROSSINGS,
     SPLIT_DENSE,
 )
+from constrain.engine.loops import goes_on, next_node
 from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST, search_record
 from constrain.engine.nodes import RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
@@ -293,6 +294,27 @@ def _is_left_out(ctx, node, count):
     return low > 0 and node < parts[2 * low - 1]
 
 
+@njit_inner(RESULT2)
+def _state_at(ctx, state, node):
+    """The state after the bytes of a trie node; 0 if it is dead, or FAIL, LIMIT or UNMADE."""
+    tokens = i32(ctx, TRIE_TOKEN)
+    class_of = u8(ctx, CLASS_OF)
+    data = u8(ctx, TOKEN_BYTES)
+    # A node's bytes are the first of any token below it.
+    p = node
+    while tokens[p] < 0:
+        p += 1
+    first = i64(ctx, TOKEN_START)[tokens[p]]
+    here = state
+    for k in range(first, first + int64(i32(ctx, TRIE_NODE)[node] >> DEPTH_SHIFT) + 1):
+        byte_class = int64(class_of[data[k]])
+        there = int64(i32(ctx, STATE_TRANS)[here * ctx[CLASSES] + byte_class])
+        here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
+        if here <= 0:
+            break
+    return here
+
+
 @njit_entry(int64(CTX, int64, int64, int64[::1]))
 def cost_tokens(ctx, state, most, known):
     """Find out how many tokens finish the text after each token that is allowed.
@@ -350,13 +372,7 @@ def cost_tokens(ctx, state, most, known):
     parts = used(ctx, COST_STACK) // 2
     if parts == 0:
         return n
-    tokens = i32(ctx, TRIE_TOKEN)
-    nodes = i32(ctx, TRIE_NODE)
     children = i64(ctx, TRIE_CHILDREN)
-    starts = i64(ctx, TOKEN_START)
-    data = u8(ctx, TOKEN_BYTES)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, STATE_TRANS)
     offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
     for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
         split = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
@@ -364,35 +380,26 @@ def cost_tokens(ctx, state, most, known):
             return int64(NO_SPLIT)
         begin = int64(i32(ctx, SPLITS)[split + SPLIT_CROSSINGS])
         last_accept, groups = int64(-1), int64(0)
-        for crossing in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):
-            node = int64(i32(ctx, CROSSINGS)[2 * crossing])
-            accept = int64(i32(ctx, CROSSINGS)[2 * crossing + 1])
+        for j in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):
+            accept = int64(i32(ctx, CROSSINGS)[2 * j + 1])
             if accept != last_accept:
                 after = _state_after(ctx, int64(i32(ctx, THREADS)[2 * i]), accept)
                 if after < 0:
                     return after
                 last_accept, groups = accept, first_groups(ctx, after)
             # Few nodes have a child with which something goes on behind the lexeme.
-            if not children[node] & groups or not _is_left_out(ctx, node, parts):
-                continue
-            # A node's bytes are the first of any token below it.
-            p = node
-            while tokens[p] < 0:
-                p += 1
-            here = state
-            first = starts[tokens[p]]
-            for k in range(first, first + int64(nodes[node] >> DEPTH_SHIFT) + 1):
-                byte_class = int64(class_of[data[k]])
-                there = int64(trans[here * ctx[CLASSES] + byte_class])
-                here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
-                if here <= 0:
-                    break
-            if here < 0:
-                return here
-            if here > 0:
-                n = _walk(ctx, node, here, n, known)
-                if n < 0:
-                    return n
+            crossing = int64(i32(ctx, CROSSINGS)[2 * j])
+            node = next_node(ctx, crossing, int64(0)) if goes_on(ctx, crossing, groups) else int64(-1)
+            while node >= 0:
+                if children[node] & groups and _is_left_out(ctx, node, parts):
+                    here = _state_at(ctx, state, node)
+                    if here < 0:
+                        return here
+                    if here > 0:
+                        n = _walk(ctx, node, here, n, known)
+                        if n < 0:
+                            return n
+                node = next_node(ctx, crossing, node + 1)
     return n
 
 

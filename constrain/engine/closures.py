@@ -33,7 +33,7 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
-from constrain.engine.loops import forget_loops, loops_below, take_tokens
+from constrain.engine.loops import forget_loops, next_node
 from constrain.engine.nodes import (
     CONCAT,
     INTERSECT,
@@ -88,6 +88,7 @@ from constrain.engine.tables import (
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_LOOP,
+    F_LOOPS,
     F_NEAR,
     F_SPLIT,
     FAIL,
@@ -381,14 +382,16 @@ def _walk_closure(ctx, closure):
         n += uint64(token >= 0)
         stack[depth + uint64(1)] = there
         path[depth] = p
-        if node & _LARGE:
-            if there == int64(here):
-                looping = there
+        if there == int64(here):
+            looping = there
+        if looping >= 0 and node & _LARGE:
             state = there if node & _LEAD != _LEAD else int64(here)
-            if state == looping and loops_below(ctx, state, int64(wide[p])):
-                n = uint64(take_tokens(ctx, int64(wide[p]), int64(n)))
-                p += uint64(sizes[p])
-                continue
+            if state == looping:
+                taken = far_call(ctx, F_LOOPS, state << 32 | int64(wide[p]), int64(n))
+                if taken >= 0:
+                    n = uint64(taken)
+                    p += uint64(sizes[p])
+                    continue
         p += uint64(1)
     _close_pairs(ctx, int64(0), int64(height), out)
     ctx[LIST_END] = out
@@ -671,18 +674,24 @@ def _crossings_within(ctx, lexer_state, runner, high):
     pairs = i32(ctx, CROSSINGS)
     end = used(ctx, CROSSINGS) // 2
     for i in range(begin, begin + count):
-        p, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
-        length = (int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1
-        if length > high:
-            there = _after_token(ctx, _path_to(ctx, p), lexer_state)
-            if there < 0:
-                return there
-            accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
-            if accept == 0:
-                continue
-        pairs[2 * end] = p
-        pairs[2 * end + 1] = accept
-        end += 1
+        crossing, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
+        p = next_node(ctx, crossing, int64(0))
+        while p >= 0:
+            length = (int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1
+            own = accept
+            if length > high:
+                there = _after_token(ctx, _path_to(ctx, p), lexer_state)
+                if there < 0:
+                    return there
+                own = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+            if own != 0:
+                if 2 * end + 2 > len(pairs):
+                    room(ctx, CROSSINGS, 4 * (2 * end + 2 - used(ctx, CROSSINGS)))
+                    return int64(FAIL)
+                pairs[2 * end] = p
+                pairs[2 * end + 1] = own
+                end += 1
+            p = next_node(ctx, crossing, p + 1)
     set_used(ctx, CROSSINGS, 2 * end)
     return int64(0)
 

@@ -28,6 +28,7 @@ from constrain.engine.lexer import (
     clear_splits,
     leads_on,
 )
+from constrain.engine.loops import goes_on, next_node
 from constrain.engine.nodes import RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.splits import FIRST_SHARED, add_dense, clear_scratch, keep_dense
@@ -254,13 +255,19 @@ def _list_tokens(ctx, offset, count, listed_only):
                     follows[place + 2] = first_groups(ctx, below)
                 below, groups = follows[place + 1], follows[place + 2]
                 kinds = state_kinds(ctx, below)
-            if kinds & IS_HARD and _note_open(ctx, int64(crossings[2 * j]), kinds) < 0:
-                return int64(FAIL)
+            crossing = int64(crossings[2 * j])
             # Where an identifier can end at every node, few nodes have a child with which anything goes on.
-            if children[crossings[2 * j]] & groups:
-                status = _walk(ctx, int64(crossings[2 * j]), below, listed_only)
-                if status < 0:
-                    return status
+            if not kinds & IS_HARD and not goes_on(ctx, crossing, groups):
+                continue
+            node = next_node(ctx, crossing, int64(0))
+            while node >= 0:
+                if kinds & IS_HARD and _note_open(ctx, node, kinds) < 0:
+                    return int64(FAIL)
+                if children[node] & groups:
+                    status = _walk(ctx, node, below, listed_only)
+                    if status < 0:
+                        return status
+                node = next_node(ctx, crossing, node + 1)
     return int64(0)
 
 

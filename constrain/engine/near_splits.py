@@ -65,6 +65,8 @@ from constrain.engine.tables import (
 )
 from constrain.engine.trie import DEPTH_SHIFT
 
+_PARTED = -1
+
 
 @njit_inner(RESULT3)
 def _walk_beside(ctx, lexer_state, near, closure):
@@ -134,7 +136,10 @@ def _walk_beside(ctx, lexer_state, near, closure):
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _copy_crossings(ctx, near, first, count):
-    """Append the crossings of a split that are not below the ``count`` trie nodes, upwards, at ``TMP[first]``."""
+    """Append the crossings of a split that are not below the ``count`` trie nodes, upwards, at ``TMP[first]``.
+
+    Returns 0, FAIL, or _PARTED if one stands for several nodes, and just some of them are.
+    """
     begin = int64(i32(ctx, SPLITS)[5 * near + SPLIT_CROSSINGS])
     stop = begin + int64(i32(ctx, SPLITS)[5 * near + SPLIT_CROSSING_COUNT])
     if not room(ctx, CROSSINGS, 2 * (stop - begin)):
@@ -146,12 +151,16 @@ def _copy_crossings(ctx, near, first, count):
     # Both come in the order of the trie.
     k = int64(0)
     for i in range(begin, stop):
-        p = pairs[2 * i]
+        crossing = pairs[2 * i]
+        # It may stand for nodes in the subtree of this one (loops.next_node).
+        p = crossing if crossing >= 0 else ~crossing
         while k < count and places[first + k] + sizes[places[first + k]] <= p:
             k += 1
         if k < count and places[first + k] <= p:
             continue
-        pairs[2 * end] = p
+        if crossing < 0 and k < count and places[first + k] < p + sizes[p]:
+            return int64(_PARTED)
+        pairs[2 * end] = crossing
         pairs[2 * end + 1] = pairs[2 * i + 1]
         end += 1
     set_used(ctx, CROSSINGS, 2 * end)
@@ -228,7 +237,7 @@ def _has_same_tokens(ctx, near, n, first, count):
 def near_split(ctx, lexer_state, closure_and_near):
     """Split a state by the split of one that it differs from along a few words.
 
-    Returns 1, 0 if a lexeme may end inside the closure, FAIL or LIMIT.
+    Returns 1, 0 if a lexeme may end inside the closure or a crossing would have to be parted, FAIL or LIMIT.
     """
     closure, near = closure_and_near >> 32, closure_and_near & 0xFFFFFFFF
     status = far_call(ctx, F_SPLIT, near, 0)
@@ -253,6 +262,10 @@ def near_split(ctx, lexer_state, closure_and_near):
     count = int64(i32(ctx, TMP)[top])
     first = top - count
     status = _copy_crossings(ctx, near, first, count)
+    if status == _PARTED:
+        set_used(ctx, TMP, bottom)
+        set_used(ctx, CROSSINGS, first_crossing)
+        return int64(0)
     if status < 0:
         return status
 

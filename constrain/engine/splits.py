@@ -34,7 +34,7 @@ from constrain.engine.lexer import (
     SPLIT_LIST,
     leads_on,
 )
-from constrain.engine.loops import forget_loops, loops_below, take_tokens
+from constrain.engine.loops import forget_loops
 from constrain.engine.nodes import (
     COMPLEX_FLAG,
     CONCAT,
@@ -63,6 +63,7 @@ from constrain.engine.tables import (
     F_CLOSURE,
     F_LEXER_STATE,
     F_LEXER_STEP,
+    F_LOOPS,
     F_PLAIN,
     F_SET_OPERATION,
     F_SPLIT,
@@ -517,24 +518,12 @@ def next_child(ctx, wide, byte, state):
     return int64(i32(ctx, WIDE_ENDS)[wide])
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64))
-def _want_crossings(ctx, crossing, more, done, left):
-    """Ask for room for ``more`` crossings behind the first ``crossing``, and for those to come; returns FAIL.
-
-    If the nodes that are left have hardly more than those that are done, the walk is not begun anew a second time.
-    """
-    first = used(ctx, CROSSINGS) // 2
-    expected = min((crossing - first) * left // max(done, int64(1)) * 5 // 4, left)
-    room(ctx, CROSSINGS, 2 * (crossing - first + max(more, expected)))
-    return int64(FAIL)
-
-
 @njit_inner(RESULT3)
 def walk(ctx, p, end, n):
     """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; STACK has the state before ``p``.
 
-    Tokens go to FOUND from ``n`` on, crossings to the end of CROSSINGS.  Returns how many tokens there are
-    then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
+    Tokens go to FOUND from ``n`` on, crossings (see loops.next_node) to the end of CROSSINGS.  Returns how many tokens
+    there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
     """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
@@ -548,7 +537,7 @@ def walk(ctx, p, end, n):
     records = i32(ctx, LEX)
     found = i32(ctx, FOUND)
     crossings = i32(ctx, CROSSINGS)
-    crossing = used(ctx, CROSSINGS) // 2
+    n_crossings = used(ctx, CROSSINGS) // 2
     crossing_room = len(crossings) // 2
     wides[0] = 0
     forget_loops(ctx)
@@ -568,10 +557,10 @@ def walk(ctx, p, end, n):
                 place += uint64(1)
                 continue
             if there < 0:
-                set_used(ctx, CROSSINGS, 2 * crossing)
+                set_used(ctx, CROSSINGS, 2 * n_crossings)
                 plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
                 if plain >= 0:
-                    count, crossing, there = uint64(plain), used(ctx, CROSSINGS) // 2, int64(0)
+                    count, n_crossings, there = uint64(plain), used(ctx, CROSSINGS) // 2, int64(0)
                 elif plain != -1:
                     return plain
                 else:
@@ -589,42 +578,34 @@ def walk(ctx, p, end, n):
         found[count] = token
         count += uint64(token >= 0)
         stack[depth + uint64(1)] = there
-        record = uint64(4 * there)
+        # What a crossing at this node stands for, and for which lexemes.
+        crossing, record = int64(place), uint64(4 * there)
+        if there == int64(here):
+            looping = there
+        if looping >= 0 and node & _LARGE:
+            state = there if node & _LEAD != _LEAD else int64(here)
+            if state == looping:
+                taken = far_call(ctx, F_LOOPS, state << 32 | int64(wide[place]), int64(count))
+                if taken >= 0:
+                    count, crossing, record = uint64(taken), ~crossing, uint64(4 * state)
         accept = records[record + uint64(LEX_ACCEPT)]
         if accept != 0 and sizes[place] > 1:
-            if crossing == crossing_room:
-                return _want_crossings(ctx, crossing, int64(1), int64(place) - p, end - int64(place))
-            crossings[2 * crossing] = place
-            crossings[2 * crossing + 1] = accept
-            crossing += 1
-            if records[record + uint64(LEX_GOES_ON)] == 0:
-                place += uint64(sizes[place])
-                continue
-        if node & _LARGE:
-            if there == int64(here):
-                looping = there
-            state = there if node & _LEAD != _LEAD else int64(here)
-            if state == looping and loops_below(ctx, state, int64(wide[place])):
-                after = place + uint64(sizes[place])
-                accept = records[4 * state + LEX_ACCEPT]
-                if accept != 0:
-                    if crossing + int64(after - place) > crossing_room:
-                        more = int64(after - place)
-                        return _want_crossings(ctx, crossing, more, int64(place) - p, end - int64(place))
-                    for inner in range(place + uint64(1), after - uint64(1)):
-                        # Not in the middle of a character, where bytes go on with it.
-                        crossings[2 * crossing] = inner
-                        crossings[2 * crossing + 1] = accept
-                        crossing += int64(sizes[inner] > 1) & int64(nodes[inner + uint64(1)] & int32(0xC0) != 0x80)
-                count = uint64(take_tokens(ctx, int64(wide[place]), int64(count)))
-                place = after
-                continue
+            if n_crossings == crossing_room:
+                # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
+                room(ctx, CROSSINGS, 8 * n_crossings)
+                return int64(FAIL)
+            crossings[2 * n_crossings] = crossing
+            crossings[2 * n_crossings + 1] = accept
+            n_crossings += 1
+        if crossing < 0 or (accept != 0 and records[record + uint64(LEX_GOES_ON)] == 0):
+            place += uint64(sizes[place])
+            continue
         if node & _WIDE:
             wides[depth + uint64(1)] = wide[place]
             place = uint64(next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
         else:
             place += uint64(1)
-    set_used(ctx, CROSSINGS, 2 * crossing)
+    set_used(ctx, CROSSINGS, 2 * n_crossings)
     return int64(count)
 
 
@@ -677,6 +658,7 @@ def _walk_split(ctx, lexer_state):
     i32(ctx, STACK)[0] = lexer_state
     n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODE)), int64(0))
     if n < 0:
+        set_used(ctx, CROSSINGS, 2 * first_crossing)
         return n
     n = with_same_bytes(ctx, n)
     dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)

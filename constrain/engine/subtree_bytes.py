@@ -16,37 +16,46 @@ from numba import int32, int64, types, uint8
 
 from constrain.engine.jit import njit_entry
 
-CONTROLS, FIRST_LEAD, ILL_FORMED = 0, 14, 28
-"""Bits of the first word that are no ASCII characters: control characters that are neither tabs nor line ends; the
-first of :data:`LEADS`; bytes that are not UTF-8."""
+ILL_FORMED = 28
+"""The bit for bytes that are not UTF-8."""
 
-# The lowest and the highest first byte, the range of the second byte, and how many bytes follow the first.
-_GROUPS = (
+_FIRST_LEAD, _CONTROLS = 14, 29
+# The lowest and the highest first byte, the range of the second byte, and how many bytes follow the first.  The groups
+# are those of The Unicode Standard, table 3-7, and some are divided.
+_LEADS = (
     *((0xC2, 0xCF, 0x80, 0xBF, 1), (0xD0, 0xDF, 0x80, 0xBF, 1)),
     *((0xE0, 0xE0, 0xA0, 0xBF, 2), (0xE1, 0xE1, 0x80, 0xBF, 2), (0xE2, 0xE2, 0x80, 0xBF, 2)),
     *((0xE3, 0xE3, 0x80, 0xBF, 2), (0xE4, 0xE9, 0x80, 0xBF, 2), (0xEA, 0xEC, 0x80, 0xBF, 2)),
     *((0xED, 0xED, 0x80, 0x9F, 2), (0xEE, 0xEE, 0x80, 0xBF, 2), (0xEF, 0xEF, 0x80, 0xBF, 2)),
     *((0xF0, 0xF0, 0x90, 0xBF, 3), (0xF1, 0xF3, 0x80, 0xBF, 3), (0xF4, 0xF4, 0x80, 0x8F, 3)),
 )
-LEADS = np.array(_GROUPS, np.int64).reshape(-1)
-"""int64[5 * n]: groups of characters that are not ASCII (The Unicode Standard, table 3-7, with more rows)."""
+
+
+def _characters() -> np.ndarray[Any, np.dtype[np.int64]]:
+    rows = [(byte, byte, 0, 0, 0) for byte in range(128)]
+    rows[_FIRST_LEAD : _FIRST_LEAD + len(_LEADS)] = _LEADS
+    rows[_CONTROLS] = (_FIRST_LEAD, 0x1F, 0, 0, 0)
+    return np.array(rows, np.int64).reshape(-1)
+
+
+CHARACTERS = _characters()
+"""int64[5 * 128]: the characters of each bit: the lowest and the highest first byte, the range of the second, and how
+many bytes follow the first.  (What stands for ILL_FORMED means nothing.)"""
 
 
 def _bits() -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The bit of each byte, 0 to 127."""
     bits = np.full(256, ILL_FORMED, np.uint8)
-    bits[:0x20] = CONTROLS
-    for byte in (*b"\t\n\r", *range(0x20, 0x80)):
-        bits[byte] = byte
-    for group, (low, high, *_) in enumerate(_GROUPS):
-        bits[low : high + 1] = FIRST_LEAD + group
+    bits[:128] = range(128)
+    bits[_FIRST_LEAD:0x20] = _CONTROLS
+    for group, (low, high, *_) in enumerate(_LEADS):
+        bits[low : high + 1] = _FIRST_LEAD + group
     return bits
 
 
 def _following() -> np.ndarray[Any, np.dtype[np.uint8]]:
     """uint8[3 * 256]: for each first byte how many follow it, and the range of the second; 0 for other bytes."""
     table = np.zeros((256, 3), np.uint8)
-    for low, high, second_low, second_high, more in _GROUPS:
+    for low, high, second_low, second_high, more in _LEADS:
         table[low : high + 1] = more, second_low, second_high
     return table.reshape(-1)
 
@@ -114,8 +123,8 @@ def bytes_below(
     Returns
     -------
     int64[2 * n_nodes]
-        Two words for each node: bit ``b`` of the first and bit ``b - 64`` of the second for the ASCII character ``b``,
-        and what stands in place of control characters.
+        Two words for each node, with the bits of :data:`CHARACTERS`: that of an ASCII character is its number, and in
+        place of most control characters there are others.
     """
     below = np.zeros(2 * len(node), np.int64)
     _collect(node, depth_shift, BIT_OF_BYTE, _FOLLOWING, np.empty(len(node) + longest + 1, np.int32), below)

@@ -323,7 +323,8 @@ _arrays: Any = arrayobj  # has no types
     F_READ_KEYS,
     F_LEAP,
     F_LOOPS,
-) = range(29)
+    F_INSIDE,
+) = range(30)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

@@ -49,7 +49,7 @@ LONGEST_TOKEN = 1 << 20
 WIDE_CHILDREN = 16
 """From this many children on a node is wide: its children are found by a bit set instead of one after the other."""
 
-LARGE_SUBTREE = 16
+LARGE_SUBTREE = 8
 """From this many nodes on a subtree is large: what stands in it is known (loops.py)."""
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -221,9 +221,10 @@ class TokenTrie:
         The token that ends here, or -1.  Of several tokens with the same bytes the first one.
     same : int32[n_tokens], or int32[0] if no two tokens have the same bytes
         The next token with the same bytes, or -1.
-    subtrees : int64[3 * n]
+    subtrees : int64[4 * n]
         For each node that has an index in ``wide``: which bytes stand below it, in two words (subtree_bytes.py); where
-        in ``in_order`` the tokens strictly below it begin, and in the upper half how many these are.
+        in ``in_order`` the tokens strictly below it begin, and in the upper half how many these are; and ``children``
+        of it and all nodes below it.
     in_order : int32[n]
         The tokens in the trie, in the order of their nodes.
     by_byte : int32[n_nodes]
@@ -307,7 +308,12 @@ class TokenTrie:
         rank = np.zeros(len(self.node) + 1, np.int32)
         np.cumsum(self.token >= 0, out=rank[1:])
         first = rank[indexed + 1].astype(np.int64)
-        subtrees = np.zeros((n_wide + n_large, 3), np.int64)
+        subtrees = np.zeros((n_wide + n_large, 4), np.int64)
         subtrees[index, :2] = bytes_below(self.node, DEPTH_SHIFT, self.depth).reshape(-1, 2)[indexed]
-        subtrees[index, 2] = first | (rank[indexed + self.size[indexed]] - first) << 32
+        ends = indexed + self.size[indexed]
+        subtrees[index, 2] = first | (rank[ends] - first) << 32
+        if len(indexed):
+            # One more, since ``reduceat`` takes no end behind the last element.
+            children = np.append(self.children, 0)
+            subtrees[index, 3] = np.bitwise_or.reduceat(children, np.column_stack((indexed, ends)).reshape(-1))[::2]
         return subtrees.reshape(-1)

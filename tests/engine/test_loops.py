@@ -87,6 +87,15 @@ def node_by_node() -> constrain.Vocabulary:
     return same
 
 
+def ends(vocabulary: constrain.Vocabulary, node: int, accept: int) -> list[tuple[int, int]]:
+    """The crossings that one stands for: at each node of a subtree that ends a character and has children."""
+    trie = vocabulary.trie
+    if node >= 0:
+        return [(node, accept)]
+    inner = range(~node, ~node + int(trie.size[~node]))
+    return [(p, accept) for p in inner if trie.size[p] > 1 and not 0x80 <= trie.node[p + 1] & 255 < 0xC0]
+
+
 def splits_of(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, text: bytes) -> tuple[bytes, list[Any]]:
     """The masks along a text, and the splits that were made for them: of lexer states and of closures."""
     compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
@@ -114,7 +123,10 @@ def splits_of(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, text
         tokens = of.get(tables.TOKEN_LISTS)[first : first + count].tolist()
         bits = pool[dense : dense + words].tolist() if dense >= 0 else []
         first, count = record[SPLIT_CROSSINGS], record[SPLIT_CROSSING_COUNT]
-        splits.append((state, bits, tokens, crossings[2 * first : 2 * (first + count)].tolist()))
+        pairs = crossings[2 * first : 2 * (first + count)].reshape(-1, 2).tolist()
+        splits.append(
+            (state, bits, tokens, [pair for node, accept in pairs for pair in ends(vocabulary, node, accept)])
+        )
     return masks, splits
 
 
@@ -134,4 +146,5 @@ def test_splits_are_the_same_as_node_by_node(
     for vocabulary in (VOCABULARY, node_by_node):
         # A split that is imported from an earlier example has not been walked.
         vocabulary._shared_counts[:] = 0
+        vocabulary._tables[tables.SHARED_COUNTED][:] = 0
     assert splits_of(grammar, VOCABULARY, text.encode()) == splits_of(grammar, node_by_node, text.encode())
