@@ -86,6 +86,9 @@ def test_labels_are_those_of_idna(compiled: constrain.CompiledGrammar) -> None:
         label += rng.choice(["", "", "l·l", "a", "\u094d\u200d"])
         if label.isascii() or unicodedata.normalize("NFC", label) != label:
             continue
+        # The package asks Python for directions, and an older one does not know newer characters.
+        if any(unicodedata.category(character) == "Cn" for character in label):
+            continue
         try:
             idna.encode(label)
             expected = True

@@ -78,6 +78,17 @@ def reference():
     )
 
 
+def as_prepared(chat):
+    """The chat as templates get it: a newer transformers sees to that, for one from before it is done here."""
+    if hasattr(pytest.importorskip("transformers").utils.chat_template_utils, "_REASONING_FIELDS"):
+        return chat
+    messages = [{key: value for key, value in message.items() if value is not None} for message in chat]
+    return [
+        {**message, "reasoning_content": message["thinking"]} if "thinking" in message else message
+        for message in messages
+    ]
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 @pytest.mark.parametrize("chat", CHATS, ids=["one", "several"])
 @pytest.mark.parametrize("tools", [None, [TOOL]], ids=["no tools", "tools"])
@@ -85,13 +96,13 @@ def reference():
 def test_text_equals_that_of_transformers(reference, name, chat, tools, prompt):
     options = {"tools": tools, "add_generation_prompt": prompt, "enable_thinking": False, "year": 2024}
 
-    def run(tokenizer, **more):
+    def run(tokenizer, messages=chat, **more):
         try:
-            return tokenizer.apply_chat_template(chat, **options, **more)
+            return tokenizer.apply_chat_template(messages, **options, **more)
         except Exception as error:
             return str(error).removeprefix("the chat template says: ")
 
-    expected = run(reference, chat_template=TEMPLATES[name], tokenize=False)
+    expected = run(reference, as_prepared(chat), chat_template=TEMPLATES[name], tokenize=False)
     assert run(tokenizer_with(TEMPLATES[name])) == expected
     assert expected != "" or name in ("further variables",)
 

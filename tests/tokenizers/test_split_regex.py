@@ -106,7 +106,7 @@ def test_what_is_not_supported_is_named(regex, words):
     begin = time.thread_time()
     with pytest.raises(TokenizerError, match=words):
         compile_split(regex)
-    assert time.thread_time() - begin < 2
+    assert time.thread_time() - begin < 5
 
 
 def test_exponential_patterns_give_up():
