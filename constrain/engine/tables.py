@@ -65,7 +65,7 @@ LEAP_SHIFT = 32
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
 
-HEADER = 48
+HEADER = 64
 _FAR = 16
 # Scalars that kernels share, by position in the header.
 (
