@@ -42,7 +42,7 @@ class LimitedKeys:
     work : int64[WORK_SIZE]
         For kernels.
     is_risky : bool
-        Whether a key that begins, or ends, within a token may be the last even where there are no others.
+        Whether keys that begin, or end, within a token may be the last ones even where there are no others.
     """
 
     def __init__(self, compiled: CompiledGrammar) -> None:
@@ -62,7 +62,7 @@ class LimitedKeys:
         single = compiled._run(
             key_dead_ends.find_dead_ends, self._ahead.memory, self._bodies, self._count, 0, self.work
         )
-        self.is_risky = not self._is_known or single > 0 or quotes.begins_next_key
+        self.is_risky = not self._is_known or single > 0 or quotes.begins_next_key or quotes.may_hold_two_keys
 
     def _find_bodies(self, compiled: CompiledGrammar) -> None:
         self._generation, self._count = compiled.generation, 0

@@ -37,11 +37,15 @@ def texts_of(keys: list[str], low: int, high: int) -> set[bytes]:
     return found
 
 
-def masks_agree(schema: Any, texts: set[bytes], tokens: list[bytes], seed: int, walks: int = 60) -> int:
+def masks_agree(
+    schema: Any, texts: set[bytes], tokens: list[bytes], seed: int, walks: int = 60, property_order: str = "schema"
+) -> int:
     """Walk at random, with all masks held against the beginnings of all texts; returns how many were looked at."""
     beginnings = {text[:end] for text in texts for end in range(len(text) + 1)}
     vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
-    grammar = constrain.Grammar.from_json_schema(json.dumps(schema), whitespace="compact")
+    grammar = constrain.Grammar.from_json_schema(
+        json.dumps(schema), whitespace="compact", property_order=property_order
+    )
     compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
     rng = random.Random(seed)
@@ -140,6 +144,23 @@ def test_every_mask_with_tokens_as_they_usually_are(patterns: list[str], keys: l
     tokens = [token for token in pieces(texts, seed, min(90, 5 * len(texts))) if not begins_next_key(token)]
     tokens += [token for token in (b'":1,"', b'":1,', b',"', b"\\u", b'":1}') if token not in tokens]
     assert masks_agree(schema_of(patterns, 0, None), texts, tokens, seed) > 200
+
+
+@pytest.mark.parametrize("property_order", ["schema", "any"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_mask_where_some_keys_have_names(seed: int, property_order: str) -> None:
+    schema = {**schema_of(["^[ab]$"], 0, None), "properties": {"x": {"const": 1}}}
+    texts = texts_of(["x", "a", "b"], 0, 3)
+    if property_order == "schema":
+        texts = {text for text in texts if "x" not in list(json.loads(text))[1:]}
+    tokens = pieces(texts, seed, 60)
+    assert masks_agree(schema, texts, tokens, seed, 30, property_order=property_order) > 100
+    # As real ones are, and with one in which two keys end.
+    tokens = [token for token in tokens if not begins_next_key(token) and token.count(b":") < 2]
+    tokens += [token for token in (b'":1,"', b'":1,', b',"') if token not in tokens]
+    assert masks_agree(schema, texts, tokens, seed, 30, property_order=property_order) > 100
+    tokens.append(b':1,"a":1,')
+    assert masks_agree(schema, texts, tokens, seed, 30, property_order=property_order) > 100
 
 
 def begins_next_key(token: bytes) -> bool:
