@@ -13,7 +13,7 @@ begun can be completed before the characters run out.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64
+from numba import int32, int64, types
 
 from constrain.engine.jit import njit_inner
 from constrain.engine.lexer import (
@@ -27,6 +27,7 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
+from constrain.engine.loops import next_node
 from constrain.engine.nodes import (
     COMPLEX_FLAG,
     CONCAT,
@@ -47,6 +48,7 @@ from constrain.engine.tables import (
     CLASS_OF,
     CLASSES,
     CROSSINGS,
+    CTX,
     DENSE,
     F_AGREE,
     F_COUNTED,
@@ -455,6 +457,67 @@ def _differences(ctx, lexer_state, free):
     return int64(0)
 
 
+@njit_inner(int64(CTX, int64, int64, int64))
+def _accept_at(ctx, base, node, accept):
+    """What can end at a node: ``accept``, if no difference (from ``TMP[base]`` on) says other; 0 if nothing can."""
+    differences = i32(ctx, TMP)
+    low, high = base, used(ctx, TMP)
+    while low < high:
+        middle = low + (high - low) // 4 * 2
+        if differences[middle] <= node:
+            low = middle + 2
+        else:
+            high = middle
+    if low == base:
+        return accept
+    place, other = int64(differences[low - 2]), int64(differences[low - 1])
+    if other < 0 and node < place + int64(i32(ctx, TRIE_SIZE)[place]):
+        return int64(0)
+    return other if place == node else accept
+
+
+@njit_inner(types.boolean(CTX, int64, int64, int64))
+def _differ_within(ctx, base, first, end):
+    """Whether there is a difference (from ``TMP[base]`` on) at a trie node from ``first`` on, before ``end``."""
+    differences = i32(ctx, TMP)
+    low, high = base, used(ctx, TMP)
+    while low < high:
+        middle = low + (high - low) // 4 * 2
+        if differences[middle] < first:
+            low = middle + 2
+        else:
+            high = middle
+    return low < used(ctx, TMP) and differences[low] < end
+
+
+@njit_inner(RESULT2)
+def _change_crossings(ctx, free, base):
+    """Append the crossings of a state to CROSSINGS, changed where there is a difference; returns their end, or FAIL."""
+    split = i32(ctx, SPLITS)
+    sizes = i32(ctx, TRIE_SIZE)
+    begin, count = int64(split[5 * free + SPLIT_CROSSINGS]), int64(split[5 * free + SPLIT_CROSSING_COUNT])
+    pairs = i32(ctx, CROSSINGS)
+    first = end = used(ctx, CROSSINGS) // 2
+    # Crossings come in any order if they were found by their last bytes (closures.py): a bisection for each.
+    for i in range(begin, begin + count):
+        crossing, known = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
+        node, top, as_one = crossing, ~crossing, False
+        if crossing < 0:
+            # All of a subtree; node by node where the states differ within.
+            as_one = not _differ_within(ctx, base, top, top + int64(sizes[top]))
+            node = top if as_one else next_node(ctx, crossing, top)
+        while node >= 0:
+            accept = _accept_at(ctx, base, node, known)
+            if accept != 0:
+                if not room(ctx, CROSSINGS, 2 * (end - first + 1)):
+                    return int64(FAIL)
+                pairs[2 * end] = crossing if as_one else node
+                pairs[2 * end + 1] = accept
+                end += 1
+            node = int64(-1) if crossing >= 0 or as_one else next_node(ctx, crossing, node + 1)
+    return end
+
+
 @njit_inner(RESULT2)
 def counted_split(ctx, lexer_state, _unused):
     """Split a state by the split of its free state; returns 1, 0 if that does not fit, FAIL or LIMIT."""
@@ -490,32 +553,10 @@ def counted_split(ctx, lexer_state, _unused):
 
     differences = i32(ctx, TMP)
     sizes = i32(ctx, TRIE_SIZE)
-    begin, count = int64(split[5 * free + SPLIT_CROSSINGS]), int64(split[5 * free + SPLIT_CROSSING_COUNT])
-    if not room(ctx, CROSSINGS, 2 * count):
-        return int64(FAIL)
-    pairs = i32(ctx, CROSSINGS)
     first_crossing = used(ctx, CROSSINGS) // 2
-    # Crossings come in any order if they were found by their last bytes (closures.py): a bisection for each.
-    end = first_crossing
-    for i in range(begin, begin + count):
-        p, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
-        low, high = base, top
-        while low < high:
-            middle = low + (high - low) // 4 * 2
-            if differences[middle] <= p:
-                low = middle + 2
-            else:
-                high = middle
-        if low > base:
-            place = int64(differences[low - 2])
-            if differences[low - 1] < 0 and p < place + sizes[place]:
-                continue
-            if place == p:
-                accept = differences[low - 1]
-                if accept == 0:
-                    continue
-        pairs[2 * end], pairs[2 * end + 1] = p, accept
-        end += 1
+    end = _change_crossings(ctx, free, base)
+    if end < 0:
+        return end
     set_used(ctx, CROSSINGS, 2 * end)
 
     scratch = i32(ctx, SCRATCH)
