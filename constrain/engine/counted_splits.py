@@ -509,7 +509,9 @@ def _change_crossings(ctx, free, base):
         while node >= 0:
             accept = _accept_at(ctx, base, node, known)
             if accept != 0:
-                if not room(ctx, CROSSINGS, 2 * (end - first + 1)):
+                if 2 * end + 2 > len(pairs):
+                    # Much at once, since all of this is then done again.
+                    room(ctx, CROSSINGS, 8 * (end - first + 1))
                     return int64(FAIL)
                 pairs[2 * end] = crossing if as_one else node
                 pairs[2 * end + 1] = accept
