@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain.engine.closures
+import constrain.engine.counted_splits
 import constrain.engine.leaps
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states

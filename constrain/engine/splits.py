@@ -61,6 +61,7 @@ from constrain.engine.tables import (
     DENSE,
     F_ACCEPT_SET,
     F_CLOSURE,
+    F_COUNTED,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_LOOPS,
@@ -694,6 +695,9 @@ def split(ctx, lexer_state, _unused):
             record[5 * lexer_state + i] = record[5 * twin + i]
         return int64(0)
     status = import_split(ctx, lexer_state)
+    if status != 0:
+        return min(status, int64(0))
+    status = far_call(ctx, F_COUNTED, lexer_state, 0)
     if status != 0:
         return min(status, int64(0))
     status = far_call(ctx, F_CLOSURE, lexer_state, 0)

@@ -128,6 +128,7 @@ LEX = _slot("lexer states", np.int32, 4 * 512)
 LEX_POOL = _slot("lexer state members", np.int32, 8192)
 LEX_HASH = _slot("lexer state hashes", np.int32, 512)
 LEX_BUCKETS = _slot("lexer state buckets", np.int32, 4096, LEX_HASH)
+LEX_AGREED = _slot("lexer states compared", np.int32, 0)
 LEX_TWIN = _slot("lexer state twins", np.int32, 512)
 LEX_FIRST = _slot("lexer state first bytes", np.int64, 4 * 512)
 LEX_TRANS = _slot("lexer transitions", np.int32, 512 * 64)
@@ -195,6 +196,7 @@ DENSE = _slot("dense masks", np.int32, 0)
 SCRATCH = _slot("scratch mask", np.int32, 0)
 STACK = _slot("walk stack", np.int32, 0)
 WIDE_STACK = _slot("walk stack of wide nodes", np.int32, 0)
+TRIE_HEIGHT = _slot("height of trie nodes", np.int32, 0)
 FOLLOWS = _slot("states after lexemes", np.int64, 3 * 64)
 FOUND = _slot("tokens found by a walk", np.int32, 0)
 LOOPS = _slot("bytes that lead back to a state", np.int64, 5)
@@ -324,7 +326,10 @@ _arrays: Any = arrayobj  # has no types
     F_LEAP,
     F_LOOPS,
     F_INSIDE,
-) = range(30)
+    F_FREE,
+    F_AGREE,
+    F_COUNTED,
+) = range(33)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
