@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain.engine.closures
-import constrain.engine.counted_splits
 import constrain.engine.leaps
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
@@ -243,6 +242,11 @@ class CompiledGrammar:
     def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
         tables, ctx = self._tables, self.ctx
         lexemes = program.LexemeProgram(ir.lexemes, None if stock is None else stock.program)
+        if lexemes.counts:
+            # Two seconds to compile, and few grammars need it.
+            import constrain.engine.counted_splits  # noqa: F401 (called through a pointer)
+
+            tables.link()
         registers = np.zeros(lexemes.registers + 1, np.int32)
         if stock is not None:
             registers[: lexemes.first] = stock.registers

@@ -90,6 +90,8 @@ assert BRANCH == ir_module.BRANCH
 # How far a message about an empty grammar is followed into the rules.
 _EXPLAIN_DEPTH, _EXPLAIN_WIDTH = 100, 4
 
+# What may be repeated less often is not worth counting.
+_MANY = 4
 _N_ARY: dict[type[Regular], int] = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
 
 
@@ -106,6 +108,8 @@ class LexemeProgram:
     registers : int
         How many registers the program uses; lexeme ``i`` ends in register ``first + i``.
     first : int
+    counts : bool
+        Whether it has something that counted_splits.py is for.
 
     Parameters
     ----------
@@ -122,6 +126,7 @@ class LexemeProgram:
         self._shared: dict[int, int] = {} if before is None else before._shared.copy()
         self._held: list[Any] = [before]
         self.registers: int = 0 if before is None else before.registers
+        self.counts = False
         self.first = self.extend(lexemes)
 
     def extend(self, lexemes: Sequence[Regular]) -> int:
@@ -180,6 +185,7 @@ class LexemeProgram:
                 shared[id(node)] = ~register
                 if kind is Intersect and node.fits:
                     operation = OP_FIT
+                    self.counts = True
                 parts = node.parts
                 for loaded, part in enumerate(parts):
                     known = load(id(part))
@@ -202,6 +208,8 @@ class LexemeProgram:
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Repeat:
+                    if node.high is not None and node.high >= _MANY and type(node.item) is Concat:
+                        self.counts = True
                     stack.append((OP_REPEAT, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
                 else:
                     stack.append((OP_NOT, OP_KEEP, register))
