@@ -85,8 +85,10 @@ _read_keys: Callable[..., int] = without_dispatch(read_keys)
 # What the tables have room for at first, which lies behind the header and all in one piece: there is one for each text.
 _ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
 _TYPES: dict[int, Any] = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
-_BEGINS = {FRAMES: 512, KEYS: 768, KEY_BYTES: 2304}
-_BYTES_OF_MEMORY = 4352
+# In the header, addresses and sizes of the tables of object_keys.py take up to 16 numbers.
+_BEGIN = 8 * (HEADER + 16)
+_BEGINS = {FRAMES: _BEGIN, KEYS: _BEGIN + 256, KEY_BYTES: _BEGIN + 1792}
+_BYTES_OF_MEMORY = _BEGIN + 3840
 
 
 class ObjectKeys:
