@@ -12,12 +12,13 @@ from numba import int64
 from constrain.engine.jit import njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_COUNT, LEX_OFFSET, members_after
 from constrain.engine.nodes import RESULT2, is_nullable
-from constrain.engine.states import STATE_COUNT, STATE_OFFSET, state_of_row
+from constrain.engine.states import STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import (
     CLASS_OF,
     CLASSES,
     F_LEAP,
     F_LEXER_STATE,
+    F_STATE_OF_ROW,
     FAIL,
     LEAP_SHIFT,
     LEX,
@@ -96,7 +97,7 @@ def leap(ctx, state, token_and_place):
         if lexer_state < 0:
             return lexer_state
     set_used(ctx, TMP, base)
-    result = state_of_row(ctx, row, lexer_state)
+    result = far_call(ctx, F_STATE_OF_ROW, row, lexer_state)
     return result if result < 0 else result | (at - begin) << LEAP_SHIFT
 
 

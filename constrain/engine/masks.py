@@ -48,7 +48,6 @@ from constrain.engine.states import (
     first_groups,
     reset_work,
     state_kinds,
-    state_of_row,
 )
 from constrain.engine.tables import (
     BRANCHES,
@@ -60,9 +59,11 @@ from constrain.engine.tables import (
     DENSE,
     EMPTY_TOKENS,
     EOS_TOKENS,
+    F_LIST,
     F_MASK,
     F_SCAN,
     F_SPLIT,
+    F_STATE_OF_ROW,
     F_STEP,
     F_TWIN,
     FAIL,
@@ -209,12 +210,13 @@ def _state_after(ctx, row, accept):
     begins = far_call(ctx, F_TWIN, int64(i32(ctx, CORES)[7 * core + CORE_INIT]), 0)
     if begins < 0:
         return begins
-    return state_of_row(ctx, next_row, begins)
+    return far_call(ctx, F_STATE_OF_ROW, next_row, begins)
 
 
-@njit_inner(int64(CTX, int64, int64, types.boolean))
-def _list_tokens(ctx, offset, count, listed_only):
-    """List what the threads from ``offset`` on allow beyond the dense parts of their splits; 0, FAIL or LIMIT."""
+@njit_inner(RESULT2)
+def _list_tokens(ctx, offset, count_and_way):
+    """List what ``count`` threads from ``offset`` on allow beyond the dense parts of their splits; 0, FAIL or LIMIT."""
+    count, listed_only = count_and_way >> 1, count_and_way & 1 != 0
     set_used(ctx, OPEN_NODES, 0)
     if not listed_only:
         # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
@@ -271,6 +273,9 @@ def _list_tokens(ctx, offset, count, listed_only):
     return int64(0)
 
 
+far_entry(F_LIST, _list_tokens)
+
+
 @njit_inner(RESULT2)
 def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
@@ -307,7 +312,7 @@ def compute_mask(ctx, state, _unused):
         # (LIST_END goes on) but no longer written.
         ctx[LIST_END] = first
         ctx[LIST_LIMIT] = first + words // 4
-        status = _list_tokens(ctx, offset, count, listed_only)
+        status = far_call(ctx, F_LIST, offset, count << 1 | int64(listed_only))
         if status < 0:
             return status
         if not listed_only or ctx[LIST_END] <= ctx[LIST_LIMIT]:

@@ -272,7 +272,8 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
     first = np.empty(256, np.int64)
     k = 0
     while True:
-        inside[:] = 0
+        for byte in range(256):
+            inside[byte] = 0
         bit = 0
         while k < len(needed) and bit < 64:
             if needed[k]:
@@ -283,7 +284,8 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
                 bit += 1
             k += 1
         # Bytes of a group stay together if the same sets hold them; groups are numbered by their first byte.
-        slots[:] = -1
+        for i in range(len(slots)):
+            slots[i] = -1
         for byte in range(256):
             i = finish_hash(mix(mix(0, group[byte]), int64(inside[byte]))) & 1023
             while slots[i] >= 0:
@@ -294,7 +296,8 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
             if slots[i] < 0:
                 slots[i] = byte
             first[byte] = slots[i]
-        group[:] = first
+        for byte in range(256):
+            group[byte] = first[byte]
         if k == len(needed):
             break
     count = 0

@@ -45,6 +45,7 @@ from constrain.engine.tables import (
     F_LEXER_STEP,
     F_ROW,
     F_SCAN,
+    F_STATE_OF_ROW,
     F_STEP,
     FAIL,
     KERNEL,
@@ -212,6 +213,9 @@ def state_of_row(ctx, row, lexer_state):
         return int64(FAIL)
     i64(ctx, STATE_WORK)[0] = row << 32 | lexer_state
     return _intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
+
+
+far_entry(F_STATE_OF_ROW, state_of_row)
 
 
 @njit_inner(RESULT1)

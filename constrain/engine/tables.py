@@ -329,7 +329,9 @@ _arrays: Any = arrayobj  # has no types
     F_FREE,
     F_AGREE,
     F_COUNTED,
-) = range(33)
+    F_LIST,
+    F_STATE_OF_ROW,
+) = range(35)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
