@@ -178,6 +178,9 @@ class CompiledGrammar:
         self._starting_over = False
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._limited_keys: LimitedKeys | None = None
+        if ir.distinct_keys:
+            # Before there are tables, which have the addresses of its kernels.
+            import constrain.engine.distinct_keys
         self._begin()
         if ir.limited_keys:
             # Few grammars need these, and they take some time, which is better taken here than for a mask.

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from constrain.engine import states
-from constrain.engine.distinct_keys import NO_KEYS, DistinctKeys
+from constrain.engine.key_memory import NO_KEYS
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
 from constrain.engine.tables import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.distinct_keys import DistinctKeys
     from constrain.engine.expectations import Expectation
 
 ENDED = -1
@@ -123,6 +124,8 @@ class Cursor:
 
     def _follow_keys(self) -> None:
         """Look for keys that come again from here on, though none has ended that could."""
+        from constrain.engine.distinct_keys import DistinctKeys  # most grammars do without
+
         self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, -1)
         self._key_status = self._keys.at(self).status
 
@@ -140,6 +143,8 @@ class Cursor:
             # To find out where they run out may give states other numbers.
             place = Traveller(compiled, state & STATE_BITS, (compiled.generation, self._state, step, self._parent))
         if keys is None:
+            from constrain.engine.distinct_keys import DistinctKeys
+
             keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, self._steps)
         if state & KEYS_MAY_RUN_OUT:
             status = keys.at(self).status

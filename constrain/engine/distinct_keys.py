@@ -18,8 +18,7 @@ import numpy as np
 
 from constrain.engine.bitmask import Bitmask, forbid, is_allowed
 from constrain.engine.jit import without_dispatch
-from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
-from constrain.engine.object_keys import (
+from constrain.engine.key_memory import (
     BEGIN,
     CALLS_LEFT,
     CODE,
@@ -32,6 +31,7 @@ from constrain.engine.object_keys import (
     IS_LIMITED,
     KEY_BYTES,
     KEYS,
+    KEYS_ELSEWHERE,
     LONGEST_REST,
     MODE,
     N_BYTES,
@@ -40,14 +40,12 @@ from constrain.engine.object_keys import (
     N_RISKY,
     N_SCALARS,
     NO_DEAD_END,
-    NONE_FOLLOWED,
-    READ_ELSEWHERE,
     RISKY_BYTES,
     RISKY_STARTS,
     STATUS,
-    forbid_repeated,
-    read_keys,
 )
+from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
+from constrain.engine.object_keys import forbid_repeated, read_keys
 from constrain.engine.quote_tokens import QuoteTokens
 from constrain.engine.tables import HEADER
 
@@ -64,18 +62,6 @@ _STEPS_BETWEEN_COPIES: Final = 256
 # There has to be room for the keys in them.
 _BYTES_AT_ONCE: Final = 1024
 
-
-def _memory_of(mode: int) -> Int64Array:
-    """Memory that says to kernels that keys are not read there."""
-    memory = np.zeros(N_SCALARS, np.int64)
-    memory[MODE] = mode
-    return memory
-
-
-NO_KEYS = _memory_of(NONE_FOLLOWED)
-"""For kernels that read keys as well: none are followed."""
-
-_READ_ELSEWHERE = _memory_of(READ_ELSEWHERE)
 
 _NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
 
@@ -304,7 +290,7 @@ class DistinctKeys:
         self._now: ObjectKeys | None = None
         # As it was after so many steps, some time ago and longer ago.
         self._copies: list[tuple[int, ObjectKeys]] = []
-        self.memory = _READ_ELSEWHERE
+        self.memory = KEYS_ELSEWHERE
 
     def copy(self) -> DistinctKeys:
         """One for a cursor at the same place."""
@@ -335,7 +321,7 @@ class DistinctKeys:
 
     def forget(self) -> None:
         """The cursor is not where it was."""
-        self._now, self.memory = None, _READ_ELSEWHERE
+        self._now, self.memory = None, KEYS_ELSEWHERE
 
     def after_going_back(self, cursor: Cursor) -> DistinctKeys | None:
         """What follows the cursor, which has gone back; None if nothing has to any more."""

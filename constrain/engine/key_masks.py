@@ -6,9 +6,7 @@ from __future__ import annotations
 from numba import int32, int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
-from constrain.engine.key_status import LOOK_AHEAD
-from constrain.engine.key_ways import KNOWN, MOST_BLANKS, UNSURE, after_key, count_ways, step
-from constrain.engine.object_keys import (
+from constrain.engine.key_memory import (
     BEGIN,
     DEAD_END,
     DEPTH,
@@ -26,8 +24,10 @@ from constrain.engine.object_keys import (
     N_KEYS,
     N_SCALARS,
     OUTSIDE,
-    read_keys,
 )
+from constrain.engine.key_status import LOOK_AHEAD
+from constrain.engine.key_ways import KNOWN, MOST_BLANKS, UNSURE, after_key, count_ways, step
+from constrain.engine.object_keys import read_keys
 from constrain.engine.states import reset_work
 from constrain.engine.tables import CTX, F_STEP, i32, u8
 

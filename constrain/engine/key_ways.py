@@ -14,7 +14,7 @@ from __future__ import annotations
 from numba import int64
 
 from constrain.engine.jit import njit_inner
-from constrain.engine.object_keys import KEY_BYTES
+from constrain.engine.key_memory import KEY_BYTES
 from constrain.engine.tables import (
     CLASS_BYTE,
     CLASS_OF,

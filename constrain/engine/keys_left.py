@@ -21,8 +21,8 @@ from constrain.engine.bitmask import Bitmask, allow
 from constrain.engine.cursor import Place, Traveller
 from constrain.engine.distinct_keys import ObjectKeys
 from constrain.engine.jit import njit_entry
+from constrain.engine.key_memory import DEPTH, N_KEYS
 from constrain.engine.key_status import LOOK_AHEAD, MAY_RUN_OUT
-from constrain.engine.object_keys import DEPTH, N_KEYS
 from constrain.engine.states import reset_work
 from constrain.engine.tables import CLASS_OF, CLASSES, CTX, F_STEP, far_call, u8
 

@@ -11,7 +11,7 @@ import numpy as np
 from constrain.engine.bitmask import Bitmask, check_bitmask, is_allowed, words_for
 from constrain.engine.compiled import CompiledGrammar, push_token_unchecked, write_mask_unchecked
 from constrain.engine.cursor import ENDED, Cursor
-from constrain.engine.distinct_keys import NO_KEYS
+from constrain.engine.key_memory import NO_KEYS
 from constrain.engine.key_status import MAY_RUN_OUT
 from constrain.engine.tables import KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
 from constrain.engine.vocabulary import END

@@ -3,8 +3,7 @@
 The text is a prefix of JSON, which the grammar sees to, so nothing is checked here but whether a key comes again.  Keys
 are kept as the UTF-8 they stand for, however they are spelled.
 
-The memory is laid out like that of a compiled grammar (tables.py): one array with scalars in its header and the
-addresses of a few tables behind it.
+The memory is laid out in key_memory.py.
 """
 
 # mypy: allow-untyped-defs
@@ -13,32 +12,37 @@ from __future__ import annotations
 from numba import int32, int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.key_memory import (
+    BEGIN,
+    CALLS_LEFT,
+    CODE,
+    DEAD_END,
+    DEAD_IN_TOKEN,
+    DEPTH,
+    ESCAPE,
+    EXPECTS_KEY,
+    FRAMES,
+    HIGH,
+    IN_KEY,
+    IN_VALUE,
+    IS_LIMITED,
+    KEY_BYTES,
+    KEYS,
+    LIMITED,
+    LONGEST_REST,
+    MODE,
+    N_BYTES,
+    N_KEYS,
+    N_LIMITED,
+    N_RISKY,
+    OUTSIDE,
+    RISKY,
+    RISKY_BYTES,
+    RISKY_STARTS,
+    STATUS,
+)
 from constrain.engine.key_status import FULL, IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT, REPEATED
 from constrain.engine.tables import CTX, F_READ_KEYS, far_entry, i32, u8
-
-# Scalars in the header: what is under way (one of the next three); how much of an escape has been read (0: none, 1: the
-# backslash, 2 and more: u and so many digits); its value so far, and the high half of a surrogate pair before it;
-# whether a string that begins now is a key; where the key under way begins; how much of each table is in use; how many
-# of the keys are risky, and how many are limited.  Then what others write here: the most bytes before a quote in a
-# token; how many bytes at least the beginning of a key has that only goes on to limited keys that are there; whether a
-# token may hold the quote and that much (1), with a comma before it (2; limited_keys.py writes both); whether keys that
-# end now are limited; how many more pieces may be read before someone wants to have a look; and the status.
-MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(11)
-LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED, CALLS_LEFT, STATUS = range(11, 17)
-N_SCALARS = 17
-OUTSIDE, IN_VALUE, IN_KEY = range(3)
-# In place of one of these, for who would read on: there is nothing to read; it is read elsewhere.
-NONE_FOLLOWED, READ_ELSEWHERE = -1, -2
-
-# Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
-# (begin, end, sum of RISKY and LIMITED, and bits of key_dead_ends.py) in the bytes; those bytes; and the risky contents
-# as they lie in RISKY_BYTES.
-FRAMES, KEYS, KEY_BYTES, RISKY_STARTS, RISKY_BYTES = range(5)
-N_TABLES = 5
-RISKY, LIMITED = 1, 2
-
-NO_DEAD_END = 1 << 25
-"""DEAD_END if there is none."""
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 

@@ -459,7 +459,9 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # 
     for rule in range(n_rules + 1):
         marks[rule] = 0
     keep = np.zeros(len(left), np.uint8)
-    branch_of = np.full(n_rules, -1, np.int32)
+    branch_of = np.empty(n_rules, np.int32)
+    for rule in range(n_rules):
+        branch_of[rule] = -1
     branches = i32(ctx, BRANCHES)
     for i in range(len(unfolded)):
         branch_of[unfolded[i]] = i
@@ -485,7 +487,9 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # 
         rules[unfolded[i] + 1] += productive[unfolded[i]]
     for rule in range(n_rules + 1):
         rules[rule + 1] += rules[rule]
-    fill = rules[: n_rules + 1].copy()
+    fill = np.empty(n_rules + 1, np.int32)
+    for rule in range(n_rules + 1):
+        fill[rule] = rules[rule]
     n = 2
     for p in range(len(left)):
         if keep[p]:

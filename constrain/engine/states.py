@@ -15,10 +15,10 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
+from constrain.engine.key_memory import CALLS_LEFT, MODE, NONE_FOLLOWED
 from constrain.engine.key_status import LOOK_AHEAD, REPEATED
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
-from constrain.engine.object_keys import CALLS_LEFT, MODE, NONE_FOLLOWED
 from constrain.engine.rows import (
     BRANCH,
     BRANCH_KIND,

@@ -502,7 +502,8 @@ def finish_hash(code):  # type: ignore[no-untyped-def]
 
 @njit_entry(types.void(int32[::1], int64, int32[::1]))
 def _rehash(hashes, count, buckets):  # type: ignore[no-untyped-def]
-    buckets[:] = -1
+    for i in range(len(buckets)):
+        buckets[i] = -1
     mask = len(buckets) - 1
     for entry in range(count):
         i = hashes[entry] & mask
@@ -513,7 +514,8 @@ def _rehash(hashes, count, buckets):  # type: ignore[no-untyped-def]
 
 @njit_entry(types.void(int64[::1], int32[::1], int64[::1], int32[::1]))
 def _rehash_map(keys, values, new_keys, new_values):  # type: ignore[no-untyped-def]
-    new_keys[:] = 0
+    for j in range(len(new_keys)):
+        new_keys[j] = 0
     mask = len(new_keys) - 1
     for i in range(len(keys)):
         if keys[i] != 0:

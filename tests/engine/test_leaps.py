@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import constrain
 from constrain.engine import states
 from constrain.engine.compiled import CompiledGrammar
-from constrain.engine.distinct_keys import NO_KEYS
+from constrain.engine.key_memory import NO_KEYS
 from constrain.engine.tables import LEAP_KEYS, STATE_BITS
 
 SCHEMAS: list[dict[str, Any]] = [
