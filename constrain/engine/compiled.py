@@ -19,6 +19,7 @@ from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, allow, words_for
 from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place, Traveller, find_places_again
 from constrain.engine.jit import without_dispatch
+from constrain.engine.key_memory import NO_KEYS
 from constrain.engine.masks import write_mask
 from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
@@ -438,7 +439,8 @@ class CompiledGrammar:
             return result
         traveller = Traveller(self, cursor._state, cursor._parent)
         traveller.read(self.vocabulary.tokens[token])
-        return traveller._state and traveller._state | traveller.key_ended | KEYS_UNREAD
+        unread = 0 if memory is NO_KEYS else KEYS_UNREAD
+        return traveller._state and traveller._state | traveller.key_ended | unread
 
     # -- what depends on the text -------------------------------------------------------------
 

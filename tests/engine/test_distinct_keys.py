@@ -368,3 +368,14 @@ def test_states_are_forgotten_while_keys_run_out(monkeypatch: pytest.MonkeyPatch
             assert right.accept_token(token)
     assert forgets.generation > 0
     assert ran_out > 200
+
+
+def test_texts_that_decide_about_rules_are_not_read_for_keys() -> None:
+    tokens = [b'["', b"a", b"ab", b'",', b' "', b'"]']
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    grammar = constrain.Grammar.from_json_schema('{"type": "array", "items": {"type": "string"}, "uniqueItems": true}')
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(grammar))
+    for token in (0, 1, 3, 4, 2, 3, 4, 2):
+        assert matcher.accept_token(token)
+    assert matcher._keys is None
+    assert not matcher.accept_token(5)
