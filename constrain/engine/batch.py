@@ -23,6 +23,7 @@ from constrain.engine.bitmask import Bitmask, check_bitmask
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.known_masks import write_known_masks
 from constrain.engine.matcher import Matcher
+from constrain.engine.tables import NO_TABLES
 from constrain.errors import ConstrainError
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
@@ -108,10 +109,10 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
     busy = set()
     try:
         for grammar in dict.fromkeys(grammars):
+            # Before it is locked: an exception may come right after.
+            locked.append(grammar)
             # Without waiting, since waiting while holding other locks could wait for ever.
-            if grammar.lock.acquire(blocking=False):
-                locked.append(grammar)
-            else:
+            if not grammar.lock.acquire(blocking=False) or grammar.ctx is NO_TABLES:
                 busy.add(grammar)
         # Known are the masks of the grammar, which are not those of a matcher with a budget, or in a key.
         waiting = [
@@ -131,7 +132,8 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
         return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
     finally:
         for grammar in locked:
-            grammar.lock.release()
+            if grammar.lock._is_owned():
+                grammar.lock.release()
 
 
 def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask, positions: list[int]) -> None:

@@ -22,11 +22,12 @@ from constrain.engine import completion_search, completions, costs
 from constrain.engine.bitmask import Bitmask, allow, is_allowed
 from constrain.engine.budget_masks import allow_only
 from constrain.engine.completion_keys import without_repeated_keys
-from constrain.engine.cursor import ENDED, Place, Traveller
 from constrain.engine.distinct_keys import DistinctKeys
+from constrain.engine.history import Place, Traveller
 from constrain.engine.key_status import REPEATED
 from constrain.engine.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.node_costs import NEVER
+from constrain.engine.states import ENDED
 from constrain.engine.tables import (
     AFTER_COSTS,
     BYTE_COSTS,

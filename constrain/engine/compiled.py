@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 import weakref
 from array import array
@@ -17,14 +19,14 @@ import constrain.engine.leaps
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, allow, words_for
-from constrain.engine.cursor import ENDED, STEPS_KEPT, Link, LinksKept, Place, Traveller, find_places_again
+from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place, Traveller, find_again
 from constrain.engine.jit import without_dispatch
 from constrain.engine.key_memory import NO_KEYS
 from constrain.engine.masks import write_mask
 from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.rows import LEXEME_IS_KEY, LEXEME_IS_LIMITED
-from constrain.engine.states import push_token
+from constrain.engine.states import LOST, push_token
 from constrain.engine.stock import Stock, stock_for
 from constrain.engine.tables import (
     BRANCHES,
@@ -48,6 +50,7 @@ from constrain.engine.tables import (
     NEED_SLOT,
     NEW_NODES,
     NEW_SPLIT,
+    NO_TABLES,
     NODE_BUCKETS,
     NODE_FIRST,
     NODE_HASH,
@@ -80,6 +83,7 @@ from constrain.engine.tables import (
     UNMADE,
     WIDE_STACK,
     Tables,
+    TablesFullError,
 )
 from constrain.engine.trie import DEPTH_SHIFT
 from constrain.engine.unfolded import UnfoldedRules
@@ -89,7 +93,6 @@ from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
 
 if TYPE_CHECKING:
-    from constrain.engine.expectations import Expectation
     from constrain.engine.limited_keys import LimitedKeys
 
 DEFAULT_LIMIT_BYTES = 1 << 30
@@ -100,6 +103,9 @@ _COLLECT_BYTES = 32 << 20
 
 # Unfolded rules, and what belongs to them, may take this much before they are dropped and made anew.
 _START_OVER_BYTES = 128 << 20
+
+# Where memory is scarce, tables are made smaller until they have room for one more in so many elements.
+_LITTLE = 16
 
 # What has been collected to make room for a call of a kernel.
 _NOTHING, _SOME, _ALL = range(3)
@@ -131,6 +137,24 @@ _MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
+
+
+# All that there are, for what a fork leaves of them.
+_alive: weakref.WeakSet[CompiledGrammar] = weakref.WeakSet()
+
+
+def _mend_after_fork() -> None:
+    """In the child of a fork: nobody will release a lock that another thread held, or finish what it was doing."""
+    for compiled in list(_alive):
+        if compiled.lock.acquire(blocking=False):
+            compiled.lock.release()
+        else:
+            compiled.ctx = NO_TABLES
+            compiled.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mend_after_fork)
 
 
 class CompiledGrammar:
@@ -170,15 +194,19 @@ class CompiledGrammar:
         self.mask_limit_bytes = mask_limit_bytes
         # One that knows its owner: where every token takes it, it is taken within `try`, which takes half the time that
         # `with` does, and may be interrupted before.
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
         self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
-        self.generation = 0
+        # The tables, or NO_TABLES after an exception that leaves them in doubt.
+        self.ctx = NO_TABLES
+        # Raised when states get new numbers; and when all else does too.
+        self.generation = -1
+        self.tables_made = 0
         self._collect_above = _COLLECT_BYTES
         self._words = words_for(vocabulary.size)
         self._limit_bytes = limit_bytes
-        self._starting_over = False
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._limited_keys: LimitedKeys | None = None
+        _alive.add(self)
         if ir.distinct_keys:
             # Before there are tables, which have the addresses of its kernels.
             import constrain.engine.distinct_keys
@@ -220,26 +248,35 @@ class CompiledGrammar:
     # -- loading -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Make the tables and the start state."""
+        """Make the tables and the start state.
+
+        Whoever holds a number of earlier ones has to find another one, in the generation that begins here.
+        """
+        self.ctx = NO_TABLES
+        for place in list(self.cursors):
+            if place._state > 0:
+                place._state = LOST
+        self.generation += 1
+        self.tables_made += 1
         self.start_state = 0
         # Scratch memory, and of which thread; it is kept, since the next thread may have the number of one that ended.
         self.thread = 0
         self._scratch: Any = None
+        self._unfolded: UnfoldedRules | None = None
         longest = self.vocabulary.trie.depth
         stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
         if stock is None:
-            self._tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
+            tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
         else:
-            self._tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, stock.snapshot)
+            tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, stock.snapshot)
         for slot, size in ((SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)):
-            self._tables.allocate(slot, size)
+            tables.allocate(slot, size)
+        ctx = tables.ctx
+        ctx[BUDGET] = _WORK_PER_CALL
+        ctx[N_WORDS] = self._words
+        ctx[LONGEST] = longest
+        self._tables, self.ctx, self.context_address = tables, ctx, tables.context_address
         self._allocate_masks()
-        self.ctx = self._tables.ctx
-        self.context_address = self._tables.context_address
-        self.ctx[BUDGET] = _WORK_PER_CALL
-        self.ctx[N_WORDS] = self._words
-        self.ctx[LONGEST] = longest
-        self._unfolded: UnfoldedRules | None = None
         self._load_grammar(self.ir, stock)
         self.start_state = self._run(states.make_start_state)
 
@@ -306,6 +343,29 @@ class CompiledGrammar:
         for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)):
             self._tables.allocate(slot, words)
 
+    # -- after an exception ------------------------------------------------------------------
+
+    def make_ready(self) -> None:
+        """Have tables, and not too many: what a call begins with (transaction.py).  The caller holds the lock."""
+        if self.ctx is NO_TABLES:
+            self._begin()
+        elif self._unfolded is not None and self._bytes_of_rules() > self._start_over_above:
+            # Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
+            self._start_over()
+
+    def find(self, place: Place) -> None:
+        """Let a place have its state, if it has lost it.  The caller holds the lock, and there are tables."""
+        if place._state != LOST:
+            return
+        try:
+            find_again(self, place)
+        except TablesFullError:
+            # A text that has been read once can be read again, though tables may grow in other steps now.
+            self._begin()
+            self._tables.limit_bytes = 2 * self._limit_bytes
+            find_again(self, place)
+            self._tables.limit_bytes = self._limit_bytes
+
     # -- running kernels ---------------------------------------------------------------------
 
     def _run(self, kernel: Callable[..., int], *args: Any) -> int:
@@ -349,14 +409,14 @@ class CompiledGrammar:
     def write_mask(self, cursor: Place, out: Bitmask, index: int) -> None:
         """Write the mask of a cursor's state into row ``index`` of ``out``, computing it if it is not known.
 
-        Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.
+        Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.  The caller holds
+        the lock.
         """
-        with self.lock:
-            if get_ident() != self.thread:
-                self.share_scratch()
-            result = write_mask_unchecked(self.ctx, cursor._state, out, index)
-            if result:
-                self.finish_mask(result, cursor, out, index)
+        if get_ident() != self.thread:
+            self.share_scratch()
+        result = write_mask_unchecked(self.ctx, cursor._state, out, index)
+        if result:
+            self.finish_mask(result, cursor, out, index)
 
     def finish_mask(self, result: int, cursor: Place, out: Bitmask, index: int) -> None:
         """Do what is left to do when the kernel of that name has not written all of a mask; it returned ``result``.
@@ -372,8 +432,6 @@ class CompiledGrammar:
             ):
                 masks.forget_masks(self.ctx)
                 self._allocate_masks()
-            self.start_over_if_due()
-            self.share_scratch()
             result = self.run_at(cursor, write_mask, out, index)
         open_nodes = self._tables.get(OPEN_NODES).tolist() if result & 2 else []
         if result & 1:
@@ -411,18 +469,16 @@ class CompiledGrammar:
                 todo += [(ahead, count, further) for further in self._tables.get(OPEN_NODES).tolist()]
 
     def forced_bytes(self, cursor: Place) -> bytes:
-        """The bytes that every continuation of a cursor's text begins with."""
+        """The bytes that every continuation of a cursor's text begins with.  The caller holds the lock."""
         out = np.empty(_FORCED_LIMIT, np.uint8)
-        with self.lock:
-            self.start_over_if_due()
-            count = self.run_at(cursor, states.forced, out)
-            place = cursor
-            begin = 0
-            while self.ctx[OPEN_AT] and count < _FORCED_LIMIT:
-                ahead = Traveller(self, place._state, place._parent)
-                ahead.read(out[begin:count].tobytes())
-                place, begin = ahead, count
-                count += self.run_at(place, states.forced, out[begin:])
+        count = self.run_at(cursor, states.forced, out)
+        place = cursor
+        begin = 0
+        while self.ctx[OPEN_AT] and count < _FORCED_LIMIT:
+            ahead = Traveller(self, place._state, place._parent)
+            ahead.read(out[begin:count].tobytes())
+            place, begin = ahead, count
+            count += self.run_at(place, states.forced, out[begin:])
         return out[:count].tobytes()
 
     def push_token(self, cursor: Place, token: int, memory: Int64Array) -> int:
@@ -433,7 +489,6 @@ class CompiledGrammar:
         result: int = push_token_unchecked(self.ctx, cursor._state, token, memory)
         if result >= 0 or result == REPEATED_KEY:
             return result
-        self.start_over_if_due()
         result = self.run_at(cursor, push_token, token, memory)
         if result != STOPPED:
             return result
@@ -468,22 +523,16 @@ class CompiledGrammar:
         pairs = self._unfolded.close(sorted(set(dots[:count].tolist())), text)
         return self.run_at(place, states.close_state, *pairs)
 
-    def start_over_if_due(self) -> None:
-        """Drop all rules that were unfolded, and with them all tables, if they take too much; texts are read again.
-
-        Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
-        The caller holds the lock, and no state but those of places.
-        """
-        if self._unfolded is None or self._starting_over or self._bytes_of_rules() <= self._start_over_above:
-            return
-        self._starting_over = True
+    def _start_over(self) -> None:
+        """Drop all rules that were unfolded, and with them all tables; texts are read again."""
+        places = [place for place in self.cursors if place._state > 0]
+        self._begin()
         try:
-            places = list(self.cursors)
-            self.generation += 1
+            for place in places:
+                self.find(place)
+        except TablesFullError:
+            # Those that have not been found are, when they are used.
             self._begin()
-            find_places_again(self, places)
-        finally:
-            self._starting_over = False
         # As often as it pays.
         self._start_over_above = max(self._start_over_above, 2 * self._bytes_of_rules())
 
@@ -494,13 +543,6 @@ class CompiledGrammar:
     def accepts(self, cursor: Place) -> bool:
         """Whether a cursor's text is a sentence.  The caller holds the lock."""
         return bool(states.accepts(self.ctx, cursor._state))
-
-    def expected(self, cursor: Place, limit: int) -> list[Expectation]:
-        """What may come next at a cursor, in words; at most ``limit`` lexemes of it."""
-        from constrain.engine.expectations import expected_at  # for messages only
-
-        with self.lock:
-            return expected_at(self, self._tables, cursor, limit)
 
     # -- memory ------------------------------------------------------------------------------
 
@@ -524,27 +566,29 @@ class CompiledGrammar:
                 return collected
         try:
             tables.grow()
-        except LimitError:
+        except TablesFullError:
             if collected == _ALL:
                 raise
             self._collect(0)
             collected = _ALL
-            tables.shrink(BY_ROW_OR_STATE)
-            # Collecting at every step for a few bytes each would be no way to go on.
-            if tables.nbytes > tables.limit_bytes * 3 // 4:
-                raise
-            tables.grow()
+            # First as much room as pays, then as much as there is.
+            for spare in (1, _LITTLE):
+                tables.shrink(BY_ROW_OR_STATE, spare)
+                with contextlib.suppress(TablesFullError):
+                    tables.grow()
+                    return collected
+            raise
         return collected
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
         from constrain.engine.collect import collect  # not needed before, and seldom ever
 
-        cursors = list(self.cursors)
+        cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
         live = np.zeros(self._tables.used(STATE_HASH), np.uint8)
         live[self.start_state] = 1
-        live[[cursor._state for cursor in cursors if cursor._state != ENDED]] = 1
+        live[[cursor._state for cursor in cursors if cursor._state > 0]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
         collect(self.ctx, live, numbers, np.empty(self._tables.used(ROW_HASH), np.int32))
@@ -552,7 +596,7 @@ class CompiledGrammar:
         self.generation += 1
         done: dict[int, Link] = {}
         for cursor in cursors:
-            if cursor._state != ENDED:
+            if cursor._state > 0:
                 cursor._state = int(numbers[cursor._state])
             links.renumber(cursor, self.generation, numbers, done)
 

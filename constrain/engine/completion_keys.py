@@ -9,7 +9,7 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING, Final
 
-from constrain.engine.cursor import Place, Traveller
+from constrain.engine.history import Place, Traveller
 from constrain.engine.key_status import REPEATED
 from constrain.engine.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.node_costs import NEVER

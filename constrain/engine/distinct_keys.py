@@ -313,37 +313,37 @@ class DistinctKeys:
         # Kernels read on if they know that none ends.
         now.memory[IS_LIMITED] = 0
         if now.status == REPEATED:
-            self.forget()
+            self.forget(cursor._steps)
         elif now.memory[CALLS_LEFT] <= 0:
             now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
         return now.status
 
-    def forget(self) -> None:
-        """The cursor is not where it was."""
+    def forget(self, steps: int) -> None:
+        """The cursor is, or stays, behind so many steps, and something else may have been read."""
+        self._copies = [copy for copy in self._copies if copy[0] <= steps]
         self._now, self.memory = None, KEYS_ELSEWHERE
 
     def after_going_back(self, cursor: Cursor) -> DistinctKeys | None:
         """What follows the cursor, which has gone back; None if nothing has to any more."""
         if cursor._steps <= self._since:
             return None
-        self.forget()
+        self.forget(cursor._steps)
         return self
 
     def at(self, cursor: Cursor) -> ObjectKeys:
         """The keys where the cursor is."""
-        if self._now is None:
-            while self._copies and self._copies[-1][0] > cursor._steps:
-                self._copies.pop()
+        now = self._now
+        if now is None:
             steps = 0
             if self._copies:
                 steps, keys = self._copies[-1]
-                self._now = keys.copy()
+                now = keys.copy()
             else:
-                self._now = ObjectKeys(self._quotes, self._limited)
+                now = ObjectKeys(self._quotes, self._limited)
             # It is not known any more which of the keys that end from here on are.
-            self._now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since
-            self._now.read(cursor.text(cursor._steps - steps))
-            self._now.memory[CALLS_LEFT], self._now.memory[IS_LIMITED] = _STEPS_BETWEEN_COPIES, 0
-            self.memory = self._now.memory
-        return self._now
+            now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since
+            now.read(cursor.text(cursor._steps - steps))
+            now.memory[CALLS_LEFT], now.memory[IS_LIMITED] = _STEPS_BETWEEN_COPIES, 0
+            self._now, self.memory = now, now.memory
+        return now

@@ -41,7 +41,7 @@ from constrain.grammar.words import Progress, by_name, either, printable
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
-    from constrain.engine.cursor import Place
+    from constrain.engine.history import Place
 
 DEFAULT_LIMIT = 64
 """How many expectations are worked out unless more are asked for."""

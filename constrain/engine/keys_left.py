@@ -18,8 +18,8 @@ import numpy as np
 from numba import int64, uint8
 
 from constrain.engine.bitmask import Bitmask, allow
-from constrain.engine.cursor import Place, Traveller
 from constrain.engine.distinct_keys import ObjectKeys
+from constrain.engine.history import Place, Traveller
 from constrain.engine.jit import njit_entry
 from constrain.engine.key_memory import DEPTH, N_KEYS
 from constrain.engine.key_status import LOOK_AHEAD, MAY_RUN_OUT

@@ -11,7 +11,7 @@ from constrain.engine.node_costs import NEVER
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
-    from constrain.engine.cursor import Place
+    from constrain.engine.history import Place
 
 
 def tokens_from(compiled: CompiledGrammar, place: Place) -> int:

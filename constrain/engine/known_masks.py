@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numba import int32, int64
+from numba import int32, int64, uint64
 
 from constrain.engine.jit import njit_entry
 from constrain.engine.masks import write_mask
-from constrain.engine.states import MASK_DENSE, MASK_FIELDS, NO_MASK
-from constrain.engine.tables import STATE_MASKS, context_at, i32
+from constrain.engine.states import ENDED, MASK_DENSE, MASK_FIELDS, NO_MASK
+from constrain.engine.tables import STATE_HASH, STATE_MASKS, context_at, i32, used
 
 
 @njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
@@ -19,7 +19,7 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
     contexts : int64[n]
         Address of each sequence's ``ctx``, whose lock the caller holds.
     states : int64[n]
-        State of each sequence; negative after an end token, where nothing is allowed.
+        State of each sequence; ENDED after an end token, where nothing is allowed.
     rows : int64[n]
         The row of ``out`` for each sequence.
     out : int32[batch, words]
@@ -33,12 +33,13 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
     count = 0
     for i in range(len(states)):
         row = out[rows[i]]
-        if states[i] < 0:
+        if states[i] == ENDED:
             for j in range(len(row)):
                 row[j] = 0
             continue
         ctx = context_at(contexts[i])
-        if i32(ctx, STATE_MASKS)[MASK_FIELDS * states[i] + MASK_DENSE] == NO_MASK:
+        is_lost = uint64(states[i]) >= uint64(used(ctx, STATE_HASH))
+        if is_lost or i32(ctx, STATE_MASKS)[MASK_FIELDS * states[i] + MASK_DENSE] == NO_MASK:
             missing[count] = i
             count += 1
         elif write_mask(ctx, states[i], out, rows[i]) != 0:

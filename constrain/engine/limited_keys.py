@@ -22,7 +22,7 @@ from constrain.engine.key_ways import UNSURE, WORK_SIZE
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
-    from constrain.engine.cursor import Place
+    from constrain.engine.history import Place
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 

@@ -50,6 +50,7 @@ from constrain.engine.states import (
     state_kinds,
 )
 from constrain.engine.tables import (
+    BAD_MASK,
     BRANCHES,
     CLASS_OF,
     CLASSES,
@@ -72,6 +73,7 @@ from constrain.engine.tables import (
     LIST_LIMIT,
     N_WORDS,
     NEW_SPLIT,
+    NO_STATE,
     OPEN,
     OPEN_NODES,
     ROWS,
@@ -352,10 +354,14 @@ far_entry(F_MASK, compute_mask)
 def write_mask(ctx, state, out, index):
     """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
 
-    Returns 0; FAIL, LIMIT or UNMADE; or the sum of 1, if there is also a split to publish (NEW_SPLIT, which stays until
-    the caller has done so), and 2, if tokens are missing that depend on the text: those at or below the nodes that are
-    in OPEN_NODES then.
+    Returns 0; FAIL, LIMIT, UNMADE, NO_STATE or BAD_MASK; or the sum of 1, if there is also a split to publish
+    (NEW_SPLIT, which stays until the caller has done so), and 2, if tokens are missing that depend on the text: those
+    at or below the nodes that are in OPEN_NODES then.
     """
+    if uint64(state) >= uint64(used(ctx, STATE_HASH)):
+        return int64(NO_STATE)
+    if uint64(index) >= uint64(len(out)) or out.shape[1] != ctx[N_WORDS]:
+        return int64(BAD_MASK)
     masks = i32(ctx, STATE_MASKS)
     result = int64(0)
     if masks[MASK_FIELDS * state + MASK_DENSE] == NO_MASK:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import operator
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrain.engine.bitmask import Bitmask, check_bitmask, is_allowed, words_for
 from constrain.engine.compiled import CompiledGrammar, push_token_unchecked, write_mask_unchecked
-from constrain.engine.cursor import ENDED, Cursor
+from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.key_memory import NO_KEYS
 from constrain.engine.key_status import MAY_RUN_OUT
-from constrain.engine.tables import KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
+from constrain.engine.states import ENDED
+from constrain.engine.tables import FAIL, KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
+from constrain.engine.transaction import abandon, transact
 from constrain.engine.vocabulary import END
 from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain.engine.budget import Budget
 
 
 class Matcher(Cursor):
@@ -37,17 +42,31 @@ class Matcher(Cursor):
     """
 
     def __init__(self, compiled: CompiledGrammar, max_tokens: int | None = None) -> None:
+        self._budget: Budget | None = None
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
         self._kinds = compiled.vocabulary.kind_bytes
+        # The mask of the last fill, which has been looked at.
         self._checked: Any = None
-        self._checked_rows = 0
-        self._budget = None
         if max_tokens is not None:
-            from constrain.engine.budget import Budget  # most matchers have none, and its kernels take time to load
+            transact(self, self._begin_budget, max_tokens)
 
-            self._budget = Budget(self, max_tokens)
+    def _begin_budget(self, max_tokens: int) -> None:
+        from constrain.engine.budget import Budget  # most matchers have none, and its kernels take time to load
+
+        self._budget = Budget(self, max_tokens)
+
+    def _save(self) -> Saved:
+        budget = self._budget
+        return super()._save()._replace(budget=None if budget is None else (budget, dict(budget.__dict__)))
+
+    def _restore(self, saved: Saved) -> None:
+        self._budget = None
+        if saved.budget is not None:
+            self._budget, values = saved.budget
+            self._budget.__dict__.update(values)
+        super()._restore(saved)
 
     def fill_next_token_bitmask(self, mask: Any, index: int = 0) -> None:
         """Write the set of tokens that may come next into row ``index`` of ``mask``.
@@ -68,7 +87,7 @@ class Matcher(Cursor):
         -----
         After an end token has been accepted no token is allowed.
         """
-        if mask is self._checked and type(index) is int and 0 <= index < self._checked_rows and self._state > 0:
+        if mask is self._checked and type(index) is int and mask.flags.writeable:
             # Nearly every time it is the array of the time before, and this is all that there is to do; another call
             # would take a tenth of the time.
             compiled = self.compiled
@@ -78,44 +97,52 @@ class Matcher(Cursor):
                 if get_ident() != compiled.thread:
                     compiled.share_scratch()
                 result = write_mask_unchecked(compiled.ctx, self._state, mask, index)
-                if result:
+                if result > 0:
                     compiled.finish_mask(result, self, mask, index)
-            finally:
+                    result = 0
                 lock.release()
-            if self._key_status:
-                self._forbid_repeated_keys(mask, index)
-            return
+            except BaseException as error:
+                abandon(self, self._save(), error)
+                result = FAIL
+            if result == 0 and self._key_status == 0:
+                return
+        if type(index) is not int:
+            index = operator.index(index)
         out = check_bitmask(mask, index, self._words)
         if self._state == ENDED:
             out[index] = 0
-        elif self._budget is not None:
+            return
+        transact(self, self._fill, out, index)
+        if self._budget is None and type(mask) is np.ndarray:
+            self._checked = mask
+
+    def _fill(self, out: Bitmask, index: int) -> None:
+        """Write a mask that is not known, or depends on more than the state."""
+        if self._budget is not None:
             self._budget.fill(self, out, index)
         else:
-            self.compiled.write_mask(self, out, operator.index(index))
-            if type(mask) is np.ndarray:
-                self._checked, self._checked_rows = mask, len(mask)
-        if self._key_status and self._state != ENDED:
+            self.compiled.write_mask(self, out, index)
+        if self._key_status:
             self._forbid_repeated_keys(out, index)
 
     def _forbid_repeated_keys(self, out: Bitmask, index: int) -> None:
         """Take the tokens that would bring a key again out of a mask."""
-        with self.compiled.lock:
-            if self._keys is None:
-                row = out[index]
-                if not any(is_allowed(row, token) for token in self.compiled.quote_tokens().to_next_key):
-                    return
-                limited = self.compiled.limited_keys
-                if limited is not None and not limited.is_risky:
-                    self._key_status = 0
-                    return
-                self._follow_keys()
-            assert self._keys is not None
-            keys = self._keys.at(self)
-            keys.forbid(self.compiled.vocabulary, out, index)
-            if self._key_status & MAY_RUN_OUT:
-                from constrain.engine.keys_left import forbid_dead_ends  # few grammars need this
+        if self._keys is None:
+            row = out[index]
+            if not any(is_allowed(row, token) for token in self.compiled.quote_tokens().to_next_key):
+                return
+            limited = self.compiled.limited_keys
+            if limited is not None and not limited.is_risky:
+                self._key_status = 0
+                return
+            self._follow_keys()
+        assert self._keys is not None
+        keys = self._keys.at(self)
+        keys.forbid(self.compiled.vocabulary, out, index)
+        if self._key_status & MAY_RUN_OUT:
+            from constrain.engine.keys_left import forbid_dead_ends  # few grammars need this
 
-                forbid_dead_ends(self.compiled, self, keys, out, index)
+            forbid_dead_ends(self.compiled, self, keys, out, index)
 
     def accept_token(self, token_id: int) -> bool:
         """Go on with a token.  False, and nothing changes, if it is not allowed here.
@@ -130,39 +157,56 @@ class Matcher(Cursor):
             token = self._checked_token(token_id)
         if self._kinds[token] or self._state == ENDED:
             return self._accept_end(token)
+        if self._budget is not None:
+            return transact(self, self._take, token)
         compiled = self.compiled
         lock = compiled.lock
+        parent, steps, keys, status = self._parent, self._steps, self._keys, self._key_status
         try:
             lock.acquire()
-            keys = self._keys
-            memory = NO_KEYS if keys is None else keys.memory
-            state = push_token_unchecked(compiled.ctx, self._state, token, memory)
-            if state <= 0:
-                if state < 0 and state != REPEATED_KEY:
-                    state = compiled.push_token(self, token, memory)
-                if keys is not None and state == REPEATED_KEY:
-                    keys.forget()
-                if state <= 0:
-                    return False
-            if state > STATE_BITS or keys is not None:
-                if state >= KEY_ENDED:
-                    state = self._read_keys(token, state)
-                    if state == 0:
-                        return False
-                else:
-                    self._key_status = state >> STATUS_SHIFT
-                state &= STATE_BITS
-            if self._budget is not None:
-                state = self._budget.push(self, token)
-                if state == 0:
-                    self._go_back_with_keys()
-                    return False
-            self._parent = link = (compiled.generation, self._state, token, self._parent)
-            self._young.append(link)
-            self._state = state
-        finally:
+            state = push_token_unchecked(compiled.ctx, self._state, token, NO_KEYS if keys is None else keys.memory)
+            if state >= 0 or state == REPEATED_KEY:
+                if 0 < state <= STATE_BITS and keys is None:
+                    link = (compiled.generation, self._state, token, self._parent)
+                    self._young.append(link)
+                    self._parent, self._state, self._steps = link, state, steps + 1
+                    lock.release()
+                    return True
+                is_taken = self._go_on(token, state)
+                lock.release()
+                return is_taken
             lock.release()
-        self._steps += 1
+        except BaseException as error:
+            abandon(self, Saved(False, parent, steps, keys, status), error)
+        return transact(self, self._take, token)
+
+    def _take(self, token: int) -> bool:
+        """Go on with a token that is no end token; False, and nothing changes, if it is not allowed."""
+        keys = self._keys
+        return self._go_on(token, self.compiled.push_token(self, token, NO_KEYS if keys is None else keys.memory))
+
+    def _go_on(self, token: int, state: int) -> bool:
+        """Go on with a token to where push_token (states.py) says; False if keys or the budget forbid it."""
+        keys = self._keys
+        if state == 0:
+            return False
+        if state == REPEATED_KEY:
+            assert keys is not None
+            keys.forget(self._steps)
+            return False
+        if state >= KEY_ENDED:
+            state = self._read_keys(token, state)
+            if state == 0:
+                return False
+        elif keys is not None:
+            self._key_status = state >> STATUS_SHIFT
+        state &= STATE_BITS
+        if self._budget is not None:
+            state = self._budget.push(self, token)
+            if state == 0:
+                self._go_back_with_keys()
+                return False
+        self._go_to(state, token)
         return True
 
     def _checked_token(self, token_id: Any) -> int:
@@ -178,11 +222,13 @@ class Matcher(Cursor):
         """Go on with a token that is an end token or a special one, or after the end."""
         if self._state == ENDED or self._kinds[token] != END:
             return False
-        with self.compiled.lock:
-            if not self.compiled.accepts(self):
-                return False
-            self._go_to(ENDED, token)
-            return True
+        return transact(self, self._end, token)
+
+    def _end(self, token: int) -> bool:
+        if not self.compiled.accepts(self):
+            return False
+        self._go_to(ENDED, token)
+        return True
 
     def accept_bytes(self, data: bytes, tokens: int | None = None) -> bool:
         """Go on with these bytes, all or nothing; one step for :meth:`rollback`.
@@ -197,8 +243,8 @@ class Matcher(Cursor):
         if self._state == ENDED:
             return False
         if self._budget is None:
-            return self._push_bytes(bytes(data))
-        return self._budget.push_bytes(self, bytes(data), tokens)
+            return transact(self, self._read_step, bytes(data))
+        return transact(self, self._budget.push_bytes, self, bytes(data), tokens)
 
     def rollback(self, count: int = 1) -> None:
         """Take back the last ``count`` steps; a step is a successful accept_token or accept_bytes.
@@ -215,16 +261,19 @@ class Matcher(Cursor):
         """
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot roll back {count} steps, there were {self._steps}")
+        transact(self, self._roll_back, count, finds=False)
+
+    def _roll_back(self, count: int) -> None:
         if self._budget is not None:
             self._budget.roll_back(self, count)
         self._go_back(count)
 
     def reset(self) -> None:
         """Go back to the start of the grammar."""
-        with self.compiled.lock:
-            self._state = self.compiled.start_state
-        self._parent = None
-        self._steps = 0
+        transact(self, self._go_to_start, finds=False)
+
+    def _go_to_start(self) -> None:
+        self._state, self._parent, self._steps = self.compiled.start_state, None, 0
         if self._keys is not None:
             self._keys = None
             self._begin_keys()
@@ -233,16 +282,14 @@ class Matcher(Cursor):
 
     def fork(self) -> Matcher:
         """An independent matcher at the same place, with the same history; constant time."""
-        twin = Matcher.__new__(Matcher)
-        self._twin(twin)
+        twin: Matcher = super().fork()
         if self._budget is not None:
             twin._budget = self._budget.copy()
         return twin
 
     def is_accepting(self) -> bool:
         """Whether the text so far is complete, so that an end token is allowed."""
-        with self.compiled.lock:
-            return self._state != ENDED and self.compiled.accepts(self)
+        return self._state != ENDED and transact(self, self.compiled.accepts, self)
 
     def is_terminated(self) -> bool:
         """Whether an end token has been accepted."""
@@ -254,7 +301,7 @@ class Matcher(Cursor):
         Empty where the text may end, where there is a choice, and after an end token.  It may stop
         within a character, if only its first bytes are forced.
         """
-        return b"" if self._state == ENDED else self.compiled.forced_bytes(self)
+        return b"" if self._state == ENDED else transact(self, self.compiled.forced_bytes, self)
 
     def tokens_to_finish(self) -> int:
         """How many tokens the shortest completion of the text takes that is known; 0 where it may end.
@@ -282,7 +329,7 @@ class Matcher(Cursor):
             return []
         from constrain.engine.budget import shortest_completion
 
-        return shortest_completion(self, self._budget)
+        return transact(self, shortest_completion, self, self._budget)
 
     @property
     def max_tokens(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from constrain.engine.cursor import Cursor
+from constrain.engine.transaction import transact
 from constrain.errors import ConstrainError
 
 _BYTES = [bytes((byte,)) for byte in range(256)]
@@ -15,15 +16,14 @@ class Recognizer(Cursor):
         """Read one byte.  False, and nothing changes, if no sentence goes on with it."""
         if not 0 <= byte <= 255:
             raise ConstrainError(f"{byte} is not a byte")
-        return self._push_bytes(_BYTES[byte])
+        return transact(self, self._read_step, _BYTES[byte])
 
     def pop_bytes(self, count: int) -> None:
         """Take back the last ``count`` bytes."""
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot take back {count} bytes, {self._steps} were read")
-        self._go_back(count)
+        transact(self, self._go_back, count, finds=False)
 
     def is_accepting(self) -> bool:
         """Whether the bytes read are a complete sentence."""
-        with self.compiled.lock:
-            return self.compiled.accepts(self)
+        return transact(self, self.compiled.accepts, self)

@@ -61,6 +61,7 @@ from constrain.engine.tables import (
     LIMITED_KEY_ENDED,
     LIVE_STACK,
     NO_LEAP,
+    NO_STATE,
     OPEN,
     OPEN_AT,
     OPEN_STATE,
@@ -98,6 +99,12 @@ from constrain.engine.tables import (
     u8,
     used,
 )
+
+ENDED = -1
+"""The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
+
+LOST = -2
+"""In place of a state that has to be found again."""
 
 STATE_OFFSET, STATE_COUNT, STATE_ACCEPTS = range(3)
 # Fields of a state's mask record (masks.py).
@@ -358,8 +365,10 @@ def push_token(ctx, state, token, memory):
     -------
     The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read, or
     KEYS_MAY_RUN_OUT if it says LOOK_AHEAD; else KEY_ENDED and its like.  Or REPEATED_KEY, and the memory is of no more
-    use; or FAIL and its like, and nothing was read.
+    use; or FAIL and its like, or NO_STATE, and nothing was read.
     """
+    if uint64(state) >= uint64(used(ctx, STATE_HASH)):
+        return int64(NO_STATE)
     reset_work(ctx)
     keys = int64(0)
     starts = i64(ctx, TOKEN_START)

@@ -16,6 +16,7 @@ Locking: everything here is guarded by the lock of the compiled grammar
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import sys
 from collections.abc import Iterable
@@ -64,6 +65,12 @@ LEAP_SHIFT = 32
 
 UNMADE = -4
 """A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
+
+NO_STATE = -8
+"""A kernel's return value when it was given a number that no state has: its place is lost (transaction.py)."""
+
+BAD_MASK = -9
+"""A kernel's return value when a mask has not the row, or not the words, that it is to write."""
 
 HEADER = 64
 _FAR = 16
@@ -706,6 +713,15 @@ def _take_buffer() -> np.ndarray[Any, Any]:
         return _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
 
 
+NO_TABLES = np.zeros(_CONTEXT_SIZE, np.int64)
+"""The context of a compiled grammar whose tables have been dropped: no state is known in it."""
+NO_TABLES.flags.writeable = False
+
+
+class TablesFullError(LimitError):
+    """The tables of a compiled grammar have reached their limit."""
+
+
 class Snapshot(NamedTuple):
     """Copies of tables, to begin others with."""
 
@@ -873,15 +889,15 @@ class Tables:
         """Memory of what is in use of some tables, not counting buckets and maps."""
         return sum(self.get(slot).nbytes for slot in slots if slot not in _MAPS and slot not in _MAP_VALUES)
 
-    def shrink(self, slots: Iterable[int]) -> None:
-        """Give back what some tables do not use; maps among them are empty."""
+    def shrink(self, slots: Iterable[int], spare: int) -> None:
+        """Give back what some tables do not use, but for one in ``spare`` elements; maps among them are empty."""
         for slot in slots:
             dtype, least, hashes = _SPECS[slot]
             if slot in _MAP_VALUES:
                 continue
             if slot not in self._moved:
                 if hashes < 0 and slot not in _MAPS:
-                    self._resize(slot, min(self.capacity(slot), max(least, 2 * self.used(slot))))
+                    self._resize(slot, min(self.capacity(slot), max(least, self.used(slot) + self.used(slot) // spare)))
                 continue
             if hashes >= 0:
                 new = np.empty(max(least, _round_up(4 * (self.used(hashes) + 1))), dtype)
@@ -890,7 +906,7 @@ class Tables:
                 new = np.zeros(least, dtype)
                 self._install(_MAPS[slot], np.empty(least, np.int32))
             else:
-                new = self.array(slot)[: max(least, 2 * self.used(slot))].copy()
+                new = self.array(slot)[: max(least, self.used(slot) + self.used(slot) // spare)].copy()
             self._install(slot, new)
 
     def grow(self) -> None:
@@ -905,17 +921,19 @@ class Tables:
             hashes = _SPECS[sibling][2]
             used = 2 * self.used(hashes) if hashes >= 0 else self.used(sibling)
             if sibling != slot and 3 * used > 2 * self.capacity(sibling):
-                self._enlarge(sibling, 0)
+                with contextlib.suppress(TablesFullError):  # it may never be too small
+                    self._enlarge(sibling, 0)
 
     def _enlarge(self, slot: int, wanted: int) -> None:
-        """Enlarge a table to twice its size, and at least ``wanted`` elements."""
+        """Enlarge a table to at least ``wanted`` elements, and to twice its size where there is room for that."""
         dtype, _, hashes = _SPECS[slot]
         hashed = hashes >= 0 or slot in _MAPS
         capacity = self.capacity(slot)
         size = _round_up(max(wanted, 2 * capacity)) if hashed else max(wanted, 2 * capacity, 16)
-        extra = size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[_MAPS[slot]] if slot in _MAPS else 0))
-        if self.nbytes + extra > self.limit_bytes:
-            raise LimitError(
+        if not hashed and self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
+            size = max(wanted, capacity + capacity // 8)
+        if self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
+            raise TablesFullError(
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "
                 "is full); raise limit_bytes or simplify the grammar"
             )
@@ -936,6 +954,14 @@ class Tables:
             self._extend(slot, old, size)
             return
         self._install(slot, new)
+
+    def _extra_bytes(self, slot: int, size: int) -> int:
+        """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
+        hashed = _SPECS[slot][2] >= 0 or slot in _MAPS
+        addresses = len(self._reserves.get(slot, ())) if slot in self._moved else _MOST[slot]
+        if not hashed and size <= addresses:
+            return int((size - self.capacity(slot)) * _ITEM_BYTES[slot])
+        return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[_MAPS[slot]] if slot in _MAPS else 0)))
 
     def _extend(self, slot: int, old: np.ndarray[Any, Any], size: int) -> None:
         """Enlarge a table to ``size`` elements; the first of them are those of ``old``."""

@@ -21,7 +21,7 @@ from constrain.engine.budget_masks import (
     group_tokens,
 )
 from constrain.engine.completions import push_and_count
-from constrain.engine.cursor import Place
+from constrain.engine.history import Place
 from constrain.engine.states import STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
 
@@ -88,19 +88,20 @@ _of_grammars: weakref.WeakKeyDictionary[CompiledGrammar, TokenCosts] = weakref.W
 class TokenCosts:
     """Those of all states of a compiled grammar that were asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiled: CompiledGrammar) -> None:
         self._states: dict[int, StateCosts] = {}
-        self._generation = 0
+        self._generation = compiled.generation
+        self._tables_made = compiled.tables_made
         self._size = 0
-        # By lexer state, which keeps its number: tokens that are not of the largest group, their groups, the largest
-        # group, and a token of each group.  None where tokens cannot be grouped.
+        # By lexer state, whose number is good as long as the tables are the same: tokens that are not of the largest
+        # group, their groups, the largest group, and a token of each group.  None where tokens cannot be grouped.
         self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
         self._known = np.zeros(6, np.int64)
 
     @classmethod
     def shared(cls, compiled: CompiledGrammar) -> TokenCosts:
         """The one of a compiled grammar."""
-        return _of_grammars.setdefault(compiled, cls())
+        return _of_grammars.setdefault(compiled, cls(compiled))
 
     def of(self, compiled: CompiledGrammar, place: Place, most: int) -> StateCosts | None:
         """What is known for a budget of ``most`` after the next token; None if the state's mask has to be made first.
@@ -108,7 +109,7 @@ class TokenCosts:
         The caller holds the lock.
         """
         if self._generation != compiled.generation:
-            self._clear(compiled.generation)
+            self._clear(compiled)
         found = self._states.get(place._state)
         if found is not None and most >= found.valid_from:
             return found
@@ -131,7 +132,7 @@ class TokenCosts:
         if self._size > _MOST_TOKENS:
             self._groups.clear()
         if self._generation != compiled.generation or self._size > _MOST_TOKENS:
-            self._clear(compiled.generation)
+            self._clear(compiled)
         elif found is not None:
             self._size -= found.size
         self._size += new.size
@@ -171,7 +172,9 @@ class TokenCosts:
         others = counts != usual
         return StateCosts(listed[others], counts[others], usual, 0)
 
-    def _clear(self, generation: int) -> None:
+    def _clear(self, compiled: CompiledGrammar) -> None:
         self._states.clear()
+        if self._tables_made != compiled.tables_made:
+            self._groups.clear()
         self._size = 0
-        self._generation = generation
+        self._generation, self._tables_made = compiled.generation, compiled.tables_made

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine import compiled as compiled_module
-from constrain.engine import cursor, tables
+from constrain.engine import history, tables
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
 
@@ -50,7 +50,7 @@ def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collect whenever a table of rows or states would grow."""
     monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
     monkeypatch.setattr(compiled_module, "STEPS_KEPT", 4)
-    monkeypatch.setattr(cursor, "STEPS_KEPT", 4)
+    monkeypatch.setattr(history, "STEPS_KEPT", 4)
 
 
 def random_text(choose: random.Random, length: int, depth: int = 12) -> bytes:
@@ -218,9 +218,13 @@ def test_live_states_that_do_not_fit_are_an_error_and_nothing_is_lost(vocabulary
         go_deeper_for_ever()
     depth = matcher.steps
     assert depth > 100
+    assert matcher.text(depth) == b"[" * depth
+    with pytest.raises(constrain.LimitError, match="limit_bytes"):
+        matcher.accept_token(ord("["))
+    matcher.rollback(1)
     assert matcher.accept_token(ord("1"))
     matcher.rollback(depth - 10)
-    for _ in range(11):
+    for _ in range(10):
         assert matcher.accept_token(ord("]")) or matcher.accept_token(ord("1"))
 
 
