@@ -15,6 +15,7 @@ from typing import Any
 from numba import njit
 
 from constrain.kernel_compiler import OPTIONS
+from constrain.uninterrupted import uninterrupted
 
 _ENTRY: dict[str, Any] = {**OPTIONS, "_nrt": False}
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -40,13 +41,17 @@ def compile_deferred() -> None:
         if hasattr(kernel, "inner_signatures"):
             compile_inner(kernel)
             continue
-        for signature in signatures:
-            kernel.compile(signature)
+        _compile(kernel, signatures)
+
+
+def _compile(kernel: Any, signatures: tuple[Any, ...]) -> None:
+    for signature in signatures:
+        uninterrupted(kernel.compile, signature)
 
 
 def _compile_now_or_later(signatures: tuple[Any, ...], options: dict[str, Any]) -> Any:
     if _deferred is None:
-        return njit(list(signatures), **options)
+        return lambda function: uninterrupted(njit(list(signatures), **options), function)
 
     def decorate(function: Any) -> Any:
         kernel = njit(**options)(function)
@@ -100,8 +105,7 @@ def put_off(kernel: Any) -> bool:
 def compile_inner(kernel: Any) -> Any:
     """The compiled code of an inner kernel (numba's compile result), for the first of its signatures."""
     if not kernel.overloads:
-        for signature in kernel.inner_signatures:
-            kernel.compile(signature)
+        _compile(kernel, kernel.inner_signatures)
         kernel.disable_compile()
     return next(iter(kernel.overloads.values()))
 

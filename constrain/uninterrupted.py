@@ -1,0 +1,46 @@
+"""Calls that no signal handler may interrupt.
+
+numba reads its tables of types with generators that an exception ends for good: interrupted while it compiles a kernel
+or reads one from its cache, it cannot compile another in that process.  So Ctrl-C during a first start would be the end
+of a notebook.  Masking signals is no help, since a signal that another thread receives still runs its handler in the
+main thread.  So the handlers are held back, and have their signals afterwards.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+_SIGNALS = tuple(signal.valid_signals())
+_is_held = False
+
+
+def uninterrupted(call: Callable[..., Result], *args: Any) -> Result:
+    """What ``call(*args)`` returns, or raises; signals that arrive meanwhile are handled when it is over."""
+    global _is_held
+    # Handlers run in the main thread only.
+    if _is_held or threading.current_thread() is not threading.main_thread():
+        return call(*args)
+    handlers = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
+    arrived: list[int] = []
+    interruption: BaseException | None = None
+    _is_held = True
+    try:
+        for number in handlers:
+            signal.signal(number, lambda number, _frame: arrived.append(number))
+        return call(*args)
+    finally:
+        for number, handler in handlers.items():
+            try:
+                signal.signal(number, handler)
+            except BaseException as error:  # of a handler that has just been put back
+                interruption = error
+        _is_held = False
+        for late in dict.fromkeys(arrived):
+            signal.raise_signal(late)
+        if interruption is not None:
+            raise interruption
