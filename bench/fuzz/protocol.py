@@ -87,7 +87,7 @@ is_careful = False
 
 
 def smallest(
-    steps: Sequence[T], check: Callable[[list[T]], str], wrong: str, seconds: float = 90.0
+    steps: Sequence[T], check: Callable[[list[T]], str], wrong: str, seconds: float = 40.0
 ) -> tuple[list[T], str]:
     """Fewer of these steps with which something is still wrong, and what is; all of them in a first run.
 
@@ -141,6 +141,5 @@ def isolated(check: Callable[[], str]) -> str:
     with os.fdopen(reading, "rb") as pipe:
         said = pipe.read().decode(errors="replace")
     _, status = os.waitpid(child, 0)
-    return (
-        said if status == 0 else said or f"the process crashes (status {status}): {_note[:].rstrip(bytes(1)).decode()}"
-    )
+    noted = _note[:].rstrip(bytes(1)).decode()
+    return said if said or status == 0 else f"the process crashes (status {status}) {noted}"

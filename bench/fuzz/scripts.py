@@ -407,10 +407,11 @@ def _wrong_completion(reference: Reference, place: Place, tokens: list[int]) -> 
 
 
 def _wrong_fields(vocabulary: constrain.Vocabulary, found: Seen, expected: Seen) -> str:
-    parts = []
-    for name in ("text", "steps", "accepting", "terminated", "left"):
-        if getattr(found, name) != getattr(expected, name):
-            parts.append(f"{name} {getattr(found, name)!r} instead of {getattr(expected, name)!r}")
+    parts = [
+        f"{name} {getattr(found, name)!r} instead of {getattr(expected, name)!r}"
+        for name in ("text", "steps", "accepting", "terminated", "left")
+        if getattr(found, name) != getattr(expected, name)
+    ]
     if found.mask != expected.mask:
         parts.append("mask" + _difference(vocabulary, found.mask or b"", expected.mask or b""))
     return "; ".join(parts) + f" (expected at {expected.text!r})"
