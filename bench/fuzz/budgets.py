@@ -1,0 +1,108 @@
+"""Kind "budgets": under every budget a mask is what ``accept_token`` takes, and each text ends complete and in time."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+import constrain
+from bench.fuzz import schemas_made, scripts, vocabularies
+from bench.fuzz.protocol import Budget, Counts, Difference, Kind
+
+
+def _allowed(matcher: constrain.Matcher, mask: np.ndarray) -> np.ndarray:
+    mask.fill(-1)
+    matcher.fill_next_token_bitmask(mask)
+    bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+    found: np.ndarray = np.flatnonzero(bits)
+    return found
+
+
+def _accepted(matcher: constrain.Matcher, size: int) -> list[int]:
+    found = []
+    for token in range(size):
+        if matcher.accept_token(token):
+            matcher.rollback()
+            found.append(token)
+    return found
+
+
+def _walk(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, counts: Counts) -> str:
+    """One text of at most so many tokens; what is wrong with it, or an empty string."""
+    vocabulary = compiled.vocabulary
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    matcher, free = constrain.Matcher(compiled, max_tokens=most), constrain.Matcher(compiled)
+    path: list[int] = []
+    every = rng.choice((1, 3, 10))
+    while not matcher.is_terminated():
+        at = f"max_tokens={most}, after {path} {[vocabulary.tokens[token] for token in path]!r}"
+        allowed = _allowed(matcher, mask).tolist()
+        counts["masks"] += 1
+        if not allowed:
+            return f"nothing is allowed, {at}"
+        ends = [token for token in allowed if token in vocabulary.eos_ids]
+        if bool(ends) != matcher.is_accepting():
+            return f"an end token is allowed: {bool(ends)}, is_accepting(): {matcher.is_accepting()}, {at}"
+        if len(path) >= most and len(ends) != len(allowed):
+            return f"the budget is used up, and more than the end is allowed, {at}"
+        if matcher.tokens_left != most - len(path):
+            return f"tokens_left is {matcher.tokens_left}, {at}"
+        more = set(allowed) - set(_allowed(free, mask).tolist())
+        if more:
+            return f"tokens are allowed that are not without a budget: {sorted(more)}, {at}"
+        if len(path) % every == 0 and vocabulary.size < 2000:
+            accepted = _accepted(matcher, vocabulary.size)
+            counts["masks against accept_token"] += 1
+            if accepted != allowed:
+                wrong = set(accepted) ^ set(allowed)
+                return f"mask and accept_token differ in {sorted(wrong)[:9]}, {at}"
+        if len(path) % 5 == 0:
+            completion = matcher.completion()
+            ahead = matcher.fork()
+            if len(completion) > most - len(path) or not all(map(ahead.accept_token, completion)):
+                return f"completion() {completion} is not accepted, {at}"
+            if not ahead.is_accepting():
+                return f"completion() {completion} does not complete the text, {at}"
+        token = rng.choice(ends if ends and rng.random() < 0.1 else allowed)
+        if not matcher.accept_token(token):
+            return f"token {token} is in the mask, and refused, {at}"
+        if not free.accept_token(token):
+            return f"token {token} is refused without a budget, {at}"
+        if token not in vocabulary.eos_ids:
+            path.append(token)
+    counts["texts"] += 1
+    return ""
+
+
+def run(rng: random.Random, budget: Budget) -> Counts:
+    counts: Counts = Counts()
+    source = rng.choice(scripts.SOURCES)
+    if rng.random() < 0.6:
+        options = {"whitespace": "compact"} if rng.random() < 0.8 else {}
+        if rng.random() < 0.3:
+            options["property_order"] = "any"
+        source = scripts.Source("json_schema", schemas_made.schema(rng), options)
+    vocabulary = vocabularies.small() if rng.random() < 0.9 else vocabularies.large()
+    try:
+        compiled = constrain.CompiledGrammar(source.grammar().ir, vocabulary)
+        shortest = len(constrain.Matcher(compiled).completion())
+        constrain.Matcher(compiled, max_tokens=shortest)
+    except constrain.ConstrainError:
+        counts["refused"] += 1
+        return counts
+    for _ in range(8):
+        most = shortest + rng.choice((0, 0, 1, 2, 3, 5, 10, rng.randrange(60)))
+        wrong = _walk(compiled, most, rng, counts)
+        if wrong:
+            raise Difference(wrong, f"grammar = {source}")
+    return counts
+
+
+KIND = Kind(
+    "budgets",
+    "masks by accept_token of every token; texts by their end, which must come in time",
+    run,
+    60,
+    {"masks": 2000, "texts": 200},
+)

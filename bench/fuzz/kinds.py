@@ -1,0 +1,15 @@
+"""The kinds of campaigns, by name."""
+
+from __future__ import annotations
+
+import importlib
+
+from bench.fuzz.protocol import Kind
+
+NAMES = ("regexes", "lark", "schemas", "history", "budgets", "threads", "faults", "interrupts", "forks")
+
+
+def kind(name: str) -> Kind:
+    """The kind of a name; its file is imported when it is asked for."""
+    found: Kind = importlib.import_module(f"bench.fuzz.{name}").KIND
+    return found

@@ -1,0 +1,289 @@
+"""Where the engine is taken hold of from outside: small tables, and failures where memory and files are asked for.
+
+The engine has no code for tests.  What is patched here are its modules and classes, for the time of one ``with``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import constrain.engine
+import constrain.engine.compiled as compiled_module
+import constrain.engine.tables as tables
+from bench.fuzz.protocol import note
+from constrain.engine import stock
+from constrain.errors import LimitError
+
+
+def import_engine() -> list[Any]:
+    """All modules of the engine, so that no kernel is compiled, and none is imported, between two patches."""
+    return [
+        importlib.import_module(f"constrain.engine.{found.name}")
+        for found in pkgutil.iter_modules(constrain.engine.__path__)
+    ]
+
+
+@contextlib.contextmanager
+def nothing() -> Iterator[None]:
+    """No patch at all."""
+    yield
+
+
+@contextlib.contextmanager
+def patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
+    """Set attributes, and set them back."""
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in patches]
+    try:
+        for owner, name, value in patches:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in reversed(before):
+            setattr(owner, name, value)
+
+
+# Tables of a fixed size, and those that the expressions of a front-end (stock.py) are copied into as they are.
+_AS_THEY_ARE = {
+    *(tables.CLASS_OF, tables.CLASS_BYTE, tables.CLASS_SIZE, tables.CLASS_GROUPS, tables.LOOPS, tables.NODE_BUCKETS),
+    *stock._SLOTS,
+}
+
+
+@contextlib.contextmanager
+def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
+    """Tables that begin with few elements, so that they grow all the time, and states that are forgotten early.
+
+    A table lies where it does otherwise; only the number of elements that it is said to have room for is another.
+    """
+    module: Any = tables
+    specs = list(module._SPECS)
+    template = module._TEMPLATE
+    before_template = template.copy()
+    for slot, (dtype, capacity, hashes) in enumerate(specs):
+        if slot in _AS_THEY_ARE or capacity <= 16:
+            continue
+        specs[slot] = (dtype, 16, hashes)
+        template[tables.HEADER + 3 * slot + 1] = 16
+    before_specs = module._SPECS[:]
+    module._SPECS[:] = specs
+    compiled: Any = compiled_module
+    try:
+        with patched((compiled, "_COLLECT_BYTES", collect_bytes), (compiled, "_START_OVER_BYTES", 1 << 17)):
+            yield
+    finally:
+        module._SPECS[:] = before_specs
+        template[:] = before_template
+
+
+class Injector:
+    """Counts what could fail, and lets one of it fail.
+
+    Attributes
+    ----------
+    count : int
+        How many points were passed while it was armed.
+    target : int
+        Which of them fails, from 1 on; 0 for none.
+    lasting : bool
+        Whether all points behind it fail too, until it is disarmed.
+    where : str
+        The point that failed first.
+    """
+
+    def __init__(self) -> None:
+        self.is_armed = False
+        self.lasting = False
+        self.count = 0
+        self.target = 0
+        self.where = ""
+
+    def begin(self, target: int, lasting: bool) -> None:
+        self.is_armed, self.lasting, self.count, self.target, self.where = False, lasting, 0, target, ""
+
+    def fails(self, where: str) -> bool:
+        """Pass a point; whether it fails."""
+        if not self.is_armed:
+            return False
+        self.count += 1
+        fails = self.count == self.target or (self.lasting and 0 < self.target < self.count)
+        if fails and not self.where:
+            self.where = where
+            note(f"after a failure at {where}")
+        return fails
+
+
+class _FailingModule:
+    """A module some of whose functions may fail."""
+
+    def __init__(self, module: Any, failing: dict[str, Any]) -> None:
+        self.__dict__.update(failing)
+        self.__module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__module, name)
+
+
+# What asks for memory, of the functions that the engine calls.
+_ALLOCATING = (
+    *("empty", "zeros", "ones", "full", "array", "asarray", "ascontiguousarray", "arange", "fromiter", "frombuffer"),
+    *("concatenate", "flatnonzero", "unique", "cumsum", "repeat", "searchsorted", "argsort", "lexsort", "packbits"),
+)
+# Those of the tables; what fails there is a limit that is met, or memory.
+_GROWING = {
+    "_enlarge": LimitError("the grammar needs more bytes of tables (this failure was injected); raise limit_bytes"),
+    "allocate": MemoryError("injected"),
+    "_install": MemoryError("injected"),
+    "_extend": MemoryError("injected"),
+    "__init__": MemoryError("injected"),
+}
+
+
+def _failing(injector: Injector, where: str, function: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if injector.fails(where):
+            raise type(error)(*error.args)
+        return function(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def failing_memory(injector: Injector) -> Iterator[None]:
+    """Let what the engine asks memory of fail as an injector says, and the checks of limits.
+
+    Points: numpy's functions as the engine's modules call them; the growth of tables; mapped memory; a kernel's report
+    that a pattern takes too long to follow.
+    """
+    import mmap
+
+    import numpy as np
+
+    allocating = {
+        name: _failing(injector, f"np.{name}", getattr(np, name), MemoryError("injected")) for name in _ALLOCATING
+    }
+    numpy = _FailingModule(np, allocating)
+    mapped = _FailingModule(mmap, {"mmap": _failing(injector, "mmap", mmap.mmap, OSError(12, "injected"))})
+    patches: list[tuple[Any, str, Any]] = []
+    for module in import_engine():
+        if module.__dict__.get("np") is np:
+            patches.append((module, "np", numpy))
+        if module.__dict__.get("mmap") is mmap:
+            patches.append((module, "mmap", mapped))
+    for name, error in _GROWING.items():
+        if name in tables.Tables.__dict__:
+            old = tables.Tables.__dict__[name]
+            patches.append((tables.Tables, name, _failing(injector, f"Tables.{name}", old, error)))
+    with patched(*patches), _failing_kernels(injector):
+        yield
+
+
+@contextlib.contextmanager
+def _failing_kernels(injector: Injector) -> Iterator[None]:
+    """Let kernels report that a pattern takes too long, with and without having done their work before."""
+    owner: Any = compiled_module.CompiledGrammar
+    if "_repeat" not in owner.__dict__:
+        yield
+        return
+    repeat = owner.__dict__["_repeat"]
+
+    def _repeat(self: Any, attempt: Callable[[], int]) -> int:
+        if injector.fails("a kernel's limit, before it has run"):
+            attempt = _limit
+        elif injector.fails("a kernel's limit, after it has run"):
+            attempt()
+            attempt = _limit
+        result: int = repeat(self, attempt)
+        return result
+
+    with patched((owner, "_repeat", _repeat)):
+        yield
+
+
+def _limit() -> int:
+    return tables.LIMIT
+
+
+@contextlib.contextmanager
+def failing_files(injector: Injector) -> Iterator[None]:
+    """Let each operation of the cache on disk fail as an injector says."""
+    import os
+    import pathlib
+    import tempfile
+
+    import numpy as np
+
+    from constrain.engine import disk_cache
+
+    module: Any = disk_cache
+    error = OSError(5, "injected")
+
+    def failing(owner: Any, *names: str) -> dict[str, Any]:
+        return {
+            name: _failing(injector, f"{owner.__name__}.{name}", getattr(owner, name), error)
+            for name in names
+            if hasattr(owner, name)
+        }
+
+    patches: list[tuple[Any, str, Any]] = []
+    if "os" in module.__dict__:
+        names = (
+            "replace",
+            "unlink",
+            "utime",
+            "fstat",
+            "fsync",
+            "rename",
+            "remove",
+            "scandir",
+            "stat",
+            "listdir",
+            "open",
+        )
+        patches.append((module, "os", _FailingModule(os, failing(os, *names))))
+    if "tempfile" in module.__dict__:
+
+        def named(*args: Any, **kwargs: Any) -> Any:
+            if injector.fails("NamedTemporaryFile"):
+                raise OSError(28, "injected")
+            return _FailingFile(tempfile.NamedTemporaryFile(*args, **kwargs), injector)
+
+        patches.append((module, "tempfile", _FailingModule(tempfile, {"NamedTemporaryFile": named})))
+    if "np" in module.__dict__:
+        patches.append((module, "np", _FailingModule(np, failing(np, "fromfile"))))
+    for name in ("open", "mkdir", "glob", "stat", "unlink"):
+        if name in pathlib.Path.__dict__:
+            old = pathlib.Path.__dict__[name]
+            patches.append((pathlib.Path, name, _failing(injector, f"Path.{name}", old, error)))
+    with patched(*patches):
+        yield
+
+
+class _FailingFile:
+    """A file each of whose writes may fail after a part of it, and whose closing may fail."""
+
+    def __init__(self, file: Any, injector: Injector) -> None:
+        self._file = file
+        self._injector = injector
+        self.name = file.name
+
+    def write(self, data: Any) -> Any:
+        if self._injector.fails("write"):
+            self._file.write(memoryview(data).cast("B")[: memoryview(data).nbytes // 2])
+            raise OSError(28, "injected")
+        return self._file.write(data)
+
+    def __enter__(self) -> _FailingFile:
+        self._file.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        self._file.__exit__(*error)
+        if self._injector.fails("close"):
+            raise OSError(28, "injected")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

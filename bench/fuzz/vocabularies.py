@@ -1,0 +1,52 @@
+"""The vocabularies that campaigns use."""
+
+from __future__ import annotations
+
+import random
+
+import constrain
+
+_PIECES = (
+    *('{"', '":', '","', '"a"', '"a":', '"b":', "true", "false", "null", "\\u00", "\\u0061", "[[", "]]", "}}", "},{"),
+    *("1.0", ", ", '": ', '"]', "é", "😀", '"ab"', ":1,", "{}", "[1,2]", '""', '":"', "[]", ",[", '"}', "ab", "aa"),
+    *("  ", "\n", "\n  ", "if ", "(x", ");", "k1", "k2", '"k1":', "k3"),
+)
+_BYTES = tuple(bytes([byte]) for byte in range(256))
+_END = b"</s>"
+
+
+def small() -> constrain.Vocabulary:
+    """All bytes, pieces of JSON and of programs, a token that begins within a character, an end token."""
+    tokens = [*_BYTES, *(piece.encode() for piece in _PIECES), "é😀".encode()[1:4], _END]
+    return constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
+
+
+def large(size: int = 9000) -> constrain.Vocabulary:
+    """More than 8,192 tokens (so its trie is kept on disk), with wide nodes and large subtrees.
+
+    Words, numbers, runs of blanks, pieces across quotes; some tokens twice; two end tokens and a special one.
+    """
+    rng = random.Random(7)
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    found: dict[bytes, None] = dict.fromkeys([*_BYTES, *(piece.encode() for piece in _PIECES)])
+    for count in range(1, 40):
+        found |= dict.fromkeys([b" " * count, b"\n" + b" " * count, b"\t" * min(count, 8)])
+    for number in range(1100):
+        found[str(number).encode()] = None
+    while len(found) < size - 20:
+        word = "".join(rng.choices(letters, weights=range(26, 0, -1), k=rng.randint(2, 7)))
+        shape = rng.choice(("{}", " {}", "{}", " {}", '"{}', '{}"', '"{}":', '","{}', "_{}", "é{}", '{}":"'))
+        found[shape.format(word.capitalize() if rng.random() < 0.2 else word).encode()] = None
+    tokens = [*found, *rng.sample(sorted(found), 17), _END, b"<end>", b"<special>"]
+    return constrain.Vocabulary(tokens, [len(tokens) - 3, len(tokens) - 2], [len(tokens) - 1])
+
+
+def random_vocabulary(rng: random.Random, alphabet: bytes, most: int) -> constrain.Vocabulary:
+    """Tokens over an alphabet: each byte, and random strings; now and then an empty one, doubles, special ones."""
+    tokens = [bytes([byte]) for byte in alphabet]
+    lengths = (0, 1, 2, 2, 3, 3, 4, 6, 12)
+    tokens += [bytes(rng.choices(alphabet, k=rng.choice(lengths))) for _ in range(rng.randint(0, most))]
+    special = [index for index in range(len(alphabet), len(tokens)) if rng.random() < 0.03]
+    tokens += [_END] * rng.choice((1, 1, 2))
+    ends = [index for index, token in enumerate(tokens) if token == _END]
+    return constrain.Vocabulary(tokens, ends, special)
