@@ -83,10 +83,13 @@ def prepare(compiled: CompiledGrammar) -> None:
             "max_tokens and completions are not supported for a grammar whose rules are made as a text comes to them "
             "(objects in any order of keys, uniqueItems over free values)"
         )
+    if _make_tables not in compiled.table_makers:
+        _make_tables(compiled)
+        compiled.table_makers.append(_make_tables)
+
+
+def _make_tables(compiled: CompiledGrammar) -> None:
     tables = compiled._tables
-    dots = len(tables.array(SYMBOLS))
-    if tables.used(REST_COSTS) == dots:
-        return
     tables.link()
     tables.reserve(COST_STACK, 1024)
     tables.allocate(COST_RESULT, 3)
@@ -98,12 +101,8 @@ def prepare(compiled: CompiledGrammar) -> None:
     if known is None:
         completions.cost_bytes(tables.ctx)
         _bytes[compiled.vocabulary] = tables.get(BYTE_COSTS).copy()
-    tables.put(REST_COSTS, np.zeros(dots, np.int32))
-    try:
-        compiled._run(costs.cost_grammar)
-    except BaseException:
-        tables.allocate(REST_COSTS, dots)
-        raise
+    tables.put(REST_COSTS, np.zeros(len(tables.array(SYMBOLS)), np.int32))
+    compiled._run(costs.cost_grammar)
 
 
 def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:

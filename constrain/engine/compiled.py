@@ -196,6 +196,8 @@ class CompiledGrammar:
         # `with` does, and may be interrupted before.
         self.lock: Any = threading.RLock()
         self.cursors: weakref.WeakSet[Place] = weakref.WeakSet()
+        # What adds to new tables: those of costs, once a matcher has a budget.
+        self.table_makers: list[Callable[[CompiledGrammar], None]] = []
         # The tables, or NO_TABLES after an exception that leaves them in doubt.
         self.ctx = NO_TABLES
         # Raised when states get new numbers; and when all else does too.
@@ -279,6 +281,8 @@ class CompiledGrammar:
         self._allocate_masks()
         self._load_grammar(self.ir, stock)
         self.start_state = self._run(states.make_start_state)
+        for make in self.table_makers:
+            make(self)
 
     def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
         tables, ctx = self._tables, self.ctx
