@@ -26,7 +26,7 @@ from constrain.engine.masks import write_mask
 from constrain.engine.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.rows import LEXEME_IS_KEY, LEXEME_IS_LIMITED
-from constrain.engine.states import LOST, push_token
+from constrain.engine.states import ENDED, LOST, push_token
 from constrain.engine.stock import Stock, stock_for
 from constrain.engine.tables import (
     BRANCHES,
@@ -206,6 +206,8 @@ class CompiledGrammar:
         self._collect_above = _COLLECT_BYTES
         self._words = words_for(vocabulary.size)
         self._limit_bytes = limit_bytes
+        # Where a table doubles there should be room for it.
+        self._compact_above = limit_bytes // 2
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._limited_keys: LimitedKeys | None = None
         _alive.add(self)
@@ -356,6 +358,21 @@ class CompiledGrammar:
         elif self._unfolded is not None and self._bytes_of_rules() > self._start_over_above:
             # Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
             self._start_over()
+        else:
+            self.compact_if_due()
+
+    def compact_if_due(self) -> None:
+        """Give up expressions and lexer states that no place needs, if there are too many.  The caller holds the lock.
+
+        Lexer states get other numbers, as states do.
+        """
+        if self._tables.nbytes > self._compact_above and self.can_compact:
+            self.compact()
+
+    @property
+    def can_compact(self) -> bool:
+        """Whether :meth:`compact` is possible: rules that were made for texts cannot be given up while texts stay."""
+        return self._unfolded is None
 
     def find(self, place: Place) -> None:
         """Let a place have its state, if it has lost it.  The caller holds the lock, and there are tables."""
@@ -539,6 +556,30 @@ class CompiledGrammar:
             self._begin()
         # As often as it pays.
         self._start_over_above = max(self._start_over_above, 2 * self._bytes_of_rules())
+
+    def compact(self) -> None:
+        """Keep of all tables what places are at, and were at in their last steps, and nothing else."""
+        from constrain.engine.transplant import transplant  # for grammars at their limit
+
+        places = [place for place in self.cursors if place._state != LOST]
+        links = LinksKept(places, self.generation, STEPS_KEPT)
+        at = {place: place._state for place in places}
+        alive = sorted({state for state in (*at.values(), *links.states()) if state > 0})
+        old = self._tables
+        self._begin()
+        start_state, self.start_state = self.start_state, 0  # so that nothing is collected meanwhile
+        try:
+            numbers = transplant(self._run, old, self._tables, alive)
+        except TablesFullError:
+            self._begin()  # places read their texts again
+            return
+        self.start_state = start_state
+        numbers |= {state: state for state in (0, ENDED)}
+        done: dict[int, Link] = {}
+        for place, state in at.items():
+            place._state = numbers[state]
+            links.renumber(place, self.generation, numbers, done)
+        self._compact_above = max(self._limit_bytes // 2, (self._tables.nbytes + self._limit_bytes) // 2)
 
     def _bytes_of_rules(self) -> int:
         """Memory of what is never forgotten but by starting over."""

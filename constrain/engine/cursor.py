@@ -195,7 +195,7 @@ class Cursor:
             state = compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
         if state == STOPPED:
             traveller = Traveller(compiled, self._state, self._parent)
-            traveller.read(data)
+            traveller.read_all(data)
             state = traveller._state | traveller.key_ended
         if state == 0:
             return False

@@ -18,7 +18,7 @@ import numpy as np
 
 from constrain.engine import states
 from constrain.engine.key_memory import NO_KEYS
-from constrain.engine.tables import STATE_BITS, STOPPED
+from constrain.engine.tables import STATE_BITS, STOPPED, TablesFullError
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -69,6 +69,23 @@ class Traveller:
         self._parent = parent
         self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
         compiled.cursors.add(self)
+
+    def read_all(self, data: bytes) -> None:
+        """As :meth:`read` for any number of bytes, where nobody holds the number of a lexer state."""
+        size = BYTES_AT_ONCE
+        while data:
+            self._compiled.compact_if_due()
+            try:
+                self.read(data[:size])
+            except TablesFullError:
+                if size == 1 or not self._compiled.can_compact:
+                    raise
+                # Nothing of the piece has been read.
+                self._compiled.compact()
+                size = 1 + size // 16
+                continue
+            data = data[size:]
+            size = min(BYTES_AT_ONCE, 2 * size)
 
     def read(self, data: bytes) -> None:
         """Go on with some bytes, piece by piece; to state 0 if they cannot follow.  The caller holds the lock."""
@@ -139,10 +156,11 @@ def _read_again(compiled: CompiledGrammar, link: Link | None) -> Traveller:
         link = link[BEFORE]
     place = Traveller(compiled, compiled.start_state, None)
     while way:
+        compiled.compact_if_due()
         link = way.pop()
         behind = Traveller(compiled, place._state, place._parent)
         if isinstance(link[STEP], bytes):
-            place.read(link[STEP])
+            place.read_all(link[STEP])
         else:
             place._state = compiled.push_token(place, link[STEP], NO_KEYS) & STATE_BITS
         last = behind._parent if len(way) < STEPS_KEPT - 1 else link[BEFORE]

@@ -130,7 +130,7 @@ def reset_work(ctx):
 
 
 @njit_inner(RESULT2)
-def _intern_state(ctx, count, accepts):
+def intern_state(ctx, count, accepts):
     """The state with the threads STATE_WORK[:count], as keys ``row << 32 | lexer state`` in any order."""
     keys = i64(ctx, STATE_WORK)
     sort_keys(keys, count)
@@ -219,7 +219,7 @@ def state_of_row(ctx, row, lexer_state):
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
     i64(ctx, STATE_WORK)[0] = row << 32 | lexer_state
-    return _intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
+    return intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
 
 
 far_entry(F_STATE_OF_ROW, state_of_row)
@@ -232,7 +232,7 @@ def state_at_row(ctx, row):
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
     i64(ctx, STATE_WORK)[0] = row << 32 | start
-    return _intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+    return intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
 
 
 @njit_inner(RESULT1)
@@ -308,7 +308,7 @@ def step(ctx, state, byte_class):
         if start or kinds:
             i64(ctx, STATE_WORK)[kept] = row << 32 | start
             kept += 1
-    successor = _intern_state(ctx, kept, accepts)
+    successor = intern_state(ctx, kept, accepts)
     if successor >= 0 and key_ends:
         u8(ctx, STATE_KEYS)[successor] |= key_ends >> _KEY_END_SHIFT
     if successor >= 0 and kinds:
@@ -328,7 +328,7 @@ def make_start_state(ctx):
     reset_work(ctx)
     if used(ctx, LEX_HASH) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
         return int64(FAIL)
-    if used(ctx, STATE_HASH) == 0 and _intern_state(ctx, int64(0), int64(0)) < 0:
+    if used(ctx, STATE_HASH) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
     row = make_start_row(ctx)
     return row if row < 0 else state_at_row(ctx, row)
@@ -510,7 +510,7 @@ def close_state(ctx, state, dots, others):
                 continue
         i64(ctx, STATE_WORK)[kept] = row << 32 | lexer_state
         kept += 1
-    return _intern_state(ctx, kept, int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS]))
+    return intern_state(ctx, kept, int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS]))
 
 
 @njit_entry(int64(CTX, int64))
