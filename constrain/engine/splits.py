@@ -19,7 +19,7 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 import constrain.engine.plain_walks  # noqa: F401 (called through a pointer)
-from constrain.engine.fingerprints import SHARED_MEMBERS, has_print, print_state
+from constrain.engine.fingerprints import SHARED_MEMBERS, has_print, hint_of, print_state
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import (
     CLOSURE,
@@ -90,6 +90,7 @@ from constrain.engine.tables import (
     SHARED_COUNTS,
     SHARED_CROSSINGS,
     SHARED_DENSE,
+    SHARED_HINTS,
     SHARED_PRINTS,
     SHARED_RECORDS,
     SPLITS,
@@ -199,11 +200,19 @@ def import_split(ctx, lexer_state):
     """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
     if not has_print(ctx, lexer_state):
         return int64(0)
-    if print_state(ctx, lexer_state) < 0:
-        return int64(FAIL)
-    first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
     prints = i64(ctx, SHARED_PRINTS)
+    # The fingerprint of a large enumeration takes long.  It is asked for only if the hints are the same.
+    hints, hint = i64(ctx, SHARED_HINTS), hint_of(ctx, lexer_state)
+    asked = False
+    first_half, second_half = int64(0), int64(0)
     for entry in range(i64(ctx, SHARED_COUNTS)[0]):
+        if hints[entry] != hint:
+            continue
+        if not asked:
+            if print_state(ctx, lexer_state) < 0:
+                return int64(FAIL)
+            first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
+            asked = True
         if prints[2 * entry] != first_half or prints[2 * entry + 1] != second_half:
             continue
         record = i32(ctx, SHARED_RECORDS)
@@ -309,6 +318,7 @@ def publish_split(ctx, lexer_state):
     counts[1] += count
     prints = i64(ctx, SHARED_PRINTS)
     prints[2 * entry], prints[2 * entry + 1] = first_half, second_half
+    i64(ctx, SHARED_HINTS)[entry] = hint_of(ctx, lexer_state)
     return int64(1)
 
 

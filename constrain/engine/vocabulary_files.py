@@ -81,6 +81,7 @@ class VocabularyFiles:
         arrays = {
             "counts": counts,
             "prints": shared["prints"][: 2 * count],
+            "hints": shared["hints"][:count],
             "records": records,
             "dense": shared["dense"][: count * words],
             "crossings": shared["crossings"][: 2 * crossings],

@@ -21,8 +21,10 @@ from strategies import regulars
 
 import constrain
 from constrain.engine import fingerprints, nodes, vocabulary_files
+from constrain.engine.lexer import SPLIT_DENSE
 from constrain.engine.nodes import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.program import LexemeProgram
+from constrain.engine.splits import FIRST_SHARED
 from constrain.engine.tables import (
     BUDGET,
     BYTES,
@@ -32,6 +34,7 @@ from constrain.engine.tables import (
     NODES,
     POOL,
     SETS,
+    SPLITS,
     Tables,
 )
 from constrain.engine.vocabulary_files import VocabularyFiles
@@ -242,6 +245,29 @@ def test_masks_are_those_of_the_expression_itself(family: Any, masks_compared: A
     for expression in [*expressions, *reversed(expressions)]:
         masks_are_exact(vocabulary, expression, masks_compared)
     assert vocabulary.known_splits >= min(8, len(expressions))
+
+
+@pytest.mark.parametrize("counts", [(13, None), (14, None), (30, 50), (40, 4000)])
+def test_expressions_that_no_token_can_tell_apart_share_a_split(counts: tuple[int, int | None]) -> None:
+    vocabulary = constrain.Vocabulary(TOKENS, eos_ids=[END])
+    item = ByteSet((1 << 256) - 1 - (1 << ord("b")))
+
+    def known_after(low: int, high: int | None) -> tuple[int, int]:
+        builder = GrammarBuilder()
+        text = builder.nonterminal("text")
+        builder.add(text, (builder.lexeme(concat(repeat(item, low, high), literal("b"))),))
+        compiled = constrain.CompiledGrammar(builder.finish(text), vocabulary)
+        mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+        constrain.Matcher(compiled).fill_next_token_bitmask(mask)
+        dense = compiled._tables.get(SPLITS).reshape(-1, 5)[:, SPLIT_DENSE]
+        return vocabulary.known_splits, int((dense <= FIRST_SHARED).sum())
+
+    # A grammar publishes one split at a time.
+    while (before := vocabulary.known_splits) < known_after(13, 20)[0]:
+        pass
+    known, shared = known_after(*counts)
+    assert known == before
+    assert shared
 
 
 @pytest.mark.parametrize(
