@@ -20,6 +20,7 @@ from constrain.engine.budget_masks import (
 )
 from constrain.engine.completions import push_and_count
 from constrain.engine.history import Place
+from constrain.engine.node_costs import NEVER
 from constrain.engine.states import STATE_COUNT, STATE_OFFSET
 from constrain.engine.statuses import IN_GROUPS, NO_GROUPS, halves
 from constrain.engine.tables import SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
@@ -107,6 +108,8 @@ class TokenCosts:
 
         The caller holds the lock.
         """
+        # No text takes more, and a kernel takes no number of any size.
+        most = min(most, NEVER)
         if self._generation != compiled.generation:
             self._clear(compiled)
         found = self._states.get(place._state)

@@ -14,6 +14,7 @@ import constrain
 from constrain.demo import load
 from constrain.engine import masks
 from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.tables import NO_TABLES
 
 SCHEMAS: list[Any] = [
     {"type": "array", "items": {"type": "string"}, "minItems": 1},
@@ -41,7 +42,7 @@ class ForgettingLock:
         if not self._lock.acquire(blocking, timeout):
             return False
         self._depth += 1
-        if self._depth == 1:
+        if self._depth == 1 and self._compiled.ctx is not NO_TABLES:
             self.times += 1
             masks.forget_masks(self._compiled.ctx)
             self._compiled._allocate_masks()
@@ -50,6 +51,9 @@ class ForgettingLock:
     def release(self) -> None:
         self._depth -= 1
         self._lock.release()
+
+    def _is_owned(self) -> bool:
+        return self._depth > 0
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -105,7 +109,7 @@ def test_masks_that_are_forgotten_between_the_halves_of_a_fill(
     matcher = constrain.Matcher(compiled, max_tokens=200)
     assert matcher.accept_bytes(b'["ab')
     expected = mask_of(matcher)
-    matcher._budget._costs._clear(0)  # type: ignore[union-attr]
+    matcher._budget._costs._clear(compiled)  # type: ignore[union-attr]
     write = CompiledGrammar.write_mask
 
     def write_and_forget(self: CompiledGrammar, *args: Any) -> None:

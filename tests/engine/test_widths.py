@@ -28,6 +28,8 @@ from constrain.engine.tables import (
     TOKEN_LISTS,
     Tables,
 )
+from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.regular import byte_range, repeat
 
 TOKENS = [bytes([byte]) for byte in range(128)]
 TOKENS += [bytes([a, b]) for a in b"ab(),1+ " for b in b"ab(),1+ "] + [b"1+1", b"((", b"))", b"aaaa", b"</s>"]
@@ -167,6 +169,33 @@ def test_masks_at_the_end_of_the_largest_table(slot: int, masks_compared: Any) -
         assert compiled._tables.capacity(slot) <= tables.MOST_ELEMENTS
     assert written
     assert forgotten
+
+
+def test_counts_that_do_not_fit_are_refused() -> None:
+    most = (1 << 31) - 1
+    for low, high, fits in ((0, most, True), (most, None, True), (0, most + 1, False), (1 << 40, None, False)):
+        builder = GrammarBuilder()
+        text = builder.nonterminal("text")
+        builder.add(text, (builder.lexeme(repeat(byte_range(0x61, 0x63), low, high)),))
+        ir = builder.finish(text)
+        if fits:
+            assert constrain.Matcher(constrain.CompiledGrammar(ir, VOCABULARY)).accept_bytes(b"aabbcc")
+        else:
+            with pytest.raises(constrain.LimitError, match="the most is 2,147,483,647"):
+                constrain.CompiledGrammar(ir, VOCABULARY)
+
+
+@pytest.mark.parametrize("most", [1 << 30, 1 << 31, 1 << 63, (1 << 64) - 1, 10**30])
+def test_budgets_of_any_size(most: int) -> None:
+    ir = constrain.Grammar.from_json_schema({"type": "array", "items": {"type": "string"}}).ir
+    plain = constrain.Matcher(constrain.CompiledGrammar(ir, VOCABULARY))
+    matcher = constrain.Matcher(constrain.CompiledGrammar(ir, VOCABULARY), max_tokens=most)
+    for byte in b'[ "ab", "':
+        assert mask_of(matcher) == mask_of(plain)
+        assert matcher.accept_token(byte)
+        assert plain.accept_token(byte)
+    assert matcher.tokens_left == most - plain.steps
+    assert mask_of(matcher) == mask_of(plain)
 
 
 def test_more_nodes_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
