@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 _STAMP = "constrain-kernels.stamp"
+_COMPILER = Path(__file__).with_name("kernel_compiler.py")
 _IMPORT = re.compile(rb"^\s*from [\w.]*\.(\w+) import\b", re.MULTILINE)
 
 
@@ -71,13 +72,17 @@ def drop_stale_kernels(folder: str | os.PathLike[str]) -> None:
 
 @functools.cache
 def kernel_digest(folder: str) -> str:
-    """A hash over a folder's files with kernels and, of the same folder, those that they import from."""
+    """A hash over all that decides the machine code of a folder's kernels.
+
+    These are its files with kernels and, of the same folder, those that they import from; and how kernels are compiled,
+    which numba does not look at either.
+    """
     sources = {file.stem: file.read_bytes() for file in Path(folder).glob("*.py")}
     wanted = [name for name, source in sources.items() if b"njit" in source]
     for name in wanted:  # grows while it is gone through
         imported = (match.decode() for match in _IMPORT.findall(sources[name]))
         wanted += [other for other in imported if other in sources and other not in wanted]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_COMPILER.read_bytes())
     for name in sorted(wanted):
         digest.update(f"{name} {len(sources[name])}\n".encode())
         digest.update(sources[name])

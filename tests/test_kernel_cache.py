@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from constrain import kernel_cache
+
 KERNEL = """
 from numba import njit
 from toy.layout import SLOT
@@ -51,6 +53,16 @@ def test_a_change_in_another_file_reaches_the_kernel(toy, tmp_path, named):
     # What has nothing to do with kernels costs no compilation.
     (toy / "other.py").write_text("OTHER = 1\n")
     assert run(toy, cache) == (2, 1)
+
+
+def test_how_kernels_are_compiled_is_part_of_the_stamp(toy, tmp_path, monkeypatch):
+    digest = kernel_cache.kernel_digest.__wrapped__
+    before = digest(str(toy))
+    assert digest(str(toy)) == before
+    compiler = tmp_path / "kernel_compiler.py"
+    compiler.write_bytes(kernel_cache._COMPILER.read_bytes() + b"# with other options\n")
+    monkeypatch.setattr(kernel_cache, "_COMPILER", compiler)
+    assert digest(str(toy)) != before
 
 
 def test_without_it_numba_returns_the_old_value(toy):

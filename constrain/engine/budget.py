@@ -24,10 +24,10 @@ from constrain.engine.budget_masks import allow_only
 from constrain.engine.completion_keys import without_repeated_keys
 from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.history import Place, Traveller
-from constrain.engine.key_status import REPEATED
 from constrain.engine.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.node_costs import NEVER
 from constrain.engine.states import ENDED
+from constrain.engine.statuses import REPEATED_KEY, halves
 from constrain.engine.tables import (
     AFTER_COSTS,
     BYTE_COSTS,
@@ -125,8 +125,7 @@ def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EF
 
 def push(compiled: CompiledGrammar, place: Place, token: int) -> tuple[int, int]:
     """(state, tokens that finish the text) after a token; (0, 0) if it is refused.  The caller holds the lock."""
-    result = compiled.run_at(place, completions.push_and_count, token)
-    return result >> 32, result & 0xFFFFFFFF
+    return halves(compiled.run_at(place, completions.push_and_count, token))
 
 
 def start_completion(compiled: CompiledGrammar) -> list[int] | None:
@@ -173,7 +172,7 @@ def _repeats_keys(matcher: Matcher, tokens: list[int]) -> bool:
     assert matcher._keys is not None
     ahead = matcher._keys.at(matcher).copy()
     ahead.read(b"".join([matcher.compiled.vocabulary.tokens[token] for token in tokens]))
-    return ahead.status == REPEATED
+    return ahead.status == REPEATED_KEY
 
 
 class Budget:
@@ -350,14 +349,6 @@ class Budget:
         most = self.left - 1
         with compiled.lock:
             known = self._costs.of(compiled, matcher, most)
-            while known is None:
-                # Another thread had the masks forgotten meanwhile.
-                compiled.lock.release()
-                try:
-                    compiled.write_mask(matcher, out, index)
-                finally:
-                    compiled.lock.acquire()
-                known = self._costs.of(compiled, matcher, most)
             if matcher._keys is not None and most < known.highest + _ROOM_FOR_KEYS:
                 most -= self._plan_keys(matcher)
             if most < known.highest:

@@ -31,7 +31,6 @@ from constrain.engine.lexer import (
     LEX_COUNT,
     LEX_OFFSET,
     NO_DENSE,
-    NOT_SPLIT,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
     SPLIT_DENSE,
@@ -41,6 +40,7 @@ from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST, sear
 from constrain.engine.nodes import RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
 from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, first_groups, state_at_row
+from constrain.engine.statuses import IN_GROUPS, NO_GROUPS
 from constrain.engine.tables import (
     CLASS_OF,
     CLASSES,
@@ -53,6 +53,7 @@ from constrain.engine.tables import (
     F_ACCEPT_SET,
     F_LEXER_STEP,
     F_SCAN,
+    F_SPLIT,
     F_STATE_COST,
     F_STEP,
     F_TOKENS,
@@ -98,10 +99,6 @@ _HISTOGRAM = 4096
 
 # More tokens than this in a string are not gone through one by one.
 _MANY = 8192
-
-NO_SPLIT, IN_GROUPS, NO_GROUPS = -4, -5, -6
-"""What :func:`cost_tokens` returns if the mask of the state has to be made first, or if the tokens that stay within the
-lexemes had better be gone through by :func:`group_tokens`; and what that returns if it cannot be done."""
 
 ALL, CROSSINGS_ONLY = -1, -2
 """Instead of a budget, for :func:`cost_tokens`: leave nothing out; leave out all that stays within the lexemes."""
@@ -323,7 +320,7 @@ def cost_tokens(ctx, state, most, known):
     ----------
     ctx : int64[...]
     state : int
-        Its mask has been made (masks.py).
+        Its splits are made here if they are not known.
     most : int
         How many there may be; tokens that surely need no more can be left out.  Or ALL, or CROSSINGS_ONLY.
     known : int64[6]
@@ -331,12 +328,18 @@ def cost_tokens(ctx, state, most, known):
 
     Returns
     -------
-    n, FAIL, LIMIT, NO_SPLIT or IN_GROUPS.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each
+    n, FAIL, LIMIT, UNMADE or IN_GROUPS.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each
     with its count (NEVER if none is known), in any order.
     """
     reset_costs(ctx)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
         return int64(FAIL)
+    # The mask may have been forgotten since it was written, and the splits with it.  What makes a split uses SCRATCH.
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        status = far_call(ctx, F_SPLIT, int64(i32(ctx, THREADS)[2 * i + 1]), 0)
+        if status < 0:
+            return status
     seen = i32(ctx, SCRATCH)
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
@@ -373,11 +376,8 @@ def cost_tokens(ctx, state, most, known):
     if parts == 0:
         return n
     children = i64(ctx, TRIE_CHILDREN)
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
     for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
         split = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
-        if i32(ctx, SPLITS)[split + SPLIT_DENSE] == NOT_SPLIT:
-            return int64(NO_SPLIT)
         begin = int64(i32(ctx, SPLITS)[split + SPLIT_CROSSINGS])
         last_accept, groups = int64(-1), int64(0)
         for j in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from numba import int32, int64, types, uint64
 
+from constrain.engine.fingerprints import has_print
 from constrain.engine.jit import njit_inner
 from constrain.engine.lexer import (
+    CLOSURE,
     LEX_ACCEPT,
     LEX_COUNT,
     LEX_OFFSET,
@@ -57,7 +59,6 @@ from constrain.engine.repetitions import (
     more_repetitions,
 )
 from constrain.engine.splits import (
-    CLOSURE,
     FIRST_SHARED,
     add_dense,
     allow_found,
@@ -66,12 +67,12 @@ from constrain.engine.splits import (
     keep_dense,
     keep_split,
     list_found,
-    print_of,
     take_dense,
     uncounted,
     walk,
     with_same_bytes,
 )
+from constrain.engine.statuses import UNSORTED
 from constrain.engine.tables import (
     BYTE_STARTS,
     CLASS_BYTE,
@@ -749,7 +750,7 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
             if there == 0:
                 scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
     keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
-    if high < _LEAST_HIGH and ctx[NEW_SPLIT] < 0 and print_of(ctx, lexer_state, int64(0)) != 0:
+    if high < _LEAST_HIGH and ctx[NEW_SPLIT] < 0 and has_print(ctx, lexer_state):
         ctx[NEW_SPLIT] = lexer_state
     return int64(1)
 
@@ -896,7 +897,7 @@ def closure_split(ctx, lexer_state, _unused):
         place = counted_place(ctx, closure, high)
         if place >= 0:
             return _bounded_split(ctx, lexer_state, closure, place << 32 | high)
-        if place == -2 and ctx[NEW_SPLIT] < 0:
+        if place == UNSORTED and ctx[NEW_SPLIT] < 0:
             ctx[NEW_SPLIT] = closure
         if high < _LEAST_HIGH:
             return int64(0)
@@ -952,7 +953,7 @@ def closure_split(ctx, lexer_state, _unused):
         first = list_found(ctx, n)
     keep_split(ctx, lexer_state, dense, first, first_crossing)
     # One at a time: the closure itself serves more grammars.
-    if ctx[NEW_SPLIT] < 0 and high == _UNBOUNDED and print_of(ctx, lexer_state, int64(0)) != 0:
+    if ctx[NEW_SPLIT] < 0 and high == _UNBOUNDED and has_print(ctx, lexer_state):
         ctx[NEW_SPLIT] = lexer_state
     return int64(1)
 

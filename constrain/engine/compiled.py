@@ -45,6 +45,7 @@ from constrain.engine.tables import (
     LEXEMES,
     LIMIT,
     LONGEST,
+    MOST_ELEMENTS,
     N_IGNORE,
     N_WORDS,
     NEED_SLOT,
@@ -173,7 +174,7 @@ class CompiledGrammar:
         may, whose patterns alone have too many states.
     mask_limit_bytes : int
         When the remembered masks take more than this, all of them are dropped and computed again
-        as needed.  Results do not change.
+        as needed.  Results do not change.  More than 8 GiB is taken as 8 GiB.
 
     Raises
     ------
@@ -191,7 +192,8 @@ class CompiledGrammar:
     ) -> None:
         self.ir = ir
         self.vocabulary = vocabulary
-        self.mask_limit_bytes = mask_limit_bytes
+        # More than that does not fit into a table (MOST_ELEMENTS).
+        self.mask_limit_bytes = min(mask_limit_bytes, 4 * MOST_ELEMENTS)
         # One that knows its owner: where every token takes it, it is taken within `try`, which takes half the time that
         # `with` does, and may be interrupted before.
         self.lock: Any = threading.RLock()

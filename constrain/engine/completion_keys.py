@@ -10,9 +10,9 @@ import string
 from typing import TYPE_CHECKING, Final
 
 from constrain.engine.history import Place, Traveller
-from constrain.engine.key_status import REPEATED
 from constrain.engine.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.node_costs import NEVER
+from constrain.engine.statuses import REPEATED_KEY
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -37,13 +37,13 @@ def without_repeated_keys(compiled: CompiledGrammar, place: Place, keys: ObjectK
             return None
         ahead = keys.copy()
         ahead.read(rest)
-        if ahead.status != REPEATED:
+        if ahead.status != REPEATED_KEY:
             return fewest_tokens(compiled, done + rest) if done else None
         end = 0
         while True:
             behind = keys.copy()
             behind.read(rest[end : end + 1])
-            if behind.status == REPEATED:
+            if behind.status == REPEATED_KEY:
                 break
             keys = behind
             end += 1
@@ -84,7 +84,7 @@ def _further(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bytes
         if there._state == 0 or not behind.is_in_key():
             continue
         behind.read(b'"')
-        if behind.status != REPEATED and _after(compiled, there, b'"')._state != 0:
+        if behind.status != REPEATED_KEY and _after(compiled, there, b'"')._state != 0:
             return further
         found = found or further
     return found

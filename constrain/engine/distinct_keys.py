@@ -44,10 +44,12 @@ from constrain.engine.key_memory import (
     RISKY_STARTS,
     STATUS,
 )
-from constrain.engine.key_status import FULL, IS_RISKY, MAY_REPEAT, REPEATED
+from constrain.engine.key_status import IS_RISKY, MAY_REPEAT
 from constrain.engine.object_keys import forbid_repeated, read_keys
 from constrain.engine.quote_tokens import QuoteTokens
-from constrain.engine.tables import HEADER
+from constrain.engine.statuses import KEYS_FULL, REPEATED_KEY
+from constrain.engine.tables import HEADER, MOST_ELEMENTS
+from constrain.errors import LimitError
 
 if TYPE_CHECKING:
     from constrain.engine.cursor import Cursor
@@ -128,7 +130,7 @@ class ObjectKeys:
 
     @property
     def status(self) -> int:
-        """A sum of MAY_REPEAT and its like (key_status.py), or REPEATED."""
+        """A sum of MAY_REPEAT and its like (key_status.py), or REPEATED_KEY."""
         return int(self.memory[STATUS])
 
     def copy(self) -> ObjectKeys:
@@ -152,6 +154,8 @@ class ObjectKeys:
         for slot, used, each in ((FRAMES, DEPTH, 1), (KEYS, N_KEYS, 3), (KEY_BYTES, N_BYTES, 4)):
             n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
             if n + each * size > memory[HEADER + 3 * slot + 1]:
+                if n + each * size > MOST_ELEMENTS:
+                    raise LimitError("the keys of the objects that are open take more than 2 GB; close some of them")
                 table = np.empty(2 * (n + each * size), _TYPES[slot])
                 there = self._table(slot)[:n]
                 table[: len(there)] = there
@@ -171,19 +175,19 @@ class ObjectKeys:
         for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
             piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
             ends = np.array([0, len(piece)])
-            if _read_keys(self.memory, piece, ends, 0) == FULL:
+            if _read_keys(self.memory, piece, ends, 0) == KEYS_FULL:
                 self.make_room(len(piece))
                 _read_keys(self.memory, piece, ends, 0)
-            if self.status == REPEATED:
+            if self.status == REPEATED_KEY:
                 return
         self.look_for_dead_ends()
 
     def read_token(self, vocabulary: Vocabulary, token: int) -> None:
         """Read a token's bytes."""
         status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
-        if status == FULL:
+        if status == KEYS_FULL:
             self.read(vocabulary.tokens[token])
-        elif status != REPEATED:
+        elif status != REPEATED_KEY:
             self.look_for_dead_ends()
 
     def look_for_dead_ends(self) -> None:
@@ -235,7 +239,7 @@ class ObjectKeys:
         quotes = self.quotes
         if self.status & MAY_REPEAT:
             texts = vocabulary.data, vocabulary.starts
-            while forbid_repeated(self.memory, *texts, quotes.tokens, quotes.groups, out, index) == FULL:
+            while forbid_repeated(self.memory, *texts, quotes.tokens, quotes.groups, out, index) == KEYS_FULL:
                 self.make_room(vocabulary.trie.depth)
         if self.status & IS_RISKY:
             row = out[index]
@@ -243,7 +247,7 @@ class ObjectKeys:
                 if is_allowed(row, token):
                     ahead = self.copy()
                     ahead.read_token(vocabulary, token)
-                    if ahead.status == REPEATED:
+                    if ahead.status == REPEATED_KEY:
                         forbid(row, token)
 
 
@@ -312,7 +316,7 @@ class DistinctKeys:
             now.read_token(cursor.compiled.vocabulary, step)
         # Kernels read on if they know that none ends.
         now.memory[IS_LIMITED] = 0
-        if now.status == REPEATED:
+        if now.status == REPEATED_KEY:
             self.forget(cursor._steps)
         elif now.memory[CALLS_LEFT] <= 0:
             now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES

@@ -7,8 +7,9 @@ from numba import int32, int64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.key_memory import DEAD_END, DEAD_IN_TOKEN, KEYS, LIMITED, N_KEYS, NO_DEAD_END
-from constrain.engine.key_ways import MOST_BLANKS, UNSURE, after_key, count_ways, step
+from constrain.engine.key_ways import MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.states import reset_work
+from constrain.engine.statuses import UNSURE
 from constrain.engine.tables import (
     CLASSES,
     CTX,

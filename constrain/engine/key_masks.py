@@ -26,9 +26,10 @@ from constrain.engine.key_memory import (
     OUTSIDE,
 )
 from constrain.engine.key_status import LOOK_AHEAD
-from constrain.engine.key_ways import KNOWN, MOST_BLANKS, UNSURE, after_key, count_ways, step
+from constrain.engine.key_ways import KNOWN, MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.object_keys import read_keys
 from constrain.engine.states import reset_work
+from constrain.engine.statuses import UNSURE
 from constrain.engine.tables import CTX, F_STEP, i32, u8
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)

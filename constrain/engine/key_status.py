@@ -1,7 +1,4 @@
-"""What the search for keys that come again says of a text (object_keys.py)."""
-
-REPEATED, FULL = -1, -2
-"""Status: an object has a key twice; a table is too small, and nothing was read."""
+"""What the search for keys that come again says of a text (object_keys.py), beside statuses.py."""
 
 MAY_REPEAT, IS_RISKY, LOOK_AHEAD, MAY_RUN_OUT, NOT_FOLLOWED = 1, 2, 4, 8, 16
 """Status, a sum: a token may complete a key that was there; a token may hold such a key, quotes and all; here there may

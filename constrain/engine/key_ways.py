@@ -15,6 +15,7 @@ from numba import int64
 
 from constrain.engine.jit import njit_inner
 from constrain.engine.key_memory import KEY_BYTES
+from constrain.engine.statuses import UNSURE
 from constrain.engine.tables import (
     CLASS_BYTE,
     CLASS_OF,
@@ -29,9 +30,6 @@ from constrain.engine.tables import (
     i32,
     u8,
 )
-
-UNSURE = -100
-"""What a kernel returns when it has not found out."""
 
 # How many states a layer may have, and all layers.
 _WIDTH = 512

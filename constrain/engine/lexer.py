@@ -55,6 +55,8 @@ from constrain.engine.tables import (
 
 # Fields of a lexer state's record.
 LEX_OFFSET, LEX_COUNT, LEX_ACCEPT, LEX_GOES_ON = range(4)
+CLOSURE = 0x7FFFFFFF
+"""In place of a lexeme: the lexer state stands for a closure (closures.py)."""
 # Fields of a token split's record (masks.py); it is kept per lexer state.
 SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = range(5)
 NO_DENSE, NOT_SPLIT = -1, -2

@@ -18,7 +18,8 @@ from constrain.engine.distinct_keys import ObjectKeys
 from constrain.engine.jit import without_dispatch
 from constrain.engine.key_dead_ends import DEAD_SHIFT, HELD_KNOWN, HELD_SHIFT
 from constrain.engine.key_memory import DEAD_END, DEAD_IN_TOKEN, LIMITED, N_KEYS, N_LIMITED, NO_DEAD_END, RISKY
-from constrain.engine.key_ways import UNSURE, WORK_SIZE
+from constrain.engine.key_ways import WORK_SIZE
+from constrain.engine.statuses import UNSURE
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar

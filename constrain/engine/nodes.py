@@ -13,7 +13,7 @@ given input reaches is ever made.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint8, uint64
+from numba import int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.tables import (
@@ -30,7 +30,6 @@ from constrain.engine.tables import (
     FAIL,
     LIMIT,
     LIVE_STACK,
-    LONGEST,
     MEMO_KEYS,
     MEMO_VALUES,
     NODE_BUCKETS,
@@ -93,44 +92,6 @@ RESULT3 = int64(CTX, int64, int64, int64)
 def is_nullable(ctx, node):
     """Whether a node's language holds the empty string (1 or 0)."""
     return int64(i32(ctx, NODES)[4 * node] >> 8) & 1
-
-
-@njit_inner(types.void(CTX, int64))
-def _set_print(ctx, node):
-    """Compute a node's fingerprint: 128 bits that are the same in every grammar, or 0.
-
-    Counters are capped at the length of the longest token: two expressions that differ only beyond
-    it cannot be told apart by any token.  That is not so below an intersection or a complement,
-    where counters decide what is empty; such nodes have no fingerprint.
-    """
-    nodes = i32(ctx, NODES)
-    prints = i64(ctx, NODE_PRINTS)
-    kind = nodes[4 * node] & 255
-    a, b, c = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2]), int64(nodes[4 * node + 3])
-    for half in range(2):
-        code = mix(mix(int64(half), 0x5DEECE66D * half + 1), int64(kind))
-        if nodes[4 * node] & COMPLEX_FLAG:
-            code = int64(0)
-        elif kind == LITERAL:
-            data = u8(ctx, BYTES)
-            for i in range(a, a + b):
-                code = mix(code, int64(data[i]))
-        elif kind == SET:
-            for i in range(4):
-                code = mix(code, i64(ctx, SETS)[4 * a + i])
-        elif kind == CONCAT:
-            code = mix(mix(code, prints[2 * a + half]), prints[2 * b + half])
-        elif kind == REPEAT:
-            code = mix(code, prints[2 * a + half])
-            code = mix(mix(code, min(b, ctx[LONGEST] + 1)), min(c, ctx[LONGEST] + 1))
-        elif kind == UNION:
-            # The order of the parts is the grammar's own; a sum does not depend on it.
-            total = int64(0)
-            for i in range(b):
-                part = mix(code, prints[2 * int64(i32(ctx, POOL)[a + i]) + half])
-                total = int64(uint64(total) + uint64(part))
-            code = mix(code, total)
-        prints[2 * node + half] = code
 
 
 @njit_inner(types.void(CTX, int64, int64))
@@ -256,7 +217,8 @@ def _set_reach(ctx, node):
 @njit_inner(RESULT2)
 def _describe(ctx, node, _unused):
     """Compute what is kept about a new node besides its fields; there is room for it."""
-    _set_print(ctx, node)
+    # Fingerprints are made as they are asked for (fingerprints.py).
+    i64(ctx, NODE_PRINTS)[2 * node] = i64(ctx, NODE_PRINTS)[2 * node + 1] = 0
     set_used(ctx, NODE_PRINTS, 2 * node + 2)
     _set_edge(ctx, node, int64(NODE_FIRST))
     _set_edge(ctx, node, int64(NODE_LAST))

@@ -41,7 +41,8 @@ from constrain.engine.key_memory import (
     RISKY_STARTS,
     STATUS,
 )
-from constrain.engine.key_status import FULL, IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT, REPEATED
+from constrain.engine.key_status import IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT
+from constrain.engine.statuses import KEYS_FULL, REPEATED_KEY
 from constrain.engine.tables import CTX, F_READ_KEYS, far_entry, i32, u8
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
@@ -216,7 +217,8 @@ def read_keys(memory, data, starts, piece):
 
     Returns
     -------
-    A sum of MAY_REPEAT and its like; or FULL, and nothing was read; or REPEATED, and the memory is of no more use.
+    A sum of MAY_REPEAT and its like; KEYS_FULL, and nothing was read; or REPEATED_KEY, and the memory is of no more
+    use.
     """
     first, last = starts[piece], starts[piece + 1]
     n = last - first
@@ -228,8 +230,8 @@ def read_keys(memory, data, starts, piece):
         or 3 * (memory[N_KEYS] + n) > len(keys)
         or memory[N_BYTES] + 4 * n > len(u8(memory, KEY_BYTES))
     ):
-        memory[STATUS] = FULL
-        return int64(FULL)
+        memory[STATUS] = KEYS_FULL
+        return int64(KEYS_FULL)
     for i in range(first, last):
         byte = int64(data[i])
         if memory[MODE] == IN_VALUE:
@@ -244,8 +246,8 @@ def read_keys(memory, data, starts, piece):
                 _read_key_byte(memory, byte)
                 continue
             if _is_repeated(memory):
-                memory[STATUS] = REPEATED
-                return int64(REPEATED)
+                memory[STATUS] = REPEATED_KEY
+                return int64(REPEATED_KEY)
             place = 3 * memory[N_KEYS]
             keys[place] = memory[BEGIN]
             keys[place + 1] = memory[N_BYTES]
@@ -322,7 +324,7 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
 
     Returns
     -------
-    0, or FULL.
+    0, or KEYS_FULL.
     """
     # With an escape under way, tokens begin with the rest of it.
     begins = memory[ESCAPE] != 0 or memory[HIGH] != 0
@@ -337,7 +339,7 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
             # Once for all of the group, if that is enough.
             if result >= 2:
                 if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(u8(memory, KEY_BYTES)):
-                    return int64(FULL)
+                    return int64(KEYS_FULL)
                 result = _would_repeat(memory, data, starts[token], starts[token + 1])
             if result & 1:
                 out[index, token >> 5] &= ~(1 << (token & 31))

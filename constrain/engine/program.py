@@ -78,6 +78,7 @@ from constrain.engine.tables import (
     u8,
     used,
 )
+from constrain.errors import LimitError
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import ByteSet, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
@@ -159,7 +160,10 @@ class LexemeProgram:
                     continue
             write(lexeme)
             code += (OP_STORE, index)
-        self.code = as_int32(array("i", self._code))
+        try:
+            self.code = as_int32(array("i", self._code))
+        except OverflowError:
+            raise LimitError("something is counted up to 2,147,483,648 or more; the most is 2,147,483,647") from None
         self.literals = np.frombuffer(bytes(self._bytes), np.uint8)
         new_sets = islice(self._sets, len(self._set_bytes) // 32, None)
         self._set_bytes += b"".join([bits.to_bytes(32, "little") for bits in new_sets])

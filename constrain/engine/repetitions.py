@@ -16,6 +16,7 @@ from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import LEX_ACCEPT, LEX_COUNT, LEX_OFFSET, SPLIT_DENSE
 from constrain.engine.nodes import CONCAT, REPEAT, RESULT1, RESULT2
 from constrain.engine.splits import FIRST_SHARED
+from constrain.engine.statuses import UNSORTED
 from constrain.engine.tables import (
     CLASS_OF,
     CLASSES,
@@ -143,13 +144,13 @@ def bound_tells(ctx, lexer_state, item):
 
 @njit_inner(RESULT2)
 def counted_place(ctx, closure, high):
-    """Where the tokens of a closure are sorted by repetitions; -1 if nowhere, -2 if they may yet be."""
+    """Where the tokens of a closure are sorted by repetitions; -1 if nowhere, UNSORTED if they may yet be."""
     dense = int64(i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE])
     if dense > FIRST_SHARED or high >= COUNTED_PLACES - 1:
         return int64(-1)
     place = int64(i32(ctx, SHARED_COUNTED)[FIRST_SHARED - dense]) - 1
     if place == -1 and i64(ctx, SHARED_COUNTS)[2] < COUNTED_CLOSURES:
-        return int64(-2)
+        return int64(UNSORTED)
     return max(place, int64(-1))
 
 

@@ -118,6 +118,23 @@ SELF = -1
 _MEMO_LIMIT = 64
 
 
+LAST_EPOCH = (1 << 31) - 1
+"""The marks of PREDICTED and DONE_STAMP are int32."""
+
+
+@njit_inner(types.void(CTX))
+def _begin_epoch(ctx):
+    """Make the marks of PREDICTED and DONE_STAMP void: they hold if they are the number of the epoch."""
+    if ctx[EPOCH] >= LAST_EPOCH:
+        # Numbers are used again.
+        for slot in (PREDICTED, DONE_STAMP):
+            marks = i32(ctx, slot)
+            for i in range(len(marks)):
+                marks[i] = 0
+        ctx[EPOCH] = 0
+    ctx[EPOCH] += 1
+
+
 @njit_inner(types.boolean(CTX, int64))
 def _is_skippable(ctx, symbol):
     """Whether a symbol (not END) derives the empty string."""
@@ -199,7 +216,7 @@ def _make_core(ctx, base, count):
     if not bucket_room(ctx, CORE_BUCKETS, core):
         return int64(FAIL)
 
-    ctx[EPOCH] += 1
+    _begin_epoch(ctx)
     set_used(ctx, KERNEL, 0)
     set_used(ctx, WORK, 0)
     set_used(ctx, UNMADE_BRANCHES, 0)
@@ -514,7 +531,7 @@ def _advance(ctx, dot, source, row):
 def _advance_and_complete(ctx, dot, source, row):
     """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL."""
     set_used(ctx, WORK, 0)
-    ctx[EPOCH] += 1
+    _begin_epoch(ctx)
     accepts = _advance(ctx, dot, source, row)
     if accepts < 0:
         return accepts

@@ -19,8 +19,10 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 import constrain.engine.plain_walks  # noqa: F401 (called through a pointer)
+from constrain.engine.fingerprints import SHARED_MEMBERS, has_print, hint_of, print_state
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.lexer import (
+    CLOSURE,
     LEX_ACCEPT,
     LEX_COUNT,
     LEX_GOES_ON,
@@ -70,6 +72,7 @@ from constrain.engine.tables import (
     F_SPLIT,
     F_TWIN,
     FAIL,
+    FORM,
     FOUND,
     LEX,
     LEX_FIRST,
@@ -79,7 +82,6 @@ from constrain.engine.tables import (
     LONGEST,
     N_WORDS,
     NEW_SPLIT,
-    NODE_PRINTS,
     NODE_REACH,
     NODES,
     POOL,
@@ -88,6 +90,7 @@ from constrain.engine.tables import (
     SHARED_COUNTS,
     SHARED_CROSSINGS,
     SHARED_DENSE,
+    SHARED_HINTS,
     SHARED_PRINTS,
     SHARED_RECORDS,
     SPLITS,
@@ -109,7 +112,6 @@ from constrain.engine.tables import (
     i32,
     i64,
     lowest_bit,
-    mix,
     room,
     set_used,
     u8,
@@ -127,10 +129,6 @@ SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
 FIRST_SHARED = -16
 """In place of where a dense mask is: ``FIRST_SHARED - i`` for the ``i``-th of the vocabulary's."""
 
-CLOSURE = 0x7FFFFFFF
-"""In place of a lexeme: the lexer state stands for a closure (closures.py)."""
-
-_SHARED_MEMBERS = 8
 # How long a sequence is compared to see where two expressions differ.
 _MARGIN_DEPTH = 8
 
@@ -197,34 +195,24 @@ def keep_split(ctx, lexer_state, dense, first, first_crossing):
     split[5 * lexer_state + SPLIT_DENSE] = dense
 
 
-@njit_inner(RESULT2)
-def print_of(ctx, lexer_state, half):
-    """One half of the fingerprint of a lexer state; 0 if its split cannot be shared."""
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    if count > _SHARED_MEMBERS:
-        return int64(0)
-    pool = i32(ctx, LEX_POOL)
-    prints = i64(ctx, NODE_PRINTS)
-    # A closure (closures.py) is one of these, but not a split.
-    result = int64(half) + 2 * int64(pool[offset] == CLOSURE)
-    for i in range(count):
-        own = prints[2 * int64(pool[offset + 2 * i + 1]) + half]
-        if own == 0:
-            return int64(0)
-        result = mix(result, own)
-    return result
-
-
 @njit_inner(RESULT1)
 def import_split(ctx, lexer_state):
     """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
-    first_half = print_of(ctx, lexer_state, 0)
-    if first_half == 0:
+    if not has_print(ctx, lexer_state):
         return int64(0)
-    second_half = print_of(ctx, lexer_state, 1)
     prints = i64(ctx, SHARED_PRINTS)
+    # The fingerprint of a large enumeration takes long.  It is asked for only if the hints are the same.
+    hints, hint = i64(ctx, SHARED_HINTS), hint_of(ctx, lexer_state)
+    asked = False
+    first_half, second_half = int64(0), int64(0)
     for entry in range(i64(ctx, SHARED_COUNTS)[0]):
+        if hints[entry] != hint:
+            continue
+        if not asked:
+            if print_state(ctx, lexer_state) < 0:
+                return int64(FAIL)
+            first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
+            asked = True
         if prints[2 * entry] != first_half or prints[2 * entry + 1] != second_half:
             continue
         record = i32(ctx, SHARED_RECORDS)
@@ -238,7 +226,7 @@ def import_split(ctx, lexer_state):
             split[5 * lexer_state + SPLIT_CROSSINGS] = begin
             split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
             return int64(1)
-        if not room(ctx, CROSSINGS, 2 * count) or not room(ctx, TMP, _SHARED_MEMBERS):
+        if not room(ctx, CROSSINGS, 2 * count) or not room(ctx, TMP, SHARED_MEMBERS):
             return int64(FAIL)
         shared = i32(ctx, SHARED_CROSSINGS)
         crossings = i32(ctx, CROSSINGS)
@@ -251,7 +239,7 @@ def import_split(ctx, lexer_state):
                 last_members = members
                 base = used(ctx, TMP)
                 n = 0
-                for member in range(_SHARED_MEMBERS):
+                for member in range(SHARED_MEMBERS):
                     if (members >> member) & 1:
                         i32(ctx, TMP)[base + n] = i32(ctx, LEX_POOL)[offset + 2 * member]
                         n += 1
@@ -269,8 +257,9 @@ def import_split(ctx, lexer_state):
 
 @njit_entry(RESULT1)
 def publish_split(ctx, lexer_state):
-    """Write a dense split behind the vocabulary's shared ones; returns 1 if it fits, 2 if a closure is there already.
+    """Write a dense split behind the vocabulary's shared ones.
 
+    Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a closure that is there already; or FAIL.
     It becomes visible when the caller, who holds the vocabulary's lock, advances SHARED_COUNTS[0].
     """
     counts = i64(ctx, SHARED_COUNTS)
@@ -283,8 +272,16 @@ def publish_split(ctx, lexer_state):
     closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
     if closure and dense <= FIRST_SHARED:
         return int64(2)
-    if dense in (NO_DENSE, NOT_SPLIT) or entry == SHARED_SPLITS or counts[1] + count > SHARED_CROSSING_LIMIT:
+    if (
+        dense in (NO_DENSE, NOT_SPLIT)
+        or not has_print(ctx, lexer_state)
+        or entry == SHARED_SPLITS
+        or counts[1] + count > SHARED_CROSSING_LIMIT
+    ):
         return int64(0)
+    if print_state(ctx, lexer_state) < 0:
+        return int64(FAIL)
+    first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
     # What is in the list goes into the dense mask: whoever imports it has no list then.
     clear_scratch(ctx)
     add_dense(ctx, dense)
@@ -320,8 +317,8 @@ def publish_split(ctx, lexer_state):
     records[2 * entry + 1] = count
     counts[1] += count
     prints = i64(ctx, SHARED_PRINTS)
-    prints[2 * entry] = print_of(ctx, lexer_state, 0)
-    prints[2 * entry + 1] = print_of(ctx, lexer_state, 1)
+    prints[2 * entry], prints[2 * entry + 1] = first_half, second_half
+    i64(ctx, SHARED_HINTS)[entry] = hint_of(ctx, lexer_state)
     return int64(1)
 
 
@@ -667,7 +664,7 @@ def _walk_split(ctx, lexer_state):
         clear_scratch(ctx)
         allow_found(ctx, n)
         dense = keep_dense(ctx)
-        if print_of(ctx, lexer_state, 0) != 0:
+        if has_print(ctx, lexer_state):
             ctx[NEW_SPLIT] = lexer_state
     else:
         first = list_found(ctx, n)

@@ -16,7 +16,7 @@ from numba import int32, int64, types, uint64
 
 from constrain.engine.jit import njit_entry, njit_inner
 from constrain.engine.key_memory import CALLS_LEFT, MODE, NONE_FOLLOWED
-from constrain.engine.key_status import LOOK_AHEAD, REPEATED
+from constrain.engine.key_status import LOOK_AHEAD
 from constrain.engine.lexer import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.nodes import RESULT0, RESULT1, RESULT2
 from constrain.engine.rows import (
@@ -418,7 +418,7 @@ def push_token(ctx, state, token, memory):
             return state | KEYS_MAY_RUN_OUT
         if status >= 0:
             return state | status << STATUS_SHIFT
-        if status == REPEATED:
+        if status == REPEATED_KEY:
             return int64(REPEATED_KEY)
     return state | keys << KEYS_SHIFT | KEYS_UNREAD
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.engine import nodes
+from constrain.engine import fingerprints, nodes
 from constrain.engine.program import Int32Array, LexemeProgram
 from constrain.engine.tables import (
     BUDGET,
@@ -83,6 +83,9 @@ class Stock:
             tables.grow()
         if result != 0:
             raise LimitError("the expressions that grammars share are too large")
+        # Once here, and not in every grammar.
+        while fingerprints.print_nodes(tables.ctx) == FAIL:
+            tables.grow()
         self.snapshot = tables.snapshot(_SLOTS, (NODE_BUCKETS,))
 
 

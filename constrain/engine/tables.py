@@ -29,19 +29,18 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from constrain.engine.jit import compile_inner, njit_entry, njit_inner, put_off
+from constrain.engine.statuses import BAD_MASK as BAD_MASK
+from constrain.engine.statuses import FAIL as FAIL
+from constrain.engine.statuses import LIMIT as LIMIT
+from constrain.engine.statuses import NO_LEAP as NO_LEAP
+from constrain.engine.statuses import NO_STATE as NO_STATE
+from constrain.engine.statuses import REPEATED_KEY as REPEATED_KEY
+from constrain.engine.statuses import STOPPED as STOPPED
+from constrain.engine.statuses import UNMADE as UNMADE
 from constrain.errors import LimitError
-
-FAIL = -2
-"""A kernel's return value when a table has to grow first; ``ctx[0]`` and ``ctx[1]`` say which and how far."""
-
-LIMIT = -3
-"""A kernel's return value when something was given up because it is larger than its limit."""
 
 OPEN = 1 << 40
 """Added to a state that a step leads to, if how it goes on depends on the text (see states.py)."""
-
-STOPPED = -5
-"""A kernel's return value when the text led to an open state, ctx[OPEN_STATE], with its byte ctx[OPEN_AT]."""
 
 STATUS_SHIFT = 32
 """What keys read beside the states (object_keys.py) come to, as bits above the state after a token."""
@@ -55,22 +54,11 @@ be looked whether one is left.
 STATE_BITS = (1 << STATUS_SHIFT) - 1
 """The state without all of those."""
 
-REPEATED_KEY = -6
-"""A kernel's return value when a key comes again."""
-
-NO_LEAP = -7
-"""The kernel of leaps.py's return value where there is none."""
-
 LEAP_SHIFT = 32
+"""In the result of leaps.py: the bytes of a leap, above the state behind it."""
 
-UNMADE = -4
-"""A kernel's return value when it came upon branches without rules; they are in UNMADE_BRANCHES (see program.py)."""
-
-NO_STATE = -8
-"""A kernel's return value when it was given a number that no state has: its place is lost (transaction.py)."""
-
-BAD_MASK = -9
-"""A kernel's return value when a mask has not the row, or not the words, that it is to write."""
+MOST_ELEMENTS = (1 << 31) - 1
+"""No table may have more: records and packed results hold places in tables as 31 bits."""
 
 HEADER = 64
 _FAR = 16
@@ -108,6 +96,7 @@ NEW_NODES = 2048
 """How many expressions fit into new tables."""
 NODES = _slot("nodes", np.int32, 4 * NEW_NODES)
 NODE_PRINTS = _slot("node fingerprints", np.int64, 2 * 2048)
+FORM = _slot("words to hash", np.int64, 64)
 NODE_FIRST = _slot("node first bytes", np.int64, 4 * 2048)
 NODE_LAST = _slot("node last bytes", np.int64, 4 * 2048)
 NODE_MUST = _slot("node necessary bytes", np.int64, 4 * 2048)
@@ -250,6 +239,7 @@ EMPTY_TOKENS = _slot("empty tokens", np.int32, 0)
 EOS_TOKENS = _slot("end tokens", np.int32, 0)
 SHARED_COUNTS = _slot("shared split counts", np.int64, 0)
 SHARED_PRINTS = _slot("shared split fingerprints", np.int64, 0)
+SHARED_HINTS = _slot("shared split hints", np.int64, 0)
 SHARED_RECORDS = _slot("shared splits", np.int32, 0)
 SHARED_DENSE = _slot("shared dense masks", np.int32, 0)
 SHARED_CROSSINGS = _slot("shared crossings", np.int32, 0)
@@ -338,7 +328,9 @@ _arrays: Any = arrayobj  # has no types
     F_COUNTED,
     F_LIST,
     F_STATE_OF_ROW,
-) = range(35)
+    F_HASH,
+    F_PRINT,
+) = range(37)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
@@ -722,6 +714,13 @@ class TablesFullError(LimitError):
     """The tables of a compiled grammar have reached their limit."""
 
 
+def _too_many_elements(slot: int) -> TablesFullError:
+    return TablesFullError(
+        f"the grammar needs a table of more than {MOST_ELEMENTS:,} entries (the {_NAMES[slot]} table is full); "
+        "simplify the grammar"
+    )
+
+
 class Snapshot(NamedTuple):
     """Copies of tables, to begin others with."""
 
@@ -850,6 +849,8 @@ class Tables:
 
     def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
         """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""
+        if capacity > MOST_ELEMENTS:
+            raise _too_many_elements(slot)
         if slot not in self._moved and capacity <= _MOST[slot]:
             self._resize(slot, max(_SPECS[slot][1], capacity))
         else:
@@ -900,7 +901,9 @@ class Tables:
                     self._resize(slot, min(self.capacity(slot), max(least, self.used(slot) + self.used(slot) // spare)))
                 continue
             if hashes >= 0:
-                new = np.empty(max(least, _round_up(4 * (self.used(hashes) + 1))), dtype)
+                # Buckets that were half full in a table of the greatest size are not made larger.
+                size = min(_round_up(4 * (self.used(hashes) + 1)), len(self.array(slot)))
+                new = np.empty(max(least, size), dtype)
                 _rehash(self.array(hashes), self.used(hashes), new)
             elif slot in _MAPS:
                 new = np.zeros(least, dtype)
@@ -929,9 +932,16 @@ class Tables:
         dtype, _, hashes = _SPECS[slot]
         hashed = hashes >= 0 or slot in _MAPS
         capacity = self.capacity(slot)
-        size = _round_up(max(wanted, 2 * capacity)) if hashed else max(wanted, 2 * capacity, 16)
+        if hashed:
+            size, most = _round_up(max(wanted, 2 * capacity)), 1 << (MOST_ELEMENTS.bit_length() - 1)
+        else:
+            size, most = max(wanted, 2 * capacity, 16), MOST_ELEMENTS
+        if size > most:
+            size = most
+            if wanted > most or capacity >= most:
+                raise _too_many_elements(slot)
         if not hashed and self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
-            size = max(wanted, capacity + capacity // 8)
+            size = min(max(wanted, capacity + capacity // 8), most)
         if self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
             raise TablesFullError(
                 f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {_NAMES[slot]} table "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,6 @@ from constrain.engine.bitmask import Bitmask
 from constrain.engine.budget_masks import (
     ALL,
     CROSSINGS_ONLY,
-    IN_GROUPS,
-    NO_GROUPS,
-    NO_SPLIT,
     allow_only,
     cost_tokens,
     drop_usual,
@@ -22,7 +20,9 @@ from constrain.engine.budget_masks import (
 )
 from constrain.engine.completions import push_and_count
 from constrain.engine.history import Place
+from constrain.engine.node_costs import NEVER
 from constrain.engine.states import STATE_COUNT, STATE_OFFSET
+from constrain.engine.statuses import IN_GROUPS, NO_GROUPS, halves
 from constrain.engine.tables import SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ _NONE = np.empty(0, np.int32)
 
 def _kept(compiled: CompiledGrammar, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
     """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
-    kept = drop_usual(compiled.ctx, count, least)
-    if kept >> 32 == 0:
-        return _NONE, _NONE, kept & 0xFFFFFFFF
-    listed = compiled._tables.array(TOKEN_COSTS)[: 2 * (kept >> 32)].reshape(-1, 2)
-    return listed[:, 0], listed[:, 1], kept & 0xFFFFFFFF
+    left, usual = halves(drop_usual(compiled.ctx, count, least))
+    if left == 0:
+        return _NONE, _NONE, usual
+    listed = compiled._tables.array(TOKEN_COSTS)[: 2 * left].reshape(-1, 2)
+    return listed[:, 0], listed[:, 1], usual
 
 
 class StateCosts:
@@ -103,16 +103,21 @@ class TokenCosts:
         """The one of a compiled grammar."""
         return _of_grammars.setdefault(compiled, cls(compiled))
 
-    def of(self, compiled: CompiledGrammar, place: Place, most: int) -> StateCosts | None:
-        """What is known for a budget of ``most`` after the next token; None if the state's mask has to be made first.
+    def of(self, compiled: CompiledGrammar, place: Place, most: int) -> StateCosts:
+        """What is known for a budget of ``most`` after the next token.
 
         The caller holds the lock.
         """
+        # No text takes more, and a kernel takes no number of any size.
+        most = min(most, NEVER)
         if self._generation != compiled.generation:
             self._clear(compiled)
         found = self._states.get(place._state)
         if found is not None and most >= found.valid_from:
             return found
+        if get_ident() != compiled.thread:
+            # Splits may have to be made.
+            compiled.share_scratch()
         new = None
         count = IN_GROUPS
         if found is None:
@@ -122,8 +127,6 @@ class TokenCosts:
             new = self._by_groups(compiled, place)
             if new is None:
                 count = compiled.run_at(place, cost_tokens, ALL, self._known)
-        if count == NO_SPLIT:
-            return None
         if new is None:
             # Most tokens in a string leave the same behind, or are known to leave little enough.
             least = int(self._known[4])
@@ -161,10 +164,8 @@ class TokenCosts:
         tokens, groups, usual_group, examples = found
         ends = np.empty(len(examples), np.int32)
         for group, token in enumerate(examples.tolist()):
-            ends[group] = compiled.run_at(place, push_and_count, token) & 0xFFFFFFFF
+            ends[group] = halves(compiled.run_at(place, push_and_count, token))[1]
         count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._known)
-        if count == NO_SPLIT:
-            return None
         crossing = tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
         usual = int(ends[usual_group]) if len(ends) else 0
         listed = np.concatenate((tokens, crossing[:, 0]))

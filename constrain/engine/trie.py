@@ -46,6 +46,9 @@ WIDE, CHILD_OF_WIDE, LARGE = 1 << 8, 1 << 9, 1 << 10
 LONGEST_TOKEN = 1 << 20
 """In bytes: a depth has to fit into a node beside its byte and flags."""
 
+MOST_BYTES = (1 << 31) - 1
+"""Of all tokens together: places in the trie are int32."""
+
 WIDE_CHILDREN = 16
 """From this many children on a node is wide: its children are found by a bit set instead of one after the other."""
 
@@ -266,6 +269,10 @@ class TokenTrie:
             longest = members[int(lengths[members].argmax())]
             raise ConstrainError(f"token {longest} has {self.depth:,} bytes; at most {LONGEST_TOKEN:,} are supported")
         capacity = int(used.sum()) + 1
+        if capacity > MOST_BYTES:
+            raise ConstrainError(
+                f"the tokens have {capacity - 1:,} bytes together; fewer than {MOST_BYTES:,} are supported"
+            )
         children = np.zeros(capacity, np.int64)
         node, size, height, token = (np.empty(capacity, np.int32) for _ in range(4))
         same = np.full(len(tokens), -1, np.int32)

@@ -25,6 +25,7 @@ NORMAL, SPECIAL, END = 0, 1, 2
 _SHARED = {
     "counts": tables.SHARED_COUNTS,
     "prints": tables.SHARED_PRINTS,
+    "hints": tables.SHARED_HINTS,
     "records": tables.SHARED_RECORDS,
     "dense": tables.SHARED_DENSE,
     "crossings": tables.SHARED_CROSSINGS,
@@ -116,6 +117,7 @@ class Vocabulary:
         self._tables |= {
             tables.SHARED_COUNTS: self._shared_counts,
             tables.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
+            tables.SHARED_HINTS: np.zeros(SHARED_SPLITS, np.int64),
             tables.SHARED_RECORDS: np.zeros(2 * SHARED_SPLITS, np.int32),
             tables.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
             tables.SHARED_CROSSINGS: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),

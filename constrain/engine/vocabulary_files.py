@@ -16,7 +16,7 @@ from constrain.engine.disk_cache import Array
 from constrain.engine.trie import TokenTrie
 from constrain.kernel_cache import cache_folder, kernel_digest
 
-_FORMAT = b"1"
+_FORMAT = b"2"
 # Smaller vocabularies are built sooner than read.
 _SMALLEST = 8192
 # Of the splits that a process comes upon, the first are the usual ones: the insides of strings and
@@ -42,6 +42,8 @@ class VocabularyFiles:
         folder = cache_folder(_ENGINE) if len(kinds) >= _SMALLEST else None
         if folder is not None:
             key = hashlib.blake2b(_FORMAT + kernel_digest(str(_ENGINE)).encode(), digest_size=16)
+            # Starts are of a known length then, and say how long the others are.
+            key.update(len(kinds).to_bytes(8, "little"))
             for array in (starts, data, kinds):
                 key.update(array.data)
             self._trie = disk_cache.path_of(folder, f"trie-{key.hexdigest()}")
@@ -79,6 +81,7 @@ class VocabularyFiles:
         arrays = {
             "counts": counts,
             "prints": shared["prints"][: 2 * count],
+            "hints": shared["hints"][:count],
             "records": records,
             "dense": shared["dense"][: count * words],
             "crossings": shared["crossings"][: 2 * crossings],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import constrain
 from constrain.engine import subtree_bytes, tables
 from constrain.engine.lexer import (
+    CLOSURE,
     NOT_SPLIT,
     SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
@@ -20,7 +21,7 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
-from constrain.engine.splits import CLOSURE, FIRST_SHARED
+from constrain.engine.splits import FIRST_SHARED
 from constrain.engine.trie import DEPTH_SHIFT, LARGE
 
 CHARACTERS = ["a", "b", "x", "Z", " ", "\n", "\t", "\x01", '"', "\\", "7", "\x7f", "é", "ж", "߿", "ࠀ", "€", "漢", "한"]
