@@ -116,5 +116,5 @@ def test_tables_that_grow_in_place_do_not_meet() -> None:
         assert (memory.array(slot) == slot % 128).all()
     assert (memory.array(STATE_BUCKETS) == -1).all()
     # What is not in use is given back.
-    memory.shrink(growing)
+    memory.shrink(growing, 1)
     assert memory.nbytes == Tables(1 << 30).nbytes
