@@ -63,7 +63,7 @@ def parts(words):
         ('{"name": "A', "more of a string or '\"'"),
         ('{"name": "A"', "'}' or ','"),
         ('{"name": "A",', 'a property name ("age", "size", "tags", "code" or "key")'),
-        ('{"name": "A", "age"\n:', "an integer"),
+        ('{"name": "A", "age" :', "an integer"),
         ('{"name": "A", "age": 1', "more of an integer, '}' or ','"),
         ('{"name": "A", "size": ', "a number as #/properties/size says"),
         ('{"name": "A", "tags": [', 'null, \']\', "a", "b" or 3'),

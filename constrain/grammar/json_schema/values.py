@@ -45,7 +45,7 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
         else:
             own_path = (*path, str(index)) if path == ("enum",) else path
             if isinstance(value, (int, float, Decimal)):
-                numbers[to_decimal(value, location.pointer_to(*own_path))] = None
+                numbers[_number(value, location.pointer_to(*own_path))] = None
             elif isinstance(value, (list, tuple)):
                 nodes.append(_array(value, location, own_path))
             elif isinstance(value, dict):
@@ -62,6 +62,12 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
         return Normal(tuple(nodes), typed_by=pointer)
     reason = "the value holds a lone surrogate, which no UTF-8 text can" if values else "enum is empty"
     return Normal((), Conflict(reason, pointer))
+
+
+def _number(value: int | float | Decimal, pointer: str) -> Decimal:
+    """A number of the schema as it stands there, by which ``0.0`` is not the same as ``0``."""
+    number = to_decimal(value, pointer)
+    return number if number or isinstance(value, int) else Decimal("0.0").copy_sign(Decimal(value))
 
 
 def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> Node:
