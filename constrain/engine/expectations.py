@@ -214,7 +214,7 @@ class _Reader:
         if kind == LITERAL:
             return not self._get(BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
         if depth == 0 or kind not in (REPEAT, UNION, CONCAT):
-            return kind == EPSILON
+            return bool(kind == EPSILON)
         children: Any = [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(POOL)[a : a + b].tolist()
         return all(self._is_blank(child, depth - 1) for child in children)
 

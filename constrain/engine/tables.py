@@ -90,7 +90,8 @@ _FAR = 16
     BUDGET,
     OPEN_STATE,
     OPEN_AT,
-) = range(14)
+    INNER_BLANKS,
+) = range(15)
 
 _NAMES: list[str] = []
 _SPECS: list[tuple[Any, int, int]] = []
@@ -338,7 +339,9 @@ _arrays: Any = arrayobj  # has no types
     F_COUNTED,
     F_LIST,
     F_STATE_OF_ROW,
-) = range(35)
+    F_WITHOUT_INDENTS,
+    F_INDENTS,
+) = range(37)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 
