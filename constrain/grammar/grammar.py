@@ -12,7 +12,7 @@ from constrain.grammar.ir import GrammarIR
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from constrain.grammar.json_schema.options import (
+    from constrain.grammar.schema_options import (
         Formats,
         Numbers,
         PropertyOrder,

@@ -11,7 +11,7 @@ from constrain.grammar.json_schema import from_json_schema
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from constrain.grammar.json_schema.options import SchemaOptions
+    from constrain.grammar.schema_options import SchemaOptions
 
 
 def from_pydantic(model: Any, **options: Unpack[SchemaOptions]) -> GrammarIR:

@@ -12,7 +12,9 @@ from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options,
 from constrain.grammar.json_schema.layout import layout_for
 from constrain.grammar.json_schema.metaschema import check_document
 from constrain.grammar.json_schema.notation import notation_for
-from constrain.grammar.json_schema.options import (
+from constrain.grammar.json_schema.references import References, ScopeNeeded
+from constrain.grammar.json_schema.rules import write_rules
+from constrain.grammar.schema_options import (
     Formats,
     Numbers,
     PropertyOrder,
@@ -20,8 +22,6 @@ from constrain.grammar.json_schema.options import (
     WhiteSpace,
     check_choice,
 )
-from constrain.grammar.json_schema.references import References, ScopeNeeded
-from constrain.grammar.json_schema.rules import write_rules
 
 
 def from_json_schema(
