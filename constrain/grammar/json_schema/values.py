@@ -65,9 +65,17 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
 
 
 def _number(value: int | float | Decimal, pointer: str) -> Decimal:
-    """A number of the schema as it stands there, by which ``0.0`` is not the same as ``0``."""
+    """A number of the schema as it stands there: only what has a fraction or an exponent has an exponent other than 0.
+
+    So ``0.0`` and ``1e0`` can be told from 0 and 1, with which they are equal.
+    """
     number = to_decimal(value, pointer)
-    return number if number or isinstance(value, int) else Decimal("0.0").copy_sign(Decimal(value))
+    if isinstance(value, int):
+        return number
+    if not number:
+        return Decimal("0.0").copy_sign(Decimal(value))
+    sign, digits, exponent = number.as_tuple()
+    return Decimal((sign, (*digits, 0), -1)) if exponent == 0 else number
 
 
 def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> Node:
