@@ -7,7 +7,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,6 +15,7 @@ from constrain.cli.file_name import FILE
 from constrain.cli.sections import option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
+from constrain.grammar.schema_options import Numbers, Spellings, WhiteSpace
 
 if TYPE_CHECKING:
     from constrain import Grammar
@@ -43,10 +44,67 @@ _OPTIONS = (
     option("--choices", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
 )
 
+_JSON = "How the JSON of a --schema is written"
+_GIVEN = "constrain.schema options"
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Note an option of JSON Schemas that was given, so that not every command has to pass it on."""
+    if value is not None and value is not False:
+        context.meta.setdefault(_GIVEN, {})[parameter.name] = value
+
+
+_JSON_OPTIONS = (
+    option(
+        "--numbers",
+        type=click.Choice(get_args(Numbers)),
+        help="plain: no exponents, and integers without fraction.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep,
+    ),
+    option(
+        "--spelling",
+        type=click.Choice(get_args(Spellings)),
+        help="canonical: keys, strings and constants just as json.dumps writes them.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep,
+    ),
+    option(
+        "--ensure-ascii",
+        is_flag=True,
+        help="Characters beyond ASCII as \\uXXXX only.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep,
+    ),
+    option(
+        "--whitespace",
+        type=click.Choice(get_args(WhiteSpace)),
+        help="compact: none between tokens.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep,
+    ),
+    option(
+        "--max-whitespace",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Any white space between tokens, at most N characters of it in one place.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep,
+    ),
+)
+
 
 def grammar_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``."""
-    for add in reversed(_OPTIONS):
+    """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``.
+
+    And those that say how JSON is written, which :func:`read_grammar` finds by itself.
+    """
+    for add in reversed((*_OPTIONS, *_JSON_OPTIONS)):
         function = add(function)
     return function
 
@@ -64,9 +122,18 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
         wanted = ", ".join(f"--{name}" for name in _KINDS)
         got = " and ".join(f"--{name}" for name in chosen) or "none"
         raise click.UsageError(f"exactly one of {wanted} is needed, but there is {got}")
+    if _schema_options() and chosen[0] != "schema":
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in _schema_options())
+        raise click.UsageError(f"{names} needs --schema: it says how JSON is written")
     value = str(given[chosen[0]])
     check_text(chosen[0], value)
     return chosen[0], value
+
+
+def _schema_options() -> dict[str, Any]:
+    """The options of JSON Schemas that were given to the command that runs."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else dict(context.meta.get(_GIVEN, {}))
 
 
 def check_text(option: str, value: str) -> None:
@@ -90,7 +157,7 @@ def read_grammar(kind: str, value: str) -> tuple[str, Grammar]:
         if kind == "choices":
             return source, Grammar.from_choices(items)
         if kind == "schema":
-            return source, Grammar.from_json_schema(text)
+            return source, Grammar.from_json_schema(text, **_schema_options())
         if kind == "gbnf":
             return source, Grammar.from_gbnf(text)
         return source, Grammar.from_lark(text, base_path=None if value == "-" else Path(value).parent)

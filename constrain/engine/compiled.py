@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain.engine.closures
+import constrain.engine.indents
 import constrain.engine.leaps
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
 from constrain.engine import masks, nodes, program, states
@@ -39,6 +40,7 @@ from constrain.engine.tables import (
     FAIL,
     FOUND,
     IGNORE,
+    INNER_BLANKS,
     KEYS_SHIFT,
     KEYS_UNREAD,
     LEX_HASH,
@@ -281,6 +283,7 @@ class CompiledGrammar:
         ctx[BUDGET] = _WORK_PER_CALL
         ctx[N_WORDS] = self._words
         ctx[LONGEST] = longest
+        ctx[INNER_BLANKS] = self.vocabulary.inner_blanks
         self._tables, self.ctx, self.context_address = tables, ctx, tables.context_address
         self._allocate_masks()
         self._load_grammar(self.ir, stock)

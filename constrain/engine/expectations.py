@@ -195,19 +195,28 @@ class _Reader:
         start = int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])
         if node == start:
             return False
-        blanks, rest = self._leading_blanks(start)
-        return blanks < 0 or (node != rest and self._leading_blanks(node) != (blanks, rest))
+        rest = self._behind_blanks(start)
+        return rest == start or self._behind_blanks(node) != rest
 
-    def _leading_blanks(self, node: int) -> tuple[int, int]:
-        """The set of blanks that an expression may begin with any number of, and what follows; (-1, -1) if none."""
+    def _behind_blanks(self, node: int) -> int:
+        """What follows the blanks that an expression begins with; the expression itself if there are none."""
         nodes = self._nodes
-        if nodes[node, 0] & 255 == CONCAT:
-            head = nodes[nodes[node, 1]]
-            # One more may come; two or more may; or exactly one is left.
-            item = nodes[head[1]] if head[0] & 255 == REPEAT else head
-            if item[0] & 255 == SET and not self._bits(SETS, int(item[1])) & ~_BLANKS:
-                return int(item[1]), int(nodes[node, 2])
-        return -1, -1
+        while nodes[node, 0] & 255 == CONCAT and self._is_blank(int(nodes[node, 1]), _DEPTH):
+            node = int(nodes[node, 2])
+        return node
+
+    def _is_blank(self, node: int, depth: int) -> bool:
+        """Whether an expression has strings of blanks alone; False if it is too large to be looked at."""
+        head, a, b, _ = self._nodes[node].tolist()
+        kind = head & 255
+        if kind == SET:
+            return not self._bits(SETS, a) & ~_BLANKS
+        if kind == LITERAL:
+            return not self._get(BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
+        if depth == 0 or kind not in (REPEAT, UNION, CONCAT):
+            return bool(kind == EPSILON)
+        children: Any = [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(POOL)[a : a + b].tolist()
+        return all(self._is_blank(child, depth - 1) for child in children)
 
     def _bits(self, slot: int, index: int) -> int:
         """One of the sets of bytes in a table, 256 bits."""

@@ -64,6 +64,7 @@ from constrain.engine.tables import (
     F_ACCEPT_SET,
     F_CLOSURE,
     F_COUNTED,
+    F_INDENTS,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_LOOPS,
@@ -71,6 +72,7 @@ from constrain.engine.tables import (
     F_SET_OPERATION,
     F_SPLIT,
     F_TWIN,
+    F_WITHOUT_INDENTS,
     FAIL,
     FORM,
     FOUND,
@@ -476,6 +478,30 @@ def _state_margin(ctx, state, twin):
     return margin
 
 
+@njit_inner(RESULT1)
+def _without_indents(ctx, lexer_state):
+    """The state without the bounds of indents that no token can reach; itself if there are none, or FAIL."""
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    if not room(ctx, TMP, 2 * count):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    # As above: building uses the stack above the members.
+    set_used(ctx, TMP, base + 2 * count)
+    changed = False
+    for i in range(0, 2 * count, 2):
+        node = int64(i32(ctx, LEX_POOL)[offset + i + 1])
+        free = far_call(ctx, F_WITHOUT_INDENTS, node, 0)
+        if free < 0:
+            return free
+        changed = changed or free != node
+        i32(ctx, TMP)[base + i] = i32(ctx, LEX_POOL)[offset + i]
+        i32(ctx, TMP)[base + i + 1] = free
+    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
+    set_used(ctx, TMP, base)
+    return result
+
+
 @njit_inner(RESULT2)
 def unbounded_twin(ctx, lexer_state, _unused):
     """The state without this one's bounds, if no token is long enough to tell the two apart; else the state itself.
@@ -488,7 +514,11 @@ def unbounded_twin(ctx, lexer_state, _unused):
     twin = uncounted(ctx, lexer_state)
     if twin < -1:
         return twin
-    if twin == -1 or _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:
+    if twin == -1:
+        twin = _without_indents(ctx, lexer_state)
+        if twin < 0:
+            return twin
+    elif _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:
         twin = lexer_state
     i32(ctx, LEX_TWIN)[lexer_state] = twin
     return twin
@@ -694,6 +724,13 @@ def split(ctx, lexer_state, _unused):
     status = import_split(ctx, lexer_state)
     if status != 0:
         return min(status, int64(0))
+    free = uncounted(ctx, lexer_state)
+    if free < -1:
+        return free
+    if free >= 0:
+        status = far_call(ctx, F_INDENTS, lexer_state, free)
+        if status != 0:
+            return min(status, int64(0))
     status = far_call(ctx, F_COUNTED, lexer_state, 0)
     if status != 0:
         return min(status, int64(0))

@@ -78,7 +78,8 @@ _FAR = 16
     BUDGET,
     OPEN_STATE,
     OPEN_AT,
-) = range(14)
+    INNER_BLANKS,
+) = range(15)
 
 _NAMES: list[str] = []
 _SPECS: list[tuple[Any, int, int]] = []
@@ -330,7 +331,9 @@ _arrays: Any = arrayobj  # has no types
     F_STATE_OF_ROW,
     F_HASH,
     F_PRINT,
-) = range(37)
+    F_WITHOUT_INDENTS,
+    F_INDENTS,
+) = range(39)
 _far_addresses = np.zeros(HEADER - _FAR, np.int64)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 NORMAL, SPECIAL, END = 0, 1, 2
 """Kinds of token: allowed by its bytes; never allowed; allowed when the text may end."""
+
+# Blanks behind another byte of a token; where there may be so many, it does not matter whether there are fewer.
+_INNER_BLANKS = re.compile(rb"[^ \t]([ \t]+)")
+_SHORT_INDENT = 32
 
 _SHARED = {
     "counts": tables.SHARED_COUNTS,
@@ -60,6 +65,8 @@ class Vocabulary:
     tokens : tuple of bytes
     eos_ids, special_ids : tuple of int
         Sorted.
+    inner_blanks : int
+        How many blanks and tabs may stand behind another byte of a token, in a row, at most.
     shared_tables : int64[3 * n]
         The tables that kernels read, as :class:`~.tables.Tables` takes them; valid while the vocabulary lives.
     """
@@ -86,6 +93,10 @@ class Vocabulary:
         np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])
         files = vocabulary_files.VocabularyFiles(self.data, self.starts, kinds)
         self.trie = files.load_trie() or self._build_trie(files)
+        lengths = np.diff(self.starts)
+        long = [self.tokens[token] for token in np.flatnonzero(lengths > _SHORT_INDENT).tolist()]
+        runs = (len(found[1]) for token in long for found in _INNER_BLANKS.finditer(token))
+        self.inner_blanks = max([_SHORT_INDENT, *runs])
         self.empty_ids = np.flatnonzero((kinds == NORMAL) & (self.starts[1:] == self.starts[:-1])).astype(np.int32)
         self._tables = {
             tables.TRIE_NODE: self.trie.node,

@@ -5,9 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constrain.grammar.ir import GrammarIR
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from constrain.grammar.schema_options import (
+        Formats,
+        Numbers,
+        PropertyOrder,
+        SchemaOptions,
+        Spellings,
+        WhiteSpace,
+    )
 
 
 class Grammar:
@@ -35,7 +47,23 @@ class Grammar:
         return self.ir.warnings
 
     @classmethod
-    def from_json_schema(cls, schema: dict[str, Any] | bool | str | bytes, **options: Any) -> Grammar:
+    def from_json_schema(
+        cls,
+        schema: dict[str, Any] | bool | str | bytes,
+        *,
+        whitespace: WhiteSpace = "flexible",
+        max_whitespace: int | None = None,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        ensure_ascii: bool = False,
+        numbers: Numbers = "any",
+        spelling: Spellings = "any",
+        property_order: PropertyOrder = "schema",
+        formats: Formats = "assert",
+        lenient: bool = False,
+        registry: Any = None,
+        max_work: int = 100_000,
+    ) -> Grammar:
         """JSON texts that are valid for a JSON Schema, given as a dict, a bool, or JSON text.
 
         Options are those of :func:`constrain.grammar.json_schema.from_json_schema`.
@@ -44,11 +72,27 @@ class Grammar:
         ------
         SchemaError
             With a JSON pointer to the part at fault.
+        ConstrainError
+            If an option has a value that it cannot have.
         """
+        options: SchemaOptions = {
+            "whitespace": whitespace,
+            "max_whitespace": max_whitespace,
+            "indent": indent,
+            "separators": separators,
+            "ensure_ascii": ensure_ascii,
+            "numbers": numbers,
+            "spelling": spelling,
+            "property_order": property_order,
+            "formats": formats,
+            "lenient": lenient,
+            "registry": registry,
+            "max_work": max_work,
+        }
         from constrain.grammar.json_schema import from_json_schema
 
         ir = from_json_schema(schema, **options)
-        if options.get("registry") is not None:
+        if registry is not None:
             # What it holds may be different next time, so the options are not the whole story.
             return cls(ir)
         try:
@@ -56,8 +100,8 @@ class Grammar:
         except (TypeError, ValueError, RecursionError):
             # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the key.
             return cls(ir)
-        hashable = ((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
-        return cls(ir, ("json_schema", text, *sorted(hashable)))
+        hashable = (tuple(value) if isinstance(value, list) else value for value in options.values())
+        return cls(ir, ("json_schema", text, *hashable))
 
     @classmethod
     def from_regex(cls, pattern: str, flags: str = "") -> Grammar:
@@ -114,7 +158,7 @@ class Grammar:
         return cls(from_choices(choices), ("choices", *choices))
 
     @classmethod
-    def from_pydantic(cls, model: Any, **options: Any) -> Grammar:
+    def from_pydantic(cls, model: Any, **options: Unpack[SchemaOptions]) -> Grammar:
         """JSON texts that a pydantic model (or any type pydantic knows) accepts.
 
         Options are those of :meth:`from_json_schema`.

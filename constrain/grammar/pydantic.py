@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema import from_json_schema
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-def from_pydantic(model: Any, **options: Any) -> GrammarIR:
+    from constrain.grammar.schema_options import SchemaOptions
+
+
+def from_pydantic(model: Any, **options: Unpack[SchemaOptions]) -> GrammarIR:
     """The grammar of the JSON texts that ``model`` describes.
 
     ``model`` is a ``BaseModel`` class, a dataclass, a ``TypedDict``, a ``pydantic.TypeAdapter`` or any other type that

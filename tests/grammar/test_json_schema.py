@@ -212,7 +212,7 @@ NESTED = {"type": "object", "properties": {"a": {"type": "array", "items": {"typ
     ],
 )
 def test_flexible_white_space(text: str) -> None:
-    assert accepts(NESTED, text)
+    assert accepts(NESTED, text, max_whitespace=10)
     assert accepts(NESTED, text, whitespace="compact") == (not any(character in text for character in " \t\r\n"))
 
 
@@ -233,9 +233,43 @@ def test_white_space_is_bounded_in_every_place() -> None:
     assert not accepts(NESTED, '{"a": []}', max_whitespace=0)
 
 
-def test_the_usual_bound_of_white_space_is_beyond_what_a_token_holds() -> None:
-    assert accepts(NESTED, '{"a":' + 1024 * " " + "[]}")
-    assert not accepts(NESTED, '{"a":' + 1025 * " " + "[]}")
+GAPS = [
+    "",
+    " ",
+    "  ",
+    *(end + indent for end in ("\n", "\r\n") for indent in ("", " ", 96 * " ", "\t", 96 * "\t", "\t ")),
+]
+NO_GAPS = ["   ", "\t", "\r", " \n", "\n\n", "\r\r\n", "\n" + 97 * " ", "\r\n" + 97 * "\t", " \t", "\n \n", "\n \r"]
+
+
+def test_the_usual_white_space_in_every_place() -> None:
+    recognizer = NaiveRecognizer(from_json_schema(NESTED))
+    gaps, marks = '{@"a":@[@1,@2@],@"b":@null@}', '{"a"@:[1@,2]@,"b"@:null}'
+    for text, good in ((gaps, GAPS), (marks, ["", " "])):
+        places = text.split("@")
+        for place in range(1, len(places)):
+            for gap in (*GAPS, *NO_GAPS):
+                changed = "".join(places[:place]) + gap + "".join(places[place:])
+                assert recognizer.accepts(changed.encode()) == (gap in good), changed
+    for gap in GAPS:
+        assert recognizer.accepts(gaps.replace("@", gap).encode())
+    assert recognizer.accepts(b'{ "a" : [ 1 , 2 ] , "b" : { } }')
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        {},
+        {"separators": (",", ":")},
+        {"separators": (" , ", " : ")},
+        *({"indent": indent} for indent in (0, 1, 2, 4, "\t", "   ")),
+    ],
+)
+def test_what_programs_write_is_usual(style: dict[str, Any]) -> None:
+    deep: Any = [{}, []]
+    for _ in range(22):
+        deep = {"a": [1, 2], "b": deep}
+    assert accepts(NESTED, json.dumps(deep, **style))
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from naive import NaiveRecognizer
 
 import constrain
 from constrain.errors import ConstrainError
-from constrain.grammar.ascii_only import ascii_only
-from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.json_schema import from_json_schema
-from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 
 
 def accepts(schema: Any, text: str, **options: Any) -> bool:
@@ -54,31 +49,3 @@ def test_keys_too() -> None:
 def test_it_must_be_a_boolean() -> None:
     with pytest.raises(ConstrainError, match="ensure_ascii"):
         constrain.Grammar.from_json_schema({}, ensure_ascii=1)
-
-
-languages = st.recursive(
-    st.sampled_from([literal("a"), literal("é"), byte_set(range(256)), byte_set(b"ab\xc3"), byte_set([0xA9])]),
-    lambda inner: (
-        st.builds(concat, inner, inner)
-        | st.builds(union, inner, inner)
-        | st.builds(intersect, inner, inner)
-        | st.builds(complement, inner)
-        | st.builds(lambda item: repeat(item, 0, 2), inner)
-    ),
-    max_leaves=5,
-)
-
-
-def recognizer_of(language: Regular) -> NaiveRecognizer:
-    builder = GrammarBuilder()
-    return NaiveRecognizer(builder.finish(builder.lexeme(language)))
-
-
-@given(
-    languages, st.lists(st.sampled_from([b"", b"a", b"b", b"\xc3", b"\xa9", b"aa", b"ab", "é".encode()]), max_size=3)
-)
-def test_any_language(language: Regular, parts: list[bytes]) -> None:
-    data = b"".join(parts)
-    assert recognizer_of(ascii_only(language)).accepts(data) == (
-        data.isascii() and recognizer_of(language).accepts(data)
-    )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_regular import matches
 
-from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell, spell_any, spell_points
+from constrain.grammar.json_schema.strings import EVERY_WAY, is_text
 from constrain.grammar.regular import Regular
 from constrain.grammar.utf8 import LAST, normalize
 
@@ -48,10 +48,10 @@ points = st.sampled_from([*edges, 0x10FC00, LAST]) | st.integers(0, LAST)
 @pytest.mark.parametrize("point", [*edges, 0x1F600, 0x10FBFF, 0x10FC00, LAST])
 def test_every_spelling_of_one_character(point: int) -> None:
     character = chr(point)
-    language = Language(spell(character))
+    language = Language(EVERY_WAY.text(character))
     for way in spellings(character):
         assert way in language
-        assert way in Language(ANY_CHARACTER)
+        assert way in Language(EVERY_WAY.character)
     for other in (point - 1, point + 1):
         if 0 <= other <= LAST and not 0xD800 <= other <= 0xDFFF:
             assert not any(way in language for way in spellings(chr(other)))
@@ -60,7 +60,7 @@ def test_every_spelling_of_one_character(point: int) -> None:
 @given(st.lists(st.tuples(points, points), max_size=5), st.lists(points, min_size=1, max_size=8))
 def test_sets_of_characters(pairs: list[tuple[int, int]], probes: list[int]) -> None:
     ranges = normalize((min(pair), max(pair)) for pair in pairs)
-    language = Language(spell_points(ranges))
+    language = Language(EVERY_WAY.points(ranges))
     ends = [point for pair in ranges for end in pair for point in (end - 1, end, end + 1)]
     for point in [*probes, *ends]:
         if 0 <= point <= LAST and not 0xD800 <= point <= 0xDFFF:
@@ -85,12 +85,12 @@ def test_sets_of_characters(pairs: list[tuple[int, int]], probes: list[int]) -> 
     ],
 )
 def test_what_is_no_character(text: str) -> None:
-    assert text not in Language(ANY_CHARACTER)
+    assert text not in Language(EVERY_WAY.character)
 
 
 @given(st.lists(st.text(characters, max_size=5), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_sets_of_texts(texts: list[str], source: random.Random) -> None:
-    language = Language(spell_any(tuple(texts)))
+    language = Language(EVERY_WAY.any_of(tuple(texts)))
     for text in texts:
         assert "".join(source.choice(spellings(character)) for character in text) in language
         for changed in (text + "x", text[:-1], "x" + text):
@@ -98,7 +98,7 @@ def test_sets_of_texts(texts: list[str], source: random.Random) -> None:
 
 
 def test_a_pair_is_one_character() -> None:
-    language = Language(ANY_CHARACTER)
+    language = Language(EVERY_WAY.character)
     assert "\\uD83D\\uDE00" in language
     assert "\\uD83D\\uDE00a" not in language
 
@@ -109,7 +109,7 @@ def test_lone_surrogates_are_no_text() -> None:
 
 
 def test_short_texts_of_escapes_are_read_as_json_reads_them() -> None:
-    language = Language(ANY_CHARACTER)
+    language = Language(EVERY_WAY.character)
     for text in map("".join, itertools.product('\\"u0dD8c /n', repeat=4)):
         try:
             read = json.loads(f'"{text}"')

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 from constrain.grammar.ir import HARD, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
-from constrain.grammar.json_schema.strings import spell_points
+from constrain.grammar.json_schema.strings import Spelling
 from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, concat, intersect, literal
@@ -32,30 +32,35 @@ LABEL = (
 """A label of ASCII that is no A-label."""
 
 _QUOTE = literal('"')
-_spell = partial(regex_code_points, encode_char=spell_points)
 
 
-@lru_cache(maxsize=1)
-def _plain_names() -> Regular:
-    return intersect(_spell(f"{LABEL}(?:\\.{LABEL})*"), _spell(f"(?s:.{{1,{MAX_NAME}}})"))
+def _written(pattern: str, longest: int, spelling: Spelling) -> Regular:
+    """The texts of a pattern that have one to ``longest`` characters."""
+    parts = pattern, f"(?s:.{{1,{longest}}})"
+    return intersect(*(regex_code_points(part, encode_char=spelling.points) for part in parts))
+
+
+@lru_cache(maxsize=4)
+def _plain_names(spelling: Spelling) -> Regular:
+    return _written(f"{LABEL}(?:\\.{LABEL})*", MAX_NAME, spelling)
 
 
 @lru_cache(maxsize=512)
-def _to_next(room: int) -> Regular:
+def _to_next(room: int, spelling: Spelling) -> Regular:
     """From the end of an A-label to behind the prefix of the next one."""
-    return intersect(_spell(f"\\.(?:{LABEL}\\.)*[xX][nN]--"), _spell(f"(?s:.{{1,{room - _SHORTEST}}})"))
+    return _written(f"\\.(?:{LABEL}\\.)*[xX][nN]--", room - _SHORTEST, spelling)
 
 
 @lru_cache(maxsize=512)
-def _to_end(room: int) -> Regular:
+def _to_end(room: int, spelling: Spelling) -> Regular:
     """From the end of an A-label over other labels to the end of the name."""
-    return intersect(_spell(f"(?:\\.{LABEL})+"), _spell(f"(?s:.{{1,{room}}})"))
+    return _written(f"(?:\\.{LABEL})+", room, spelling)
 
 
 @lru_cache(maxsize=512)
-def _one_of(octets: str) -> Regular:
+def _one_of(octets: str, spelling: Spelling) -> Regular:
     listed = "".join(octet + octet.upper() if octet.isalpha() else octet for octet in octets if octet != "-")
-    return _spell(f"[{listed}{'-' if '-' in octets else ''}]")
+    return regex_code_points(f"[{listed}{'-' if '-' in octets else ''}]", encode_char=spelling.points)
 
 
 def has_valid_a_labels(name: str) -> bool:
@@ -95,17 +100,19 @@ class HostNames:
         Takes the lexemes that are known beforehand.
     opened : callable
         Puts before a token what may stand before it.
+    spelling : Spelling
     """
 
-    def __init__(self, builder: GrammarBuilder, opened: Callable[[Regular], Regular]) -> None:
+    def __init__(self, builder: GrammarBuilder, opened: Callable[[Regular], Regular], spelling: Spelling) -> None:
         self._builder = builder
         self._opened = opened
-        begin = intersect(_spell(f"(?:{LABEL}\\.)*[xX][nN]--"), _spell(f"(?s:.{{1,{MAX_NAME - _SHORTEST}}})"))
+        self.spelling = spelling
+        begin = _written(f"(?:{LABEL}\\.)*[xX][nN]--", MAX_NAME - _SHORTEST, spelling)
         self.begins = builder.lexeme(opened(concat(_QUOTE, begin)), "a host name")
 
     def plain(self) -> Symbol:
         """The symbol of names without A-labels."""
-        return self._builder.lexeme(self._opened(concat(_QUOTE, _plain_names(), _QUOTE)), "a host name")
+        return self._builder.lexeme(self._opened(concat(_QUOTE, _plain_names(self.spelling), _QUOTE)), "a host name")
 
     def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
@@ -117,7 +124,8 @@ class _Names:
         self._begins = template.begins
         self._lexeme = unfolding.lexeme
         self._quote = unfolding.lexeme(_QUOTE)
-        self._dot = unfolding.lexeme(_spell("\\."))
+        self._spelling = template.spelling
+        self._dot = unfolding.lexeme(self._spelling.text("."))
 
     def edges(self, state: _Place | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
@@ -129,20 +137,20 @@ class _Names:
         further: list[Edge] = []
         if state.octets:
             kind = OPEN if state.left > 0 else OPEN | HARD
-            further.append(((self._lexeme(_one_of(state.octets), "Punycode"),), state.left - 1, kind))
+            further.append(((self._lexeme(_one_of(state.octets, self._spelling), "Punycode"),), state.left - 1, kind))
         if state.is_valid:
             ends.append((self._quote,))
             if state.room > 1:
-                ends.append((self._lexeme(_to_end(state.room), "labels"), self._quote))
+                ends.append((self._lexeme(_to_end(state.room, self._spelling), "labels"), self._quote))
             if state.room > len(PREFIX) + _SHORTEST:
-                further.append(((self._lexeme(_to_next(state.room), "labels"),), None, OPEN | HARD))
+                further.append(((self._lexeme(_to_next(state.room, self._spelling), "labels"),), None, OPEN | HARD))
         return ends, further
 
     def _edges_ahead(self, left: int) -> list[Edge]:
         # Whether the label may end is to be seen in the text; so is what may follow when its end is near.
         unsure = OPEN | HARD | UNSURE
         further: list[Edge] = [((self._quote,), None, unsure), ((self._dot,), None, unsure)]
-        octet = self._lexeme(_one_of(OCTETS), "Punycode")
+        octet = self._lexeme(_one_of(OCTETS, self._spelling), "Punycode")
         further.append(((octet,), left - 1, 0) if left > 0 else ((octet,), None, unsure))
         return further
 

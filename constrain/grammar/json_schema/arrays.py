@@ -21,6 +21,7 @@ from constrain.grammar.json_schema.nodes import (
     NumberNode,
     ObjectNode,
     StringNode,
+    single_number,
 )
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
@@ -337,8 +338,5 @@ def _singles(node: Node) -> list[tuple[Hashable, Node]] | None:
             last -= node.high.is_open and node.high.value == last
             values = tuple(map(Decimal, range(first, last + 1)))
         if values is not None and len(values) <= MAX_UNIQUE:
-            return [
-                (("number", value.normalize()), NumberNode(node.pointer, node.form, values=(value,)))
-                for value in values
-            ]
+            return [(("number", value.normalize()), single_number(node, value)) for value in values]
     return None

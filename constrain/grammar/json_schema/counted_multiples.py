@@ -37,9 +37,9 @@ def can_be_counted(node: NumberNode) -> bool:
 
 
 class Multiples:
-    """The numbers of a node, counted in units."""
+    """The numbers of a node, counted in units; ``is_plain``: integers without fraction."""
 
-    def __init__(self, node: NumberNode) -> None:
+    def __init__(self, node: NumberNode, is_plain: bool = False) -> None:
         divisors = [each.value for each in node.divisors]
         if node.form is not NumberForm.ANY:
             divisors.append(Decimal(1))
@@ -68,6 +68,8 @@ class Multiples:
             self._excluded = [value for value in whole if self._fits(value)]
         self.has_fraction = node.has_fraction
         self.form = node.form
+        if is_plain and self.places == 0 and not node.has_fraction:
+            self.form = NumberForm.NO_FRACTION
         # From here on nothing but the remainder matters.
         bounds = [abs(value) for value in (self.low, self.high, *self._excluded) if value is not None]
         self._far = max([0, *bounds]) + 1

@@ -29,6 +29,7 @@ from constrain.grammar.json_schema.nodes import (
     ObjectNode,
     StringNode,
     Term,
+    single_number,
     text_of,
 )
 from constrain.grammar.json_schema.objects import key_classes
@@ -197,7 +198,7 @@ class DifferentValues:
         return any(self.allows(node, value) for node in self.written.normal(handle).nodes)
 
     def _scalar(self, layout: Layout, node: Node) -> list[Symbol]:
-        core = scalar(node, self.written.refuse)
+        core = scalar(node, self.written.refuse, layout.notation)
         return [] if isinstance(core, Conflict) else [self.unfolding.lexeme(layout.value(core), scalar_name(node))]
 
     def _automaton(self, layout: Layout, node: ArrayNode | ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
@@ -257,7 +258,7 @@ def only(node: Node, value: Instance) -> Node:
     if isinstance(node, NumberNode):
         number = decimal(value.content)
         assert number is not None
-        return NumberNode(node.pointer, node.form, values=(number,), has_fraction=node.has_fraction)
+        return single_number(node, number)
     return node
 
 
@@ -495,7 +496,7 @@ class ObjectAutomaton:
             if not state.is_same and self._can_end(after):
                 rest = every(keys, without(Words(frozenset(names)))) if names else keys
                 if not names or few_words(rest, 1):
-                    body = spelled(rest)
+                    body = spelled(rest, self._layout.notation.spelling)
                     key = self._key((self._layout.key(body), self._layout.next_key(body)), "key", state)
                     symbols = self._values.any(self._layout, handle)
                     further.extend(((*before, key, symbol), after, 0) for symbol in symbols)

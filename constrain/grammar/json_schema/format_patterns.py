@@ -87,10 +87,13 @@ def _date_time(spell: Spell) -> Regular:
     return concat(spell(_DATE + "[tT]"), _time(spell))
 
 
+MAX_DURATION_DIGITS = 12
+"""How many digits a number of a duration may have: seconds for 30,000 years."""
+
+_N = f"[0-9]{{1,{MAX_DURATION_DIGITS}}}"
 # A unit may only be followed by the next smaller one (RFC 3339, appendix A).
-_DURATION = (
-    "P(?:(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:T(?:{time}))?|T(?:{time})|[0-9]+W)"
-).format(time="[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S")
+_CLOCK = f"{_N}H(?:{_N}M(?:{_N}S)?)?|{_N}M(?:{_N}S)?|{_N}S"
+_DURATION = f"P(?:(?:{_N}D|{_N}M(?:{_N}D)?|{_N}Y(?:{_N}M(?:{_N}D)?)?)(?:T(?:{_CLOCK}))?|T(?:{_CLOCK})|{_N}W)"
 
 # -- hosts ----------------------------------------------------------------------------------------
 

@@ -6,26 +6,36 @@ from dataclasses import replace
 from typing import Any
 
 from constrain.errors import ConstrainError, SchemaError
-from constrain.grammar.ascii_only import ascii_only
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.collection import paused_collection
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
-from constrain.grammar.json_schema.layout import MAX_WHITE_SPACE, layout_for
+from constrain.grammar.json_schema.layout import layout_for
 from constrain.grammar.json_schema.metaschema import check_document
+from constrain.grammar.json_schema.notation import notation_for
 from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
+from constrain.grammar.schema_options import (
+    Formats,
+    Numbers,
+    PropertyOrder,
+    Spellings,
+    WhiteSpace,
+    check_choice,
+)
 
 
 def from_json_schema(
     schema: dict[str, Any] | bool | str | bytes,
     *,
-    whitespace: str = "flexible",
-    max_whitespace: int = MAX_WHITE_SPACE,
+    whitespace: WhiteSpace = "flexible",
+    max_whitespace: int | None = None,
     indent: int | None = None,
     separators: tuple[str, str] | None = None,
     ensure_ascii: bool = False,
-    property_order: str = "schema",
-    formats: str = "assert",
+    numbers: Numbers = "any",
+    spelling: Spellings = "any",
+    property_order: PropertyOrder = "schema",
+    formats: Formats = "assert",
     lenient: bool = False,
     registry: Any = None,
     max_work: int = 100_000,
@@ -39,10 +49,11 @@ def from_json_schema(
         2019-09 or 2020-12 (the default).  Numbers in a text are taken exactly; a float in a dict is what it is
         printed as.
     whitespace : {"flexible", "compact"}
-        Between tokens: any JSON white space, or none (as ``json.dumps(separators=(",", ":"))`` writes).  There is none
-        before the first token and after the last.
-    max_whitespace : int
-        How many white space characters may stand in one place when it is flexible.
+        Between tokens: what people and programs write, or none (as ``json.dumps(separators=(",", ":"))`` writes).
+        Flexible is nothing, one or two blanks, or a line end and an indent of up to 96 blanks or tabs; before commas
+        and colons nothing or one blank.  There is none before the first token and after the last.
+    max_whitespace : int, optional
+        With it, flexible is any JSON white space instead, and no more than so many characters of it in one place.
     indent : int, optional
         Exactly the white space that ``json.dumps(indent=...)`` writes, to 24 levels of nesting.
     separators : (str, str), optional
@@ -50,6 +61,11 @@ def from_json_schema(
     ensure_ascii : bool
         Whether characters beyond ASCII must be written as ``\\uXXXX``, as ``json.dumps(ensure_ascii=True)`` does; they
         may be written so in any case.
+    numbers : {"any", "plain"}
+        Plain numbers have no exponent, and integers no fraction: ``12``, never ``1.2e1`` or ``12.0``.
+    spelling : {"any", "canonical"}
+        Canonical text is exactly what ``json.dumps`` writes (with this ``ensure_ascii``): keys, strings, and also the
+        numbers of ``enum`` and ``const``.
     property_order : {"schema", "any"}
         The members of an object come in the order of the schema, or in every order.
     formats : {"assert", "annotate"}
@@ -78,15 +94,21 @@ def from_json_schema(
     """
     if separators is not None and (not isinstance(separators, (list, tuple)) or len(separators) != 2):
         raise ConstrainError(f"separators must be two strings, not {separators!r}")
-    layout = layout_for(whitespace, max_whitespace, indent, None if separators is None else tuple(separators))
-    if property_order not in ("schema", "any"):
-        raise ConstrainError(f"property_order must be 'schema' or 'any', not {property_order!r}")
-    if formats not in ("assert", "annotate"):
-        raise ConstrainError(f"formats must be 'assert' or 'annotate', not {formats!r}")
-    if type(max_work) is not int or max_work < 1:
-        raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    for name, value, choices in (
+        ("whitespace", whitespace, WhiteSpace),
+        ("numbers", numbers, Numbers),
+        ("spelling", spelling, Spellings),
+        ("property_order", property_order, PropertyOrder),
+        ("formats", formats, Formats),
+    ):
+        check_choice(name, value, choices)
     if type(ensure_ascii) is not bool:
         raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
+    notation = notation_for(spelling == "canonical", ensure_ascii, numbers == "plain")
+    pair = None if separators is None else (separators[0], separators[1])
+    layout = layout_for(whitespace, max_whitespace, indent, pair, notation)
+    if type(max_work) is not int or max_work < 1:
+        raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
     options = Options(formats == "assert", bool(lenient))
     any_order = property_order == "any"
 
@@ -107,8 +129,6 @@ def from_json_schema(
             # Last, so that what is wrong with a part that matters is told by who knows what it is for.
             known = len(document.warnings)
             check_document(document)
-            if ensure_ascii:
-                grammar = replace(grammar, lexemes=tuple(map(ascii_only, grammar.lexemes)))
             return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

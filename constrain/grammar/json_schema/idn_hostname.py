@@ -14,7 +14,7 @@ from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.a_labels import LABEL, MAX_NAME, has_valid_a_labels
 from constrain.grammar.json_schema.idn_labels import Automaton, Kind, is_u_label, kinds, label_automaton
 from constrain.grammar.json_schema.punycode import PREFIX
-from constrain.grammar.json_schema.strings import spell_points
+from constrain.grammar.json_schema.strings import Spelling
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, concat, intersect, literal
 
@@ -24,23 +24,23 @@ IDN_HOSTNAME = "idn-hostname"
 _DOTS = "[.\u3002\uff0e\uff61]"
 
 
-@lru_cache(maxsize=1)
-def _texts() -> tuple[Regular, Regular, Regular, Regular]:
+@lru_cache(maxsize=4)
+def _texts(spelling: Spelling) -> tuple[Regular, Regular, Regular, Regular]:
     """Names of ASCII labels alone; such a label; one that the Bidi rule takes; a dot."""
-    spell = partial(regex_code_points, encode_char=spell_points)
+    spell = partial(regex_code_points, encode_char=spelling.points)
     name = intersect(spell(f"{LABEL}(?:{_DOTS}{LABEL})*"), spell("(?s:.{1,253})"))
     return name, spell(LABEL), intersect(spell(LABEL), spell("[A-Za-z](?s:.*)")), spell(_DOTS)
 
 
-def idn_hostname(builder: GrammarBuilder, opened: Callable[[Regular], Regular]) -> Symbol:
+def idn_hostname(builder: GrammarBuilder, opened: Callable[[Regular], Regular], spelling: Spelling) -> Symbol:
     """The symbol of a JSON string that is such a name; ``opened`` puts before a token what may stand before it."""
     quote = literal('"')
-    name, label, bidi_label, dot = _texts()
+    name, label, bidi_label, dot = _texts(spelling)
     result = builder.nonterminal(IDN_HOSTNAME)
     builder.add(result, (builder.lexeme(opened(concat(quote, name, quote)), IDN_HOSTNAME),))
     opening, closing = builder.lexeme(opened(quote), "'\"'"), builder.lexeme(quote, "'\"'")
     separator = builder.lexeme(dot, "a dot")
-    characters = {kind: builder.lexeme(spell_points(points), "a character") for kind, points in kinds().items()}
+    characters = {kind: builder.lexeme(spelling.points(points), "a character") for kind, points in kinds().items()}
     for bidi, ascii_label in ((False, label), (True, bidi_label)):
         wide = _label_rules(builder, label_automaton(bidi), characters)
         plain = builder.lexeme(ascii_label, "a label")

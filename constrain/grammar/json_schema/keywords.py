@@ -18,6 +18,7 @@ from constrain.grammar.json_schema.nodes import Bound, Divisor, KeyRule, Term, d
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.texts import ALL_TEXTS, Format, Text, Words, pattern_text
 from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT, Dialect
+from constrain.grammar.regex.charsets import find_posix_class
 
 Reader = Callable[[Assertions, Any, Location, str], None]
 
@@ -168,9 +169,14 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
 
 def _pattern(source: str, location: Location, *path: str) -> Text:
     try:
-        return pattern_text(source)
+        text = pattern_text(source)
     except GrammarError as error:
         location.fail(f"pattern {describe(source)}: {error}", *path)
+    reason = find_posix_class(source)
+    if reason is not None:
+        # It is valid ECMAScript, so it is not refused.
+        location.resource.document.note(f"pattern {describe(source)}: {reason}", location.pointer_to(*path))
+    return text
 
 
 def _read_format(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from constrain.errors import ConstrainError
-from constrain.grammar.json_schema.numbers import ANY_NUMBER, NumberForm, number_language
-from constrain.grammar.json_schema.strings import ANY_BODY, spell
+from constrain.grammar.json_schema.notation import Notation
 from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
@@ -22,6 +21,7 @@ from constrain.grammar.regular import (
     frame,
     intersect,
     literal,
+    optional,
     repeat,
     union,
 )
@@ -29,29 +29,25 @@ from constrain.grammar.regular import (
 _QUOTE = literal('"')
 _WHITE_SPACE = byte_set(b" \t\n\r")
 
-MAX_WHITE_SPACE = 1024
-"""The usual limit in one place.
+MAX_INDENT = 96
+"""How far a line may be indented, by default: 24 levels of four blanks."""
 
-It is longer than any token: a limit that tokens of blanks could reach costs masks a walk for each blank.
+USUAL_GAP = union(
+    repeat(literal(" "), 0, 2),
+    concat(optional(literal("\r")), literal("\n"), repeat(byte_set(b" \t"), 0, MAX_INDENT)),
+)
+"""The white space that people and programs write before a token: up to two blanks, or a new line and its indent.
+
+A model that has nothing better to do than to go on with white space comes to an end of it.
 """
+
+USUAL_GAP_BEFORE_MARK = optional(literal(" "))
+"""The same before a comma or a colon."""
 
 NULL = literal("null")
 TRUE = literal("true")
 FALSE = literal("false")
 BOOLEAN = union(TRUE, FALSE)
-INTEGER = number_language(NumberForm.INTEGRAL)
-PLAIN_INTEGER = number_language(NumberForm.NO_FRACTION)
-
-
-def quoted(body: Regular) -> Regular:
-    """A JSON string with this between its quotes."""
-    return concat(_QUOTE, body, _QUOTE)
-
-
-STRING = quoted(ANY_BODY)
-
-_COMMON = (NULL, BOOLEAN, TRUE, FALSE, ANY_NUMBER, INTEGER, PLAIN_INTEGER, STRING)
-
 
 MAX_INDENTED_DEPTH = 24
 """How deep values may be nested where each level has its own indentation, and so its own rules."""
@@ -66,6 +62,8 @@ class Layout:
         What may stand before every token.
     comma, colon : Regular
         What separates two members, and a key from its value.
+    notation : Notation
+        How keys and scalars are written.
 
     Attributes
     ----------
@@ -79,8 +77,9 @@ class Layout:
         The layout of what stands in an array or object; None if nothing may be nested in it.
     """
 
-    def __init__(self, gap: Regular, comma: Regular, colon: Regular) -> None:
+    def __init__(self, gap: Regular, comma: Regular, colon: Regular, notation: Notation) -> None:
         self.gap = gap
+        self.notation = notation
         self.comma = comma
         self._before_key, self._before_next_key = concat(gap, _QUOTE), concat(comma, gap, _QUOTE)
         self._after_key = concat(_QUOTE, colon)
@@ -92,8 +91,10 @@ class Layout:
         self.empty_object: Regular | None = None
         self.inner: Layout | None = self
         # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
-        self.any_keys = (self.key(ANY_BODY), self.next_key(ANY_BODY))
-        self._common = {id(core): concat(gap, core) for core in _COMMON}
+        body = notation.spelling.body
+        self.any_keys = (self.key(body), self.next_key(body))
+        common = (NULL, BOOLEAN, TRUE, FALSE, *notation.numbers.values(), notation.string)
+        self._common = {id(core): concat(gap, core) for core in common}
 
     @property
     def usual_values(self) -> tuple[Regular, ...]:
@@ -113,39 +114,46 @@ class Layout:
         return frame(self._before_next_key, body, self._after_key)
 
 
-def _indented(indent: int, depth: int) -> Layout:
+def _indented(indent: int, depth: int, notation: Notation) -> Layout:
     """The layout of a value with ``depth`` others around it, on lines of its own.
 
     The line break belongs to the opening bracket and to the comma, so that values and keys look the same everywhere.
     """
     line, inner_line = (concat(literal("\n"), literal(" " * (indent * level))) for level in (depth, depth + 1))
-    layout = Layout(EPSILON, concat(literal(","), inner_line), literal(": "))
+    layout = Layout(EPSILON, concat(literal(","), inner_line), literal(": "), notation)
     layout.open_array, layout.close_array = concat(literal("["), inner_line), concat(line, literal("]"))
     layout.open_object, layout.close_object = concat(literal("{"), inner_line), concat(line, literal("}"))
     layout.empty_array, layout.empty_object = literal("[]"), literal("{}")
-    layout.inner = _indented(indent, depth + 1) if depth < MAX_INDENTED_DEPTH else None
+    layout.inner = _indented(indent, depth + 1, notation) if depth < MAX_INDENTED_DEPTH else None
     return layout
 
 
 @lru_cache(maxsize=16, typed=True)
 def layout_for(
-    whitespace: str, max_whitespace: int, indent: int | None = None, separators: tuple[str, str] | None = None
+    whitespace: str,
+    max_whitespace: int | None,
+    indent: int | None,
+    separators: tuple[str, str] | None,
+    notation: Notation,
 ) -> Layout:
-    """The layout of the options of the same names.  Raises ConstrainError if they are not valid."""
-    if type(max_whitespace) is not int or max_whitespace < 0:
+    """The layout of the options of the same names, in a notation.  Raises ConstrainError if they are not valid."""
+    if max_whitespace is not None and (type(max_whitespace) is not int or max_whitespace < 0):
         raise ConstrainError(f"max_whitespace must be an integer from 0 up, not {max_whitespace!r}")
-    if whitespace not in ("flexible", "compact"):
-        raise ConstrainError(f"whitespace must be 'flexible' or 'compact', not {whitespace!r}")
     if indent is not None:
         if type(indent) is not int or not 0 <= indent <= 64:
             raise ConstrainError(f"indent must be an integer from 0 to 64, not {indent!r}")
         if separators is not None or whitespace == "compact":
             raise ConstrainError("indent says all about white space: it goes with no other option for it")
-        return _indented(indent, 0)
+        return _indented(indent, 0, notation)
     if separators is not None:
-        return Layout(EPSILON, *(_separator(text, mark) for text, mark in zip(separators, ",:", strict=True)))
-    gap = repeat(_WHITE_SPACE, 0, max_whitespace) if whitespace == "flexible" else EPSILON
-    return Layout(gap, concat(gap, literal(",")), concat(gap, literal(":")))
+        comma, colon = (_separator(text, mark) for text, mark in zip(separators, ",:", strict=True))
+        return Layout(EPSILON, comma, colon, notation)
+    gap = before_mark = EPSILON
+    if whitespace == "flexible":
+        gap, before_mark = USUAL_GAP, USUAL_GAP_BEFORE_MARK
+        if max_whitespace is not None:
+            gap = before_mark = repeat(_WHITE_SPACE, 0, max_whitespace)
+    return Layout(gap, concat(before_mark, literal(",")), concat(before_mark, literal(":")), notation)
 
 
 def _separator(text: str, mark: str) -> Regular:
@@ -157,14 +165,15 @@ def _separator(text: str, mark: str) -> Regular:
 @lru_cache(maxsize=4096)
 def named_keys(layout: Layout, name: str) -> tuple[Regular, Regular]:
     """:meth:`Layout.key` and :meth:`Layout.next_key` of a name."""
-    body = spell(name)
+    body = layout.notation.spelling.text(name)
     return layout.key(body), layout.next_key(body)
 
 
 def other_keys(layout: Layout, names: Iterable[str]) -> tuple[Regular, Regular]:
     """:meth:`Layout.key` and :meth:`Layout.next_key` of every name that is not in ``names``, however it is spelled."""
-    excluded = union(*map(spell, names))
+    spelling = layout.notation.spelling
+    excluded = union(*map(spelling.text, names))
     if excluded is EMPTY:
         return layout.any_keys
-    body = intersect(ANY_BODY, complement(excluded))
+    body = intersect(spelling.body, complement(excluded))
     return layout.key(body), layout.next_key(body)

@@ -99,6 +99,16 @@ class NumberNode(Node):
     has_fraction: bool = False
 
 
+def single_number(node: NumberNode, value: Decimal) -> NumberNode:
+    """The node of just one of the numbers of another, in all the notations that it has there."""
+    if node.values is not None:
+        # As it stands in the schema.
+        own = next(each for each in node.values if each == value)
+        return NumberNode(node.pointer, node.form, values=(own,), has_fraction=node.has_fraction)
+    bound = Bound(value, False, node.pointer)
+    return NumberNode(node.pointer, node.form, bound, bound, divisors=node.divisors, has_fraction=node.has_fraction)
+
+
 class Term(NamedTuple):
     """A set that a string must be in, and the pointer of the keyword that says so."""
 

@@ -6,6 +6,8 @@ A number without bounds has all of JSON's syntax.  Within bounds, and where it m
 * scientific notation with one digit before the point, ``1.5e-07`` or ``2e+16``, where programs use it to print floating
   point numbers: from 1e16 up and below 1e-4, within the range of a double.
 
+In *plain* notation there is no exponent at all, and no fraction of zeros behind an integer.
+
 The set of *all* spellings within a bound is not regular (``1000e-3``, ``0.001e3``, ... are all 1), so no automaton has
 it; that is why these are the ones.
 """
@@ -69,6 +71,9 @@ ANY_NUMBER: Regular = concat(
 PLAIN_NUMBER: Regular = concat(_SIGN, _NATURAL, _ANY_FRACTION)
 """All numbers in plain notation."""
 
+PLAIN_INTEGER: Regular = concat(_SIGN, _NATURAL)
+"""All integers in plain notation, without fraction."""
+
 TINY_NUMBER: Regular = concat(
     *(_SIGN, _NOT_ZERO, _ANY_FRACTION, _E, literal("-")),
     union(concat(optional(literal("0")), byte_range(0x35, 0x39)), concat(_NOT_ZERO, repeat(_DIGIT, 1))),
@@ -96,10 +101,17 @@ def number_language(
     low_open: bool = False,
     high: Decimal | None = None,
     high_open: bool = False,
+    *,
+    is_plain: bool = False,
 ) -> Regular:
-    """The numbers of a form from ``low`` to ``high``; None is no bound, an open bound is not itself among them."""
+    """The numbers of a form from ``low`` to ``high``; None is no bound, an open bound is not itself among them.
+
+    ``is_plain``: without exponents, and integers without fraction.
+    """
     if low is None and high is None and form is NumberForm.ANY:
-        return ANY_NUMBER
+        return PLAIN_NUMBER if is_plain else ANY_NUMBER
+    if is_plain and form is NumberForm.INTEGRAL:
+        form = NumberForm.NO_FRACTION
     if form is not NumberForm.ANY:
         if low is not None:
             low, low_open = _next_integer(low, low_open), False
@@ -111,15 +123,15 @@ def number_language(
     if low is None or low <= 0:
         magnitude = None if low is None else low.copy_negate()
         if high is None or high > 0:
-            below = _magnitudes(form, Decimal(0), low == 0 and low_open, magnitude, low_open)
+            below = _magnitudes(form, is_plain, Decimal(0), low == 0 and low_open, magnitude, low_open)
         else:
-            below = _magnitudes(form, high.copy_negate(), high_open, magnitude, low_open)
+            below = _magnitudes(form, is_plain, high.copy_negate(), high_open, magnitude, low_open)
     above = EMPTY
     if high is None or high >= 0:
         if low is None or low < 0:
-            above = _magnitudes(form, Decimal(0), high == 0 and high_open, high, high_open)
+            above = _magnitudes(form, is_plain, Decimal(0), high == 0 and high_open, high, high_open)
         else:
-            above = _magnitudes(form, low, low_open, high, high_open)
+            above = _magnitudes(form, is_plain, low, low_open, high, high_open)
     if below == above:
         return concat(_SIGN, above)
     return union(concat(literal("-"), below), above)
@@ -133,12 +145,14 @@ def _next_integer(number: Decimal, is_open: bool) -> Decimal:
     return rounded
 
 
-def _magnitudes(form: NumberForm, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Regular:
+def _magnitudes(
+    form: NumberForm, is_plain: bool, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool
+) -> Regular:
     """Numbers without sign, ``0 <= low <= high``."""
     if high is not None and low == high and (low_open or high_open):
         return EMPTY
     plain = _plain(form, low, low_open, high, high_open)
-    if form is NumberForm.NO_FRACTION:
+    if is_plain or form is NumberForm.NO_FRACTION:
         return plain
     return union(plain, _scientific(form, low, low_open, high, high_open))
 

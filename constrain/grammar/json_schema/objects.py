@@ -16,7 +16,7 @@ from constrain.grammar.json_schema.few_values import members_of
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.places import Handle, conjunction
-from constrain.grammar.json_schema.strings import ANY_BODY, is_text
+from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import (
     Text,
     Words,
@@ -298,6 +298,7 @@ def _other_members(context: Context, node: ObjectNode) -> list[_Member]:
     """The keys without a name in the schema, class by class."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.distinct_key
+    spelling = layout.notation.spelling
     classes = key_classes(node)
     possible = [each for each in classes if context.value(each[1]) is not None]
     rest = without(Words(names)) if names else every()
@@ -306,11 +307,13 @@ def _other_members(context: Context, node: ObjectNode) -> list[_Member]:
         if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
-            body = spelled(keys)
+            body = spelled(keys, spelling)
             first, following = layout.key(body), layout.next_key(body)
         members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False))
     # Where a key of any kind may come, there is always another one.
-    if len(possible) < len(classes) and not all(is_endless(spelled(keys), ANY_BODY) for keys, _, _ in possible):
+    if len(possible) < len(classes) and not all(
+        is_endless(spelled(keys, spelling), spelling.body) for keys, _, _ in possible
+    ):
         context.builder.limit_keys(key for member in members for key in (member.first_key, member.next_key))
     return members
 

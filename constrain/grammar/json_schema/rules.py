@@ -13,14 +13,13 @@ from dataclasses import replace
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.json_schema import layout as tokens
 from constrain.grammar.json_schema.a_labels import HostNames
 from constrain.grammar.json_schema.arrays import array_tails
 from constrain.grammar.json_schema.context import Right
 from constrain.grammar.json_schema.counted_multiples import CountedMultiples, Multiples, can_be_counted
 from constrain.grammar.json_schema.document import Document
 from constrain.grammar.json_schema.idn_hostname import idn_hostname
-from constrain.grammar.json_schema.layout import MAX_INDENTED_DEPTH, Layout
+from constrain.grammar.json_schema.layout import BOOLEAN, MAX_INDENTED_DEPTH, NULL, Layout
 from constrain.grammar.json_schema.nodes import (
     ANY,
     ArrayNode,
@@ -32,7 +31,7 @@ from constrain.grammar.json_schema.nodes import (
     StringNode,
 )
 from constrain.grammar.json_schema.normalize import Normalizer
-from constrain.grammar.json_schema.numbers import ANY_NUMBER
+from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.objects import object_tails
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import is_regular_number, plain_scalar, scalar, scalar_name
@@ -151,7 +150,7 @@ class _RuleWriter:
         if not handle and self.layout.inner is self.layout and not self.any_order:
             result = values[handle] = self._any_value()
             return result
-        core = plain_scalar(handle)
+        core = plain_scalar(handle, self.layout.notation)
         if core is not None:
             # Most values of a schema are of four or five kinds.
             known = written.scalars.get(id(core))
@@ -190,11 +189,11 @@ class _RuleWriter:
 
     def _any_value(self) -> Symbol:
         """The symbol of every value, written at once: nearly every schema needs it, and none needs it otherwise."""
-        builder, layout = self.builder, self.layout
+        builder, layout, notation = self.builder, self.layout, self.layout.notation
         # All of these are the layout's own objects.
         add, lexeme = builder.add, builder.own_lexeme
         value, an_object, an_array = builder.nonterminal(), builder.nonterminal("#"), builder.nonterminal("#")
-        for core in (tokens.STRING, ANY_NUMBER, tokens.BOOLEAN, tokens.NULL):
+        for core in (notation.string, notation.numbers[NumberForm.ANY], BOOLEAN, NULL):
             add(value, (lexeme(layout.value(core), "#"),))
         add(value, (an_object,))
         add(value, (an_array,))
@@ -229,6 +228,8 @@ class _RuleWriter:
 
     def _scalar(self, node: Node, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
         """The symbol of a scalar node; ``opened`` puts before a token what may stand before it."""
+        notation = self.layout.notation
+        spelling = notation.spelling
         if isinstance(node, StringNode) and node.values is None and node.terms:
             self._formats.update([term.text.name for term in node.terms if type(term.text) is Format])
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
@@ -237,21 +238,21 @@ class _RuleWriter:
                 is_alone = len(node.terms) == 1 and node.low is None and node.high is None
                 if is_alone and isinstance(irregular.text, Format):
                     self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
-                    a_labels = self._names_with_a_labels(HostNames(self.builder, opened))
-                    return self.builder.choice([(idn_hostname(self.builder, opened),), (a_labels,)])
+                    a_labels = self._names_with_a_labels(HostNames(self.builder, opened, spelling))
+                    return self.builder.choice([(idn_hostname(self.builder, opened, spelling),), (a_labels,)])
                 self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
             if any(term.text == HOST_NAME for term in node.terms):
                 if len(node.terms) == 1 and node.low is None and node.high is None:
-                    names = HostNames(self.builder, opened)
+                    names = HostNames(self.builder, opened, spelling)
                     return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
                 where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
                 self.note("what Punycode stands for is not looked at beside other assertions about the string", where)
         if isinstance(node, NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
-            numbers = Multiples(node)
+            numbers = Multiples(node, notation.is_plain)
             if numbers.is_involved or not is_regular_number(node):
                 return self._counted(node, numbers, opened)
-        core = scalar(node, self.refuse)
+        core = scalar(node, self.refuse, notation)
         return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
 
     def _names_with_a_labels(self, names: HostNames) -> Symbol:

@@ -7,13 +7,22 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import Any
 
-from constrain.grammar.json_schema import layout as tokens
+from constrain.grammar.json_schema.constants import constant
 from constrain.grammar.json_schema.document import Location
+from constrain.grammar.json_schema.layout import BOOLEAN, FALSE, NULL, TRUE
 from constrain.grammar.json_schema.multiples import multiples
 from constrain.grammar.json_schema.nodes import BooleanNode, Bound, Conflict, Node, NullNode, NumberNode, StringNode
-from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY_NUMBER, NumberForm, number_language
+from constrain.grammar.json_schema.notation import Notation, quoted
+from constrain.grammar.json_schema.numbers import (
+    PLAIN_INTEGER,
+    PLAIN_NUMBER,
+    TINY_NUMBER,
+    NumberForm,
+    is_integral,
+    number_language,
+)
 from constrain.grammar.json_schema.places import Handle
-from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell_any
+from constrain.grammar.json_schema.strings import Spelling, is_text
 from constrain.grammar.json_schema.texts import Length, every, spelled
 from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
 
@@ -26,15 +35,8 @@ MAX_MULTIPLES = 2000
 # Keywords of every draft that say nothing about the value.
 _PLAIN_WORDS = frozenset(("type", "enum", "title", "description", "default"))
 
-_PLAIN_TYPES = {
-    "string": tokens.STRING,
-    "number": ANY_NUMBER,
-    "boolean": tokens.BOOLEAN,
-    "null": tokens.NULL,
-}
 
-
-def plain_scalar(handle: Handle) -> Regular | None:
+def plain_scalar(handle: Handle, notation: Notation) -> Regular | None:
     """The language of a schema that gives a scalar type or a list of strings and nothing more; None for any other.
 
     Most schemas of real documents are such: this spares them the way through the normal form.
@@ -50,47 +52,53 @@ def plain_scalar(handle: Handle) -> Regular | None:
     kind = schema.get("type")
     listed = schema.get("enum")
     if listed is not None:
-        return _plain_words(listed) if kind is None or kind == "string" else None
+        return _plain_words(listed, notation.spelling) if kind is None or kind == "string" else None
     if type(kind) is not str:
         return None
+    if kind == "string":
+        return notation.string
     if kind == "integer":
-        return _UNBOUNDED[place.resource.dialect.integer]
-    return _PLAIN_TYPES.get(kind)
+        return notation.numbers[place.resource.dialect.integer]
+    if kind == "number":
+        return notation.numbers[NumberForm.ANY]
+    if kind == "boolean":
+        return BOOLEAN
+    return NULL if kind == "null" else None
 
 
-def _plain_words(values: Any) -> Regular | None:
+def _plain_words(values: Any, spelling: Spelling) -> Regular | None:
     if type(values) is not list or not values:
         return None
     for value in values:
         if type(value) is not str or not is_text(value):
             return None
-    return _words(tuple(values))
+    return _words(tuple(values), spelling)
 
 
 @lru_cache(maxsize=1024)
-def _words(values: tuple[str, ...]) -> Regular:
-    """One of these strings, in every spelling."""
-    return tokens.quoted(spell_any(values))
+def _words(values: tuple[str, ...], spelling: Spelling) -> Regular:
+    """One of these strings."""
+    return quoted(spelling.any_of(values))
 
 
 @lru_cache(maxsize=1024)
-def _of_length(low: int, high: int | None) -> Regular:
+def _of_length(low: int, high: int | None, spelling: Spelling) -> Regular:
     """Strings of so many characters."""
-    return tokens.quoted(repeat(ANY_CHARACTER, low, high))
+    return quoted(repeat(spelling.character, low, high))
 
 
-def scalar(node: Node, refuse: Refuse) -> Regular | Conflict:
+def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict:
     """The language of a scalar node, without white space before it."""
     if isinstance(node, StringNode):
-        return _string(node)
+        return _string(node, notation)
     if isinstance(node, NumberNode):
-        return _number(node, refuse)
+        return _number(node, refuse, notation)
     if isinstance(node, BooleanNode):
         if len(node.values) == 2:
-            return tokens.BOOLEAN
-        return tokens.TRUE if node.values[0] else tokens.FALSE
+            return BOOLEAN
+        return TRUE if node.values[0] else FALSE
     assert isinstance(node, NullNode)
-    return tokens.NULL
+    return NULL
 
 
 def scalar_name(node: Node) -> str:
@@ -107,17 +115,18 @@ def scalar_name(node: Node) -> str:
     return "a string with " + " and ".join(parts)
 
 
-def _string(node: StringNode) -> Regular:
+def _string(node: StringNode, notation: Notation) -> Regular:
+    spelling = notation.spelling
     if node.values is not None:
-        return _words(node.values)
+        return _words(node.values, spelling)
     texts = [term.text for term in node.terms]
     if node.low is not None or node.high is not None:
         low = 0 if node.low is None else node.low.value
         high = None if node.high is None else node.high.value
         if not texts:
-            return _of_length(low, high)
+            return _of_length(low, high, spelling)
         texts.append(Length(low, high))
-    return tokens.quoted(spelled(every(*texts))) if texts else tokens.STRING
+    return quoted(spelled(every(*texts), spelling)) if texts else notation.string
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -133,14 +142,17 @@ def is_regular_number(node: NumberNode) -> bool:
     )
 
 
-def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
-    low, high = node.low, node.high
+def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | Conflict:
+    low, high, form = node.low, node.high, node.form
+    if notation.is_plain and not node.has_fraction and any(is_integral(each.value) for each in node.divisors):
+        # Multiples of integers are integers.
+        form = max(form, NumberForm.INTEGRAL)
     if node.values is not None:
-        language = union(*(number_language(node.form, value, False, value, False) for value in node.values))
+        language = union(*(constant(value, form, node.has_fraction, notation) for value in node.values))
     elif low is None and high is None and not node.excluded:
-        language = _UNBOUNDED[node.form]
+        language = notation.numbers[form]
     else:
-        language = _between(node)
+        language = _between(node, form, notation.is_plain)
         if isinstance(language, Empty):
             if low is None or high is None or node.excluded:
                 return Conflict(f"every number (at {node.pointer}) is excluded", node.pointer)
@@ -168,11 +180,11 @@ def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
             else:
                 parts.append(complement(found))
     if node.has_fraction:
-        parts.append(complement(tokens.PLAIN_INTEGER))
+        parts.append(complement(PLAIN_INTEGER))
     return intersect(*parts)
 
 
-def _between(node: NumberNode) -> Regular:
+def _between(node: NumberNode, form: NumberForm, is_plain: bool) -> Regular:
     """The numbers within the bounds, but for the excluded ones."""
     low, high = node.low, node.high
     start: tuple[Decimal | None, bool] = (None, False) if low is None else (low.value, low.is_open)
@@ -182,9 +194,10 @@ def _between(node: NumberNode) -> Regular:
             continue
         if high is not None and (value > high.value or (value == high.value and high.is_open)):
             continue
-        pieces.append(number_language(node.form, *start, value, True))
+        pieces.append(number_language(form, *start, value, True, is_plain=is_plain))
         start = (value, True)
-    pieces.append(number_language(node.form, *start, None if high is None else high.value, bool(high and high.is_open)))
+    end: tuple[Decimal | None, bool] = (None, False) if high is None else (high.value, high.is_open)
+    pieces.append(number_language(form, *start, *end, is_plain=is_plain))
     return union(*pieces)
 
 
@@ -198,10 +211,3 @@ def _one_by_one(divisor: Decimal, low: Bound | None, high: Bound | None) -> Regu
         return None
     values = [divisor * count for count in range(first, last + 1)]
     return union(*(number_language(NumberForm.ANY, value, False, value, False) for value in values))
-
-
-_UNBOUNDED = {
-    NumberForm.ANY: ANY_NUMBER,
-    NumberForm.INTEGRAL: tokens.INTEGER,
-    NumberForm.NO_FRACTION: tokens.PLAIN_INTEGER,
-}

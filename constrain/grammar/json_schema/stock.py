@@ -7,32 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from constrain.grammar.json_schema.layout import MAX_WHITE_SPACE, layout_for
-from constrain.grammar.json_schema.strings import ASCII_CHARACTERS
+from constrain.grammar.json_schema.layout import layout_for
+from constrain.grammar.json_schema.notation import USUAL_NOTATION
+from constrain.grammar.json_schema.strings import ASCII_CHARACTERS, EVERY_WAY
 from constrain.grammar.json_schema.texts import Format, spelled
 from constrain.grammar.regular import Regular
 
 
 def plain_stock() -> tuple[Regular, ...]:
-    """The tokens of JSON with any white space before them, and each printable ASCII character in its spellings."""
+    """The tokens of JSON with white space before them, and each printable ASCII character in its spellings."""
     # The same object as the front-end's: lru_cache tells calls apart by how they are written.
-    layout = layout_for("flexible", MAX_WHITE_SPACE, None, None)
+    layout = layout_for("flexible", None, None, None, USUAL_NOTATION)
     return (
         *layout.usual_values,
         *layout.any_keys,
         *(layout.open_object, layout.close_object, layout.open_array, layout.close_array, layout.comma),
-        *ASCII_CHARACTERS.values(),
+        *ASCII_CHARACTERS,
     )
 
 
 def stock_with_times() -> tuple[Regular, ...]:
     """The plain one, and the formats of dates and times."""
-    return (*plain_stock(), spelled(Format("date-time")), spelled(Format("date")))
+    return (*plain_stock(), spelled(Format("date-time"), EVERY_WAY), spelled(Format("date"), EVERY_WAY))
 
 
 def stock_with_addresses() -> tuple[Regular, ...]:
     """The plain one, and the usual formats of addresses."""
-    return (*plain_stock(), spelled(Format("uri")), spelled(Format("email")))
+    return (*plain_stock(), spelled(Format("uri"), EVERY_WAY), spelled(Format("email"), EVERY_WAY))
 
 
 def stock_for(formats: Collection[str]) -> Callable[[], tuple[Regular, ...]]:

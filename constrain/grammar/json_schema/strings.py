@@ -3,6 +3,8 @@
 Every character may be written raw (but for controls, ``"`` and ``\\``), by its short escape where it has one, and as
 ``\\uXXXX`` with hexadecimal digits in either case, a pair of them above U+FFFF.  A pair is one character.
 Half a pair stands for nothing: a lone surrogate is not text.
+
+A :class:`Spelling` is all of these ways or some of them, but never none.
 """
 
 from __future__ import annotations
@@ -11,31 +13,80 @@ from functools import lru_cache
 
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import Concat, Regular, byte_set, concat, literal, repeat, union
-from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate
+from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate, normalize
 
 _SHORT_ESCAPES = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 _RAW: CodePoints = negate(((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
+_ASCII: CodePoints = ((0x00, 0x7F),)
+# json.dumps(ensure_ascii=True) escapes what is not printable ASCII, so U+007F too.
+_PRINTABLE: CodePoints = ((0x20, 0x7E),)
 _BASIC: CodePoints = ((0x0000, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: CodePoints = ((0x10000, 0x10FFFF),)
 
 _HEX_DIGITS = ["0123456789abcdef"[value] for value in range(16)]
 
 
-@lru_cache(maxsize=4096)
-def spell_points(points: CodePoints) -> Regular:
-    """One character out of a code point set, in every spelling."""
-    shorts = [
-        escape for point, escape in _SHORT_ESCAPES.items() if any(first <= point <= last for first, last in points)
-    ]
-    return union(
-        encode(common(points, _RAW)),
-        concat(literal("\\"), _one_byte("".join(shorts).encode())),
-        concat(literal("\\u"), _hexadecimal(common(points, _BASIC), 4)),
-        _surrogate_pairs(common(points, _ASTRAL)),
-    )
+class Spelling:
+    """The ways in which the characters of a text may be written.
+
+    Parameters
+    ----------
+    canonical : bool
+        Each character in one way only, that of ``json.dumps``.
+    ensure_ascii : bool
+        Characters beyond ASCII as ``\\uXXXX`` only.
+
+    Attributes
+    ----------
+    character, body : Regular
+        One character; and everything that can stand between the quotes.
+    """
+
+    def __init__(self, *, canonical: bool, ensure_ascii: bool) -> None:
+        shorts = {point: escape for point, escape in _SHORT_ESCAPES.items() if not (canonical and escape == "/")}
+        self._shorts = shorts
+        self._raw = common(_RAW, (_PRINTABLE if canonical else _ASCII) if ensure_ascii else ALL)
+        # What may be written by its number.
+        self._numbered = ALL
+        if canonical:
+            self._numbered = negate(normalize((*self._raw, *((point, point) for point in shorts))))
+        self._either_case = not canonical
+        self._characters: dict[str, Regular] = {}
+        self.character = self.points(ALL)
+        self.body = repeat(self.character)
+
+    @lru_cache(maxsize=4096)  # noqa: B019 (there are four, and they live as long as the module)
+    def points(self, points: CodePoints) -> Regular:
+        """One character out of a code point set."""
+        shorts = [
+            escape for point, escape in self._shorts.items() if any(first <= point <= last for first, last in points)
+        ]
+        numbered = common(points, self._numbered)
+        return union(
+            encode(common(points, self._raw)),
+            concat(literal("\\"), _one_byte("".join(shorts).encode())),
+            concat(literal("\\u"), _hexadecimal(common(numbered, _BASIC), 4, self._either_case)),
+            _surrogate_pairs(common(numbered, _ASTRAL), self._either_case),
+        )
+
+    @lru_cache(maxsize=4096)  # noqa: B019
+    def text(self, text: str) -> Regular:
+        """Exactly this text (it must hold no lone surrogate)."""
+        known = self._characters
+        characters = [known.get(character) or self._new_character(character) for character in text]
+        # Where no character has just one spelling there are no literals to join.
+        return Concat(tuple(characters)) if len(text) > 1 and self._either_case else concat(*characters)
+
+    def _new_character(self, character: str) -> Regular:
+        language = self._characters[character] = self.points(((ord(character), ord(character)),))
+        return language
+
+    def any_of(self, texts: tuple[str, ...]) -> Regular:
+        """Exactly one of these texts."""
+        return prefix_tree(texts, self.text)
 
 
-def _surrogate_pairs(points: CodePoints) -> Regular:
+def _surrogate_pairs(points: CodePoints, either_case: bool) -> Regular:
     """``\\uD83D\\uDE00`` and its like for the code points of a set above U+FFFF."""
     by_low: dict[CodePoints, list[tuple[int, int]]] = {}
     for first, last in points:
@@ -56,9 +107,9 @@ def _surrogate_pairs(points: CodePoints) -> Regular:
         *(
             concat(
                 literal("\\u"),
-                _hexadecimal(tuple((0xD800 + first, 0xD800 + last) for first, last in sorted(highs)), 4),
+                _hexadecimal(tuple((0xD800 + first, 0xD800 + last) for first, last in sorted(highs)), 4, either_case),
                 literal("\\u"),
-                _hexadecimal(tuple((0xDC00 + first, 0xDC00 + last) for first, last in lows), 4),
+                _hexadecimal(tuple((0xDC00 + first, 0xDC00 + last) for first, last in lows), 4, either_case),
             )
             for lows, highs in by_low.items()
         )
@@ -66,13 +117,13 @@ def _surrogate_pairs(points: CodePoints) -> Regular:
 
 
 @lru_cache(maxsize=4096)
-def _hexadecimal(numbers: CodePoints, digits: int) -> Regular:
-    """The numbers of a set (ranges below ``16 ** digits``) in that many hexadecimal digits, either case."""
+def _hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular:
+    """The numbers of a set (ranges below ``16 ** digits``) in that many hexadecimal digits: small, or either case."""
     if digits == 0:
         return literal("")
     unit = 16 ** (digits - 1)
     if numbers == ((0, 16 * unit - 1),):
-        return repeat(byte_set(b"0123456789abcdefABCDEF"), digits, digits)
+        return repeat(byte_set(b"0123456789abcdef" + b"ABCDEF" * either_case), digits, digits)
     by_rest: dict[CodePoints, str] = {}
     for value, digit in enumerate(_HEX_DIGITS):
         rest = common(numbers, ((value * unit, (value + 1) * unit - 1),))
@@ -81,7 +132,10 @@ def _hexadecimal(numbers: CodePoints, digits: int) -> Regular:
             by_rest[rest] = by_rest.get(rest, "") + digit
     return union(
         *(
-            concat(_one_byte((leading + leading.upper()).encode()), _hexadecimal(rest, digits - 1))
+            concat(
+                _one_byte((leading + leading.upper() * either_case).encode()),
+                _hexadecimal(rest, digits - 1, either_case),
+            )
             for rest, leading in by_rest.items()
         )
     )
@@ -92,32 +146,24 @@ def _one_byte(members: bytes) -> Regular:
     return literal(members[:1]) if len(distinct) == 1 else byte_set(distinct)
 
 
-ANY_CHARACTER: Regular = spell_points(ALL)
-"""One character between the quotes, in every spelling."""
+EVERY_WAY = Spelling(canonical=False, ensure_ascii=False)
+"""Every character in every spelling."""
 
-ANY_BODY: Regular = repeat(ANY_CHARACTER)
-"""Everything that can stand between the quotes."""
+_SPELLINGS = {
+    (False, False): EVERY_WAY,
+    (False, True): Spelling(canonical=False, ensure_ascii=True),
+    (True, False): Spelling(canonical=True, ensure_ascii=False),
+    (True, True): Spelling(canonical=True, ensure_ascii=True),
+}
 
 
-ASCII_CHARACTERS: dict[str, Regular] = {chr(point): spell_points(((point, point),)) for point in range(0x20, 0x7F)}
+def spelling_for(*, canonical: bool, ensure_ascii: bool) -> Spelling:
+    """The one spelling with these properties."""
+    return _SPELLINGS[canonical, ensure_ascii]
+
+
+ASCII_CHARACTERS: tuple[Regular, ...] = tuple(EVERY_WAY.points(((point, point),)) for point in range(0x20, 0x7F))
 """Each printable ASCII character, in every spelling."""
-
-
-@lru_cache(maxsize=1024)
-def _spell_character(character: str) -> Regular:
-    return ASCII_CHARACTERS.get(character) or spell_points(((ord(character), ord(character)),))
-
-
-@lru_cache(maxsize=4096)
-def spell(text: str) -> Regular:
-    """Exactly this text, in every spelling (it must hold no lone surrogate)."""
-    # No character has just one spelling, so there are no literals to join.
-    return Concat(tuple(map(_spell_character, text))) if len(text) > 1 else concat(*map(_spell_character, text))
-
-
-def spell_any(texts: tuple[str, ...]) -> Regular:
-    """Exactly one of these texts, in every spelling."""
-    return prefix_tree(texts, spell)
 
 
 def is_text(value: str) -> bool:

@@ -17,7 +17,7 @@ from constrain.grammar.json_schema.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.decide import Automaton
 from constrain.grammar.json_schema.formats import format_language
 from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME, is_idn_hostname
-from constrain.grammar.json_schema.strings import ANY_BODY, ANY_CHARACTER, spell, spell_any, spell_points
+from constrain.grammar.json_schema.strings import EVERY_WAY, Spelling
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points, regex_of_length
 from constrain.grammar.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
@@ -122,7 +122,7 @@ def pattern_text(source: str) -> Text:
     words = _PLAIN_WORDS.fullmatch(source)
     if words is not None:
         return Words(frozenset((words[1] or words[2]).split("|")))
-    _spelled_pattern(source)
+    _spelled_pattern(source, EVERY_WAY)
     return Pattern(source)
 
 
@@ -159,51 +159,53 @@ def some(*texts: Text) -> Text:
 
 
 @lru_cache(maxsize=512)
-def _spelled_pattern(source: str) -> Regular:
-    return regex_code_points(source, anchored=False, dialect="ecma", encode_char=spell_points)
+def _spelled_pattern(source: str, spelling: Spelling) -> Regular:
+    return regex_code_points(source, anchored=False, dialect="ecma", encode_char=spelling.points)
 
 
 @lru_cache(maxsize=1024)
-def spelled(text: Text) -> Regular:
-    """All spellings of the strings in the set, without the quotes."""
+def spelled(text: Text, spelling: Spelling) -> Regular:
+    """The strings of the set as they may be written, without the quotes."""
     if isinstance(text, Pattern):
-        return _spelled_pattern(text.source)
+        return _spelled_pattern(text.source, spelling)
     if isinstance(text, Format):
-        return format_language(text.name, spell_points)
+        return format_language(text.name, spelling.points)
     if isinstance(text, Words):
         if len(text.values) <= 8:
-            return union(*map(spell, sorted(text.values)))
-        return spell_any(tuple(sorted(text.values)))
+            return union(*map(spelling.text, sorted(text.values)))
+        return spelling.any_of(tuple(sorted(text.values)))
     if isinstance(text, Length):
-        return repeat(ANY_CHARACTER, text.low, text.high)
+        return repeat(spelling.character, text.low, text.high)
     if isinstance(text, Without):
-        return intersect(ANY_BODY, complement(spelled(text.item)))
+        return intersect(spelling.body, complement(spelled(text.item, spelling)))
     if isinstance(text, Every):
-        parts = [part for part in _spelled_together(text.items) if part is not ANY_BODY]
-        return intersect(*parts) if parts else ANY_BODY
+        parts = [part for part in _spelled_together(text.items, spelling) if part is not spelling.body]
+        return intersect(*parts) if parts else spelling.body
     assert isinstance(text, Some)
-    return union(*map(spelled, text.items))
+    return union(*(spelled(item, spelling) for item in text.items))
 
 
-def _spelled_together(items: tuple[Text, ...]) -> list[Regular]:
+def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regular]:
     """Expressions whose intersection is that of all items; a pattern takes up the lengths, if it can."""
     lengths = [item for item in items if isinstance(item, Length)]
     if lengths:
         low = max(item.low for item in lengths)
         high = min((item.high for item in lengths if item.high is not None), default=None)
         for item in items:
-            bounded = _pattern_of_length(item.source, low, high) if isinstance(item, Pattern) else None
+            bounded = _pattern_of_length(item.source, low, high, spelling) if isinstance(item, Pattern) else None
             if bounded is not None:
-                return [bounded, *(spelled(each) for each in items if each is not item and each not in lengths)]
-        others = [part for part in (spelled(item) for item in items if item not in lengths) if part is not ANY_BODY]
-        if others:
-            return [counted(intersect(*others), ANY_CHARACTER, low, high)]
-    return list(map(spelled, items))
+                others = [each for each in items if each is not item and each not in lengths]
+                return [bounded, *(spelled(each, spelling) for each in others)]
+        parts = [spelled(item, spelling) for item in items if item not in lengths]
+        parts = [part for part in parts if part is not spelling.body]
+        if parts:
+            return [counted(intersect(*parts), spelling.character, low, high)]
+    return [spelled(item, spelling) for item in items]
 
 
 @lru_cache(maxsize=512)
-def _pattern_of_length(source: str, low: int, high: int | None) -> Regular | None:
-    return regex_of_length(source, low, high, anchored=False, dialect="ecma", encode_char=spell_points)
+def _pattern_of_length(source: str, low: int, high: int | None, spelling: Spelling) -> Regular | None:
+    return regex_of_length(source, low, high, anchored=False, dialect="ecma", encode_char=spelling.points)
 
 
 @lru_cache(maxsize=1024)

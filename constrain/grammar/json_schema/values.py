@@ -45,7 +45,7 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
         else:
             own_path = (*path, str(index)) if path == ("enum",) else path
             if isinstance(value, (int, float, Decimal)):
-                numbers[to_decimal(value, location.pointer_to(*own_path))] = None
+                numbers[_number(value, location.pointer_to(*own_path))] = None
             elif isinstance(value, (list, tuple)):
                 nodes.append(_array(value, location, own_path))
             elif isinstance(value, dict):
@@ -62,6 +62,20 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
         return Normal(tuple(nodes), typed_by=pointer)
     reason = "the value holds a lone surrogate, which no UTF-8 text can" if values else "enum is empty"
     return Normal((), Conflict(reason, pointer))
+
+
+def _number(value: int | float | Decimal, pointer: str) -> Decimal:
+    """A number of the schema as it stands there: only what has a fraction or an exponent has an exponent other than 0.
+
+    So ``0.0`` and ``1e0`` can be told from 0 and 1, with which they are equal.
+    """
+    number = to_decimal(value, pointer)
+    if isinstance(value, int):
+        return number
+    if not number:
+        return Decimal("0.0").copy_sign(Decimal(value))
+    sign, digits, exponent = number.as_tuple()
+    return Decimal((sign, (*digits, 0), -1)) if exponent == 0 else number
 
 
 def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> Node:

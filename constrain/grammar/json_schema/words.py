@@ -11,8 +11,8 @@ import json
 import re
 from dataclasses import replace
 
-from constrain.grammar.json_schema.layout import INTEGER, PLAIN_INTEGER, STRING
-from constrain.grammar.json_schema.numbers import ANY_NUMBER
+from constrain.grammar.json_schema.notation import ALL_NOTATIONS
+from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.regular import (
     EPSILON,
     ByteSet,
@@ -29,7 +29,11 @@ from constrain.grammar.regular import (
 from constrain.grammar.words import Progress, Words, few_strings, next_words
 
 _BLANKS = sum(1 << byte for byte in b" \t\n\r")
-_KINDS = {ANY_NUMBER: "a number", INTEGER: "an integer", PLAIN_INTEGER: "an integer", STRING: "a string"}
+_KINDS = {
+    **{each.numbers[form]: "an integer" for each in ALL_NOTATIONS for form in NumberForm},
+    **{each.numbers[NumberForm.ANY]: "a number" for each in ALL_NOTATIONS},
+    **{each.string: "a string" for each in ALL_NOTATIONS},
+}
 _PUNCTUATION = ("{", "}", "[", "]", ",", ":")
 _QUOTE, _COMMA, _COLON, _ESCAPE = (1 << byte for byte in b'",:\\')
 _POINT = literal(".")
@@ -112,7 +116,20 @@ def _last_bytes(whole: Regular) -> bytes:
 
 
 def _is_gap(part: Regular) -> bool:
-    return isinstance(part, Repeat) and isinstance(part.item, ByteSet) and not part.item.bits & ~_BLANKS
+    """Whether a part is optional white space."""
+    if isinstance(part, Union):
+        return any(map(_is_gap, part.parts)) and all(map(_is_blank, part.parts))
+    return isinstance(part, Repeat) and part.low == 0 and _is_blank(part)
+
+
+def _is_blank(part: Regular) -> bool:
+    if isinstance(part, (Concat, Union)):
+        return all(map(_is_blank, part.parts))
+    if isinstance(part, Repeat):
+        return _is_blank(part.item)
+    if isinstance(part, Literal):
+        return not part.data.strip(b" \t\n\r")
+    return part is EPSILON or (isinstance(part, ByteSet) and not part.bits & ~_BLANKS)
 
 
 def _is_zero_fraction(part: Repeat) -> bool:
@@ -138,6 +155,8 @@ class _Plain:
         if isinstance(language, Concat):
             return concat(*(self.of(part, depth) for part in language.parts))
         if isinstance(language, Union):
+            if _is_gap(language):
+                return EPSILON
             raw = [part for part in language.parts if not _is_escape(part)]
             return union(*(self.of(part, depth) for part in raw or language.parts))
         if isinstance(language, Repeat):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from typing import NoReturn
@@ -31,6 +32,25 @@ def named_class(letter: str, ecma: bool, flags: int) -> CodePoints:
     if ecma and flags & FOLD:
         points = classes.fold(points)
     return negate(points) if letter.isupper() else points
+
+
+_POSIX_CLASS = re.compile(r"\[:\^?([a-z]+):\]")
+_INSTEAD = {
+    "alnum": "A-Za-z0-9",
+    "alpha": "A-Za-z or \\p{L}",
+    "ascii": "\\x00-\\x7f",
+    "blank": "\\t and a blank",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9 or \\d",
+    "graph": "!-~",
+    "lower": "a-z or \\p{Ll}",
+    "print": "a blank and !-~",
+    "punct": "!-/:-@\\[-`{-~ or \\p{P}",
+    "space": "\\s",
+    "upper": "A-Z or \\p{Lu}",
+    "word": "\\w",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 class Source:
@@ -186,6 +206,35 @@ def _octal(source: Source, digit: str, in_set: bool, at: int) -> int:
     return point
 
 
+def posix_class(text: str, at: int) -> str | None:
+    """What is wrong with a ``[:upper:]`` at a place in a set; None if there is none.
+
+    To POSIX it is a class; here and in Python and ECMAScript it is a colon and five letters, which nobody means.
+    """
+    found = _POSIX_CLASS.match(text, at)
+    if found is None or found[1] not in _INSTEAD:
+        return None
+    return f"{found[0]} in a set stands for its letters, not for a class; write {_INSTEAD[found[1]]}"
+
+
+def find_posix_class(pattern: str) -> str | None:
+    """What :func:`posix_class` says about the first set of a valid ECMAScript pattern that it says anything about."""
+    if "[:" not in pattern:
+        return None
+    in_set = False
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "[" and in_set:
+            reason = posix_class(pattern, at)
+            if reason is not None:
+                return reason
+        elif char in "[]":
+            in_set = char == "["
+        at += 2 if char == "\\" else 1
+    return None
+
+
 def read_set(source: Source) -> CodePoints:
     """Read a ``[...]``; ``source`` stands on the opening bracket."""
     text, at = source.text, source.at
@@ -204,6 +253,9 @@ def read_set(source: Source) -> CodePoints:
             break
         first = False
         begin = source.at
+        reason = None if source.ecma else posix_class(text, begin)
+        if reason is not None:
+            source.fail(reason, begin)
         low = _member(source)
         follower = text[source.at : source.at + 2]
         if follower[:1] != "-" or follower == "-]" or follower == "-":
