@@ -98,6 +98,8 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
     tokens = _normal(vocabulary)
     scores = vocabulary.scores
     lowest = scores[list(tokens)].min() if tokens else np.float32(0)
+    # llama.cpp matches unused pieces too; only the penalty of unknown characters goes by the normal ones.
+    tokens |= _of_type(vocabulary, UNUSED)
     model = Unigram(
         tokens,
         scores.astype(np.float64),
@@ -134,9 +136,13 @@ def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
 
 def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:
     """The tokens that text can become.  Of equal ones the first counts; the others only ever come from a model."""
-    normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
+    return _of_type(vocabulary, NORMAL)
+
+
+def _of_type(vocabulary: GGUFVocabulary, kind: int) -> dict[int, str]:
+    found = np.flatnonzero(vocabulary.types == kind).tolist()
     ids = vocabulary.ids
-    return {i: vocabulary.tokens[i] for i in normal if ids[vocabulary.tokens[i]] == i and vocabulary.tokens[i]}
+    return {i: vocabulary.tokens[i] for i in found if ids[vocabulary.tokens[i]] == i and vocabulary.tokens[i]}
 
 
 def _tokenizer(
@@ -149,7 +155,12 @@ def _tokenizer(
     texts = dict(enumerate(vocabulary.tokens))
     special = frozenset(np.flatnonzero(np.isin(vocabulary.types, (UNKNOWN, CONTROL))).tolist())
     kinds = vocabulary.types.tolist()
-    data = piece_bytes({i: text for i, text in texts.items() if kinds[i] != UNUSED}, kinds)
-    pieces = PieceVocabulary(texts, data, vocabulary.added_tokens(), special, len(texts))
+    data = piece_bytes(texts, kinds)
+    added = vocabulary.added_tokens()
+    for token in added:
+        data.pop(token.id, None)  # llama.cpp writes its content as it is
+    # An unused piece is never generated and adds nothing to a text, but Unigram can meet its text.
+    shown = {i: b"" for i in texts if kinds[i] == UNUSED}
+    pieces = PieceVocabulary(texts, data, added, special, len(texts), shown)
     ends = vocabulary.end_ids(roles) if eos_ids is None else eos_ids
     return PieceTokenizer(model, pieces, options, roles, ends)

@@ -15,6 +15,7 @@ from constrain.tokenizers.json_parts import MODELS, flag_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceVocabulary
+from constrain.tokenizers.text_steps import apply_steps
 
 Merges = tuple[Any, Any, Any]
 
@@ -31,23 +32,31 @@ def pieces_of_json(
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
     if pre.byte_level:
         raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {model.get('type', 'BPE')} model")
-    to_bytes, strip = read_decoder(content.get("decoder"))
+    decoder = read_decoder(content.get("decoder"))
     options = PieceOptions(
         steps=steps_of_normalizer(content.get("normalizer")),
         piece_steps=tuple(pre.steps),
         stages=tuple(pre.stages),
         before=around[0],
         after=around[1],
-        strip_leading_space=strip,
+        strip_leading_space=decoder.strip_leading_space,
     )
     texts = {token_id: text for text, token_id in ids.items()}
     unknown = _unknown(model, ids)
+    special = frozenset({unknown} - {-1}) | {token.id for token in added if token.special}
+    # An added token that is looked for in normalized text is spelled, and decoded, as the normalizer makes it.
+    spelled = texts | {
+        token.id: apply_steps(options.steps, token.content, False) if token.normalized else token.content
+        for token in added
+    }
     try:
-        data = {token_id: to_bytes(text) for token_id, text in texts.items()}
+        data = {token_id: decoder.to_bytes(text) for token_id, text in spelled.items()}
+        shown = {token_id: data.pop(token_id) for token_id in special}
+        firsts = ((i, decoder.first_form(text)) for i, text in spelled.items() if decoder.first is not None)
+        first_forms = {token_id: first for token_id, first in firsts if first is not None}
     except UnicodeEncodeError:
         raise TokenizerError("a token has a lone surrogate, which has no UTF-8") from None
-    special = frozenset() if unknown < 0 else frozenset((unknown,))
-    vocabulary = PieceVocabulary(texts, data, added, special)
+    vocabulary = PieceVocabulary(spelled, data, added, special, shown=shown, first_forms=first_forms)
     return _model(model, ids, texts, unknown, read_merges), vocabulary, options
 
 

@@ -77,6 +77,7 @@ def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple
         split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
         whole_piece=bool(model.get("ignore_merges")),
         normal_form=_normalizer(content.get("normalizer")),
+        added_in_alphabet=True,
         add_prefix_space=pre.prefix,
         before=before,
         after=after,
