@@ -290,12 +290,12 @@ class ByteLevelBPE(ShortTextTokenizer):
         data = np.frombuffer(bytearray(utf8_of(text, offset)), dtype=np.uint8)
         if len(data) >= 2**31:
             raise TokenizerError("the text has more than 2 GiB")
-        split = self.options.split
-        ends = split.ends(data) if isinstance(split, SplitPattern) else _contiguous(split_in_stages(data, split))
+        pieces = self._split(data)
+        data = pieces.data
         out = np.empty(len(data), dtype=np.int32)
         count = bpe_kernels.encode_pieces(
             data,
-            ends,
+            pieces.ends,
             self.options.whole_piece,
             self._byte_ids,
             self._blob,
@@ -312,11 +312,13 @@ class ByteLevelBPE(ShortTextTokenizer):
         ids: list[int] = out[:count].tolist()
         return ids
 
+    def origin(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
+        """Where each byte that is encoded was before a split removed some; None if none does."""
+        return None if isinstance(self.options.split, SplitPattern) else self._split(data).origin
 
-def _contiguous(pieces: Pieces) -> npt.NDArray[np.int32]:
-    if pieces.origin is not None:
-        raise TokenizerError("a split that removes text is not supported in byte-level BPE")
-    return pieces.ends
+    def _split(self, data: npt.NDArray[np.uint8]) -> Pieces:
+        split = self.options.split
+        return Pieces(data, split.ends(data)) if isinstance(split, SplitPattern) else split_in_stages(data, split)
 
 
 def _table_size(count: int) -> int:
@@ -371,11 +373,16 @@ class _Source(EncodingSource):
 
     def _character_spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
         """The characters of ``text`` that each token covers."""
-        data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
         character = np.cumsum((data & 0xC0) != 0x80) - 1
-        ends = np.cumsum([len(self._tokenizer.token_bytes(token_id) or b"") for token_id in ids])
-        begins = np.concatenate(([0], ends[:-1]))
-        return list(zip(character[begins].tolist(), (character[ends - 1] + 1).tolist(), strict=True))
+        ends = np.cumsum([len(self._tokenizer.token_bytes(token_id) or b"") for token_id in ids], dtype=np.int64)
+        begins, lasts = np.concatenate(([0], ends[:-1])).astype(np.int64), ends - 1
+        origin = self._tokenizer.origin(data)
+        if not len(ids):
+            return []
+        if origin is not None:
+            begins, lasts = origin[begins], origin[lasts]
+        return list(zip(character[begins].tolist(), (character[lasts] + 1).tolist(), strict=True))
 
     def _map_back(self, segment: _Segment) -> list[tuple[int, int]]:
         """For each character of ``segment.text`` the characters of the input, from ``segment.begin``."""

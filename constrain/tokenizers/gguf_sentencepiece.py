@@ -14,7 +14,7 @@ from constrain.tokenizers.base import SpecialTokens
 from constrain.tokenizers.bert_text import Lowercase
 from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.gguf_byte_level import merges_of_gguf
-from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, GGUFVocabulary
+from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GGUFVocabulary
 from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.sentencepiece_file import piece_bytes
@@ -98,11 +98,12 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
     tokens = _normal(vocabulary)
     scores = vocabulary.scores
     lowest = scores[list(tokens)].min() if tokens else np.float32(0)
-    # llama.cpp matches unused pieces too; only the penalty of unknown characters goes by the normal ones.
-    tokens |= _of_type(vocabulary, UNUSED)
+    # llama.cpp matches unused pieces too, and user-defined ones, which cost nothing, where normalization has made one.
+    # Only the penalty of unknown characters goes by the normal pieces.
+    tokens |= _of_type(vocabulary, UNUSED) | _of_type(vocabulary, USER_DEFINED)
     model = Unigram(
         tokens,
-        scores.astype(np.float64),
+        np.where(vocabulary.types == USER_DEFINED, 0.0, scores.astype(np.float64)),
         unk=roles.unk,
         unknown_score=float(lowest - np.float32(UNKNOWN_PENALTY)),
     )
