@@ -27,8 +27,8 @@ MODEL_ENCODINGS: dict[str, str] = {
     **dict.fromkeys(("gpt2", "gpt-2"), "gpt2"),
 }
 """The encoding of each model.  A name stands for its versions too: ``gpt-4o`` for ``gpt-4o-2024-08-06``; the longest
-name counts.  A name that ends with ``*`` stands for all that begin so: ``gpt-5*`` for ``gpt-5.1-codex``.  (``gpt-4`` does
-not stand for ``gpt-4.1``, which has another encoding.)  The table may be changed."""
+name counts.  A name that ends with ``*`` stands for all that begin so: ``gpt-5*`` for ``gpt-5.1-codex``.  (``gpt-4``
+does not stand for ``gpt-4.1``, which has another encoding.)  The table may be changed."""
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _PUBLIC = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
