@@ -13,6 +13,7 @@ from constrain.tokenizers.json_decoders import read_decoder
 from constrain.tokenizers.json_normalizers import steps_of_normalizer
 from constrain.tokenizers.json_parts import MODELS, flag_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.json_shortcuts import simplified
 from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceVocabulary
 from constrain.tokenizers.text_steps import apply_steps
@@ -33,10 +34,11 @@ def pieces_of_json(
     if pre.byte_level:
         raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {model.get('type', 'BPE')} model")
     decoder = read_decoder(content.get("decoder"))
+    steps, stages = simplified(steps_of_normalizer(content.get("normalizer")), pre.stages)
     options = PieceOptions(
-        steps=steps_of_normalizer(content.get("normalizer")),
+        steps=steps,
         piece_steps=tuple(pre.steps),
-        stages=tuple(pre.stages),
+        stages=stages,
         before=around[0],
         after=around[1],
         strip_leading_space=decoder.strip_leading_space,

@@ -130,3 +130,7 @@ def _literal(text: str) -> str:
     if not text:
         raise TokenizerError("pre_tokenizer: an empty string to split at")
     return "".join(f"\\x{{{ord(char):x}}}" for char in text)
+
+
+SPACE_PATTERN = _literal(" ")
+"""The regex of a stage that splits at blanks."""
