@@ -10,7 +10,6 @@ refuse files that ask for them).
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,11 +22,11 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.addresses import context_of
-from constrain.tokenizers.alignment import NormalForm, alignment
 from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.merge_ids import Merges
+from constrain.tokenizers.normal_forms import NormalForm, normalize, normalize_aligned
 from constrain.tokenizers.short_texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
@@ -263,7 +262,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         changed = normal != whole
         parts = self._find_normalized.split(normal)
         # Only where normalization changed something do the places have to be mapped back.
-        to_input = alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
+        to_input = normalize_aligned(form, whole)[1] if changed and form is not None and len(parts) > 1 else None
         for first, last, token in parts:
             outer_first, outer_last = begin + first, begin + last
             if changed:
@@ -284,7 +283,7 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def _normalize(self, text: str) -> str:
         form = self.options.normal_form
-        return text if form is None or unicodedata.is_normalized(form, text) else unicodedata.normalize(form, text)
+        return text if form is None else normalize(form, text)
 
     def _encode_plain(self, text: str, offset: int) -> list[int]:
         data = np.frombuffer(bytearray(utf8_of(text, offset)), dtype=np.uint8)
@@ -389,6 +388,5 @@ class _Source(EncodingSource):
         original = self._text[segment.begin : segment.end]
         options = self._tokenizer.options
         form = options.normal_form
-        normal = unicodedata.normalize(form, original) if form is not None else original
-        spans = alignment(original, normal, form)
-        return spans if len(segment.text) == len(normal) else [(0, 0), *spans]
+        spans = [(i, i + 1) for i in range(len(original))] if form is None else normalize_aligned(form, original)[1]
+        return spans if len(segment.text) == len(spans) else [(0, 0), *spans]

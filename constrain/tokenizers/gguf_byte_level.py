@@ -39,9 +39,9 @@ def merges_of_gguf(vocabulary: GGUFVocabulary) -> Merges:
     """Merges as ids; one that names no tokens is a :class:`TokenizerError`."""
     merges, ids = vocabulary.merges(), vocabulary.ids
     try:
-        return ids_of_merges((merge.split(" ") for merge in merges), ids)
-    except (KeyError, ValueError):
-        return ids_of_merges((_pair(place, merge, ids) for place, merge in enumerate(merges)), ids)
+        return ids_of_merges([merge.split(" ") for merge in merges], ids)
+    except ValueError:
+        return ids_of_merges([_pair(place, merge, ids) for place, merge in enumerate(merges)], ids)
 
 
 def _pair(place: int, merge: str, ids: Mapping[str, int]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ for some tokens at the beginning, and to whether one space is left out there; an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,30 @@ class PieceDecoder:
         A space at the beginning of a text is left out.
     first : function of str, or None
         The bytes of a token at the beginning, where the two above do not say it.
+    replacements : tuple of (old, new), or None
+        What ``to_bytes`` replaces one after the other, where it does nothing else to a token that names no byte.
     """
 
     to_bytes: ToBytes
     strip_leading_space: bool
     first: ToBytes | None = None
+    replacements: tuple[tuple[str, str], ...] | None = None
+
+    def all_to_bytes(self, tokens: Sequence[str]) -> list[bytes]:
+        """:attr:`to_bytes` of each."""
+        if self.replacements is None or any(_BETWEEN in part for pair in self.replacements for part in pair):
+            return [self.to_bytes(token) for token in tokens]
+        joined = _BETWEEN.join(tokens)
+        if joined.count(_BETWEEN) >= len(tokens):  # a token has it too
+            return [self.to_bytes(token) for token in tokens]
+        # One replacement in everything is many times as fast as one in each token.
+        for old, new in self.replacements:
+            joined = joined.replace(old, new) if old else joined
+        named = [place for place, token in enumerate(tokens) if token[:3] == "<0x"]
+        data = joined.encode().split(_BETWEEN.encode())
+        for place in named:
+            data[place] = self.to_bytes(tokens[place])
+        return data
 
     def first_form(self, token: str) -> bytes | None:
         """What a token is at the beginning of a text; None where it is what the bytes and the rule about a space say.
@@ -44,6 +63,9 @@ class PieceDecoder:
         data, first = self.to_bytes(token), self.first(token)
         return None if first == (data.removeprefix(b" ") if self.strip_leading_space else data) else first
 
+
+_BETWEEN = "\0"
+"""What stands between tokens that are joined; hardly any token has it."""
 
 _CLEANUP = (
     *((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m")),
@@ -115,4 +137,4 @@ def _sequence(parts: list[Any], kinds: list[str]) -> PieceDecoder:
             token = token.replace(old, new) if old else token
         return token.encode()
 
-    return PieceDecoder(to_bytes, strip)
+    return PieceDecoder(to_bytes, strip, replacements=tuple(replacements))

@@ -43,7 +43,7 @@ def pieces_of_json(
         after=around[1],
         strip_leading_space=decoder.strip_leading_space,
     )
-    texts = {token_id: text for text, token_id in ids.items()}
+    texts = dict(zip(ids.values(), ids.keys(), strict=True))
     unknown = _unknown(model, ids)
     special = frozenset({unknown} - {-1}) | {token.id for token in added if token.special}
     # An added token that is looked for in normalized text is spelled, and decoded, as the normalizer makes it.
@@ -52,10 +52,10 @@ def pieces_of_json(
         for token in added
     }
     try:
-        data = {token_id: decoder.to_bytes(text) for token_id, text in spelled.items()}
+        data = dict(zip(spelled, decoder.all_to_bytes(list(spelled.values())), strict=True))
         shown = {token_id: data.pop(token_id) for token_id in special}
-        firsts = ((i, decoder.first_form(text)) for i, text in spelled.items() if decoder.first is not None)
-        first_forms = {token_id: first for token_id, first in firsts if first is not None}
+        firsts = {} if decoder.first is None else {i: decoder.first_form(text) for i, text in spelled.items()}
+        first_forms = {token_id: first for token_id, first in firsts.items() if first is not None}
     except UnicodeEncodeError:
         raise TokenizerError("a token has a lone surrogate, which has no UTF-8") from None
     vocabulary = PieceVocabulary(spelled, data, added, special, shown=shown, first_forms=first_forms)
@@ -66,7 +66,7 @@ def vocabulary_of(model: dict[str, Any]) -> dict[str, int]:
     """Ids by token: an object, or for Unigram a list of tokens and scores."""
     vocab = model.get("vocab")
     if model.get("type") != "Unigram":
-        if not isinstance(vocab, dict) or not vocab or not all(type(token_id) is int for token_id in vocab.values()):
+        if not isinstance(vocab, dict) or not vocab or set(map(type, vocab.values())) != {int}:
             raise TokenizerError('"vocab" must be an object from tokens to ids')
         if len(set(vocab.values())) != len(vocab):
             raise TokenizerError("two tokens of the vocabulary have the same id")

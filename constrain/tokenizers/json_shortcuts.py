@@ -8,7 +8,7 @@ from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.json_pre_tokenizers import SPACE_PATTERN
 from constrain.tokenizers.piece_model import MARKER
 from constrain.tokenizers.split_stages import RegexStage, Stage
-from constrain.tokenizers.text_steps import Prepend, Replace, TextStep
+from constrain.tokenizers.text_steps import Prepend, Replace, Spans, TextStep, align_steps
 
 _MARKED = Replace(" ", MARKER)
 
@@ -21,9 +21,23 @@ def simplified(steps: Sequence[TextStep], stages: Sequence[Stage]) -> tuple[tupl
     """
     if list(steps) not in ([_MARKED], [Prepend(MARKER), _MARKED]):
         return tuple(steps), tuple(stages)
-    spaces = SpaceOptions(add_dummy_prefix=len(steps) == 2, remove_extra=False)
     left = [stage for stage in stages if not (isinstance(stage, RegexStage) and _splits_at_blanks(stage))]
-    return (Charsmap(b"", spaces),), tuple(left)
+    return (MarkedBlanks(len(steps) == 2),), tuple(left)
+
+
+class MarkedBlanks(Charsmap):
+    """Blanks become markers; ``prefix``: one is put in front."""
+
+    def __init__(self, prefix: bool) -> None:
+        super().__init__(b"", SpaceOptions(add_dummy_prefix=prefix, remove_extra=False))
+        self._prefix = prefix
+
+    def align(self, text: str, first: bool) -> tuple[str, Spans]:
+        # Offsets are those of the parts of the file, not SentencePiece's.
+        return align_steps((Prepend(MARKER), _MARKED) if self._prefix else (_MARKED,), text, first)
+
+    def __reduce__(self) -> tuple[type[Charsmap], tuple[object, ...]]:
+        return MarkedBlanks, (self._prefix,)
 
 
 def _splits_at_blanks(stage: RegexStage) -> bool:

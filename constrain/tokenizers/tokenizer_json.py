@@ -14,13 +14,13 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.alignment import NormalForm
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
-from constrain.tokenizers.json_parts import MODELS, parts_of, type_of
+from constrain.tokenizers.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
-from constrain.tokenizers.merge_ids import Merges, ids_of_merges
+from constrain.tokenizers.merge_ids import Merges, ids_of_merges, is_merge
+from constrain.tokenizers.normal_forms import NormalForm
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern
 
@@ -37,6 +37,11 @@ def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> T
 
 def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """The tokenizer in the content of a ``tokenizer.json``; ``folder`` holds further configuration files."""
+    with collector_paused():
+        return _parse(data, folder, eos_ids)
+
+
+def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) -> Tokenizer:
     try:
         content = json.loads(data.decode("utf-8-sig"))
     except RecursionError:
@@ -142,7 +147,7 @@ def _added_tokens(entries: Any) -> list[AddedToken]:
 
 def _check_added_ids(added: list[AddedToken], vocab: dict[str, int]) -> None:
     """An added token may be in the vocabulary too, but under the same id and alone."""
-    contents = {token_id: content for content, token_id in vocab.items()}
+    contents = dict(zip(vocab.values(), vocab.keys(), strict=True))
     for token in added:
         if vocab.get(token.content, token.id) != token.id or contents.get(token.id, token.content) != token.content:
             raise TokenizerError(f"added token {token.content!r} (id {token.id}) contradicts the vocabulary")
@@ -153,7 +158,7 @@ def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, by
     if not isinstance(vocab, dict) or not vocab:
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     ids = list(vocab.values())
-    if not all(type(token_id) is int for token_id in ids):
+    if set(map(type, ids)) != {int}:
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     if len(set(ids)) != len(ids):
         raise TokenizerError("two tokens of the vocabulary have the same id")
@@ -168,16 +173,14 @@ def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
     """Merges are ``"left right"`` in older files, ``["left", "right"]`` in newer ones."""
     if not isinstance(entries, list):
         raise TokenizerError('"merges" must be a list')
+    pairs = entries
+    if set(map(type, entries)) - {list}:
+        pairs = [entry.split(" ") if isinstance(entry, str) else entry for entry in entries]
     try:
-        return ids_of_merges((entry.split(" ") if isinstance(entry, str) else entry for entry in entries), vocab)
-    except (KeyError, TypeError, ValueError):
-        pass
-    for i, entry in enumerate(entries):
-        try:
-            ids_of_merges([entry.split(" ") if isinstance(entry, str) else entry], vocab)
-        except (KeyError, TypeError, ValueError):
-            raise TokenizerError(f"merge {i}, {entry!r}, is not a pair of tokens that make a token") from None
-    raise AssertionError("one of them raises")
+        return ids_of_merges(pairs, vocab)
+    except (TypeError, ValueError):
+        wrong = next((i for i, pair in enumerate(pairs) if not is_merge(pair, vocab)), 0)
+        raise TokenizerError(f"merge {wrong}, {entries[wrong]!r}, is not a pair of tokens that make a token") from None
 
 
 def _normalizer(entry: Any) -> NormalForm | None:
