@@ -103,26 +103,6 @@ def fill_tokens(blob, starts, ids, slots):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit("boolean(uint8[::1], int32[::1], uint8[::1], int32[::1], int32[::1], int32[:, ::1])", **ENTRY)
-def find_pairs(data, bounds, blob, starts, slots, found):  # type: ignore[no-untyped-def]
-    """Find pairs of tokens, and what each pair makes.
-
-    data, bounds : uint8[], int32[2 * n + 1], the tokens of the pairs one after the other, and where each begins
-    blob, starts, slots : the tokens by content
-    found        : int32[3, n], the first, the second, and both together (output)
-
-    Returns whether all are tokens.
-    """
-    for i in range(found.shape[1]):
-        first, second, end = bounds[2 * i], bounds[2 * i + 1], bounds[2 * i + 2]
-        found[0, i] = find_token(data, first, second, blob, starts, slots)
-        found[1, i] = find_token(data, second, end, blob, starts, slots)
-        found[2, i] = find_token(data, first, end, blob, starts, slots)
-        if found[0, i] < 0 or found[1, i] < 0 or found[2, i] < 0:
-            return False
-    return True
-
-
 @njit("int64(int32[::1], int64[::1], int64, int64[::1], int64[::1])", **INNER)
 def merge_short(symbols, found, size, keys, values):  # type: ignore[no-untyped-def]
     """Merge ``symbols[:size]`` in place; returns how many are left.  ``found[i]`` is for the pair (i, i + 1)."""

@@ -7,7 +7,6 @@ a text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
-from constrain.tokenizers.merge_ids import Merges, ids_of_merges, is_merge
+from constrain.tokenizers.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
 from constrain.tokenizers.normal_forms import NormalForm
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern
@@ -43,7 +42,7 @@ def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple
 
 def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) -> Tokenizer:
     try:
-        content = json.loads(data.decode("utf-8-sig"))
+        content = read_json_with_merges(data)
     except RecursionError:
         raise TokenizerError("nested too deeply") from None
     except ValueError as error:
@@ -171,15 +170,15 @@ def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, by
 
 def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
     """Merges are ``"left right"`` in older files, ``["left", "right"]`` in newer ones."""
-    if not isinstance(entries, list):
+    if not isinstance(entries, list | Pairs):
         raise TokenizerError('"merges" must be a list')
     pairs = entries
-    if set(map(type, entries)) - {list}:
+    if isinstance(entries, list):
         pairs = [entry.split(" ") if isinstance(entry, str) else entry for entry in entries]
     try:
         return ids_of_merges(pairs, vocab)
     except (TypeError, ValueError):
-        wrong = next((i for i, pair in enumerate(pairs) if not is_merge(pair, vocab)), 0)
+        wrong = next((i for i in range(len(pairs)) if not is_merge(pairs[i], vocab)), 0)
         raise TokenizerError(f"merge {wrong}, {entries[wrong]!r}, is not a pair of tokens that make a token") from None
 
 
