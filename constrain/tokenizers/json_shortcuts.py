@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.json_pre_tokenizers import SPACE_PATTERN
+from constrain.tokenizers.normal_forms import Spans
 from constrain.tokenizers.piece_model import MARKER
 from constrain.tokenizers.split_stages import RegexStage, Stage
-from constrain.tokenizers.text_steps import Prepend, Replace, Spans, TextStep, align_steps
+from constrain.tokenizers.text_steps import Prepend, Replace, TextStep, align_steps
 
 _MARKED = Replace(" ", MARKER)
 

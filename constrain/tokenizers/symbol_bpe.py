@@ -132,9 +132,8 @@ class SymbolBPE(PieceModel):
         used = np.flatnonzero((rows >= 0).any(axis=1))
         self._char_blocks = np.zeros(0x1100, dtype=np.int32)
         self._char_blocks[used] = np.arange(1, len(used) + 1)
-        self._char_ids = np.full((len(used) + 1, 256), -1, dtype=np.int32)
-        self._char_ids[1:] = rows[used]
-        self._char_ids = self._char_ids.reshape(-1)
+        self._char_ids = np.full((len(used) + 1) * 256, -1, dtype=np.int32)
+        self._char_ids[256:] = rows[used].reshape(-1)
         return {self._vocab + place: chr(code) for place, code in enumerate(others.tolist())}
 
     def _index_tokens(self, everything: dict[int, str]) -> None:

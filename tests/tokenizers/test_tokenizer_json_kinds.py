@@ -236,7 +236,7 @@ def test_every_character_in_bert():
     reference, ours = normalizers.BertNormalizer(), BertText()
     codes = [code for code in range(1, 0x20000) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
     wrong = [code for code in codes if reference.normalize_str(f"a{chr(code)}b") != ours.apply(f"a{chr(code)}b", True)]
-    assert len(wrong) <= 1, "one mark that Python reorders differently"
+    assert not wrong
     splitter = pre_tokenizers.BertPreTokenizer()
     for begin in range(0, len(codes), 1000):
         text = "aa".join(map(chr, codes[begin : begin + 1000]))
