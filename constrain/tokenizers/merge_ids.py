@@ -44,6 +44,19 @@ class Pairs:
             raise ValueError("not a pair")
         return cls(*_bytes_of(chain.from_iterable(pairs), 2 * len(pairs)))
 
+    @classmethod
+    def of_texts(cls, texts: Sequence[str]) -> Pairs:
+        """Of ``"left right"``.  Raises :class:`ValueError` if one of them has no blank or several."""
+        data, ends = _bytes_of(texts, len(texts))
+        cuts = np.flatnonzero(data == 0x20)
+        if len(cuts) != len(texts) or (cuts < ends[:-1]).any() or (cuts >= ends[1:]).any():
+            raise ValueError("not a pair")
+        # Each blank is left out, so what follows moves to the left by one for each.
+        bounds = np.empty(2 * len(texts) + 1, dtype=np.int32)
+        bounds[::2] = ends - np.arange(len(ends))
+        bounds[1::2] = cuts - np.arange(len(cuts))
+        return cls(data[data != 0x20], bounds)
+
     def __len__(self) -> int:
         return len(self.bounds) // 2
 

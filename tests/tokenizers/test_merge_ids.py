@@ -34,6 +34,13 @@ def test_pairs(pairs, odd, ascii_only, indent):
     assert isinstance(found, Pairs)
     assert [found[i] for i in range(len(found))] == [list(pair) for pair in pairs]
     joined = [f"{left} {right}" for left, right in pairs if " " not in left + right]
+    whole = Pairs.of_texts(joined)
+    assert [whole[i] for i in range(len(whole))] == [text.split(" ") for text in joined]
+    for wrong in ("ab", "a b c", ""):
+        with pytest.raises(ValueError, match="not a pair"):
+            Pairs.of_texts([*joined, wrong])
+    with pytest.raises(ValueError, match="not a pair"):
+        Pairs.of_texts([*joined, "a b c", "d"])
     found = read({"merges": joined}, ensure_ascii=ascii_only, indent=indent)
     assert isinstance(found, Pairs)
     assert [found[i] for i in range(len(found))] == [text.split(" ") for text in joined]
