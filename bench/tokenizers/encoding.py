@@ -23,6 +23,15 @@ def encode(subjects: list[Subject]) -> None:
         row(subject, *rates)
 
 
+def lines(subjects: list[Subject]) -> None:
+    """Many short texts, each in a call of its own."""
+    texts = [line for line in mixed(500_000).split("\n") if line]
+    size = sum(len(text.encode()) for text in texts)
+    head("encode: lines, each in a call", "MB/s")
+    for subject in subjects:
+        row(subject, f"{size / least(lambda subject=subject: [subject.encode(text) for text in texts]) / 1e6:.1f}")
+
+
 def batch(subjects: list[Subject]) -> None:
     """Many short texts in one call; the time of all threads, since sentencepiece has its own even for one."""
     lines = [line for line in mixed(500_000).split("\n") if line]

@@ -66,7 +66,6 @@ def _ours(kind: str, path: Path) -> Subject:
 def byte_level() -> list[Subject]:
     """cl100k beside tiktoken, and Llama 3 beside Hugging Face's library."""
     import tiktoken
-    import tokenizers
     from tiktoken.load import load_tiktoken_bpe
 
     folder = data_folder() / "vocab"
@@ -84,7 +83,6 @@ def byte_level() -> list[Subject]:
     fast = load_tiktoken()
     path = Path(tempfile.mkdtemp()) / "tokenizer.json"
     path.write_bytes(gzip.decompress((folder / "llama3-tokenizer.json.gz").read_bytes()))
-    hugging = tokenizers.Tokenizer.from_file(str(path))
     return [
         _ours("cl100k", ranks),
         Subject(
@@ -95,9 +93,20 @@ def byte_level() -> list[Subject]:
             partial(fast.encode_ordinary_batch, num_threads=1),
             load_tiktoken,
         ),
-        _ours("llama3", path),
+        *of_file(path, "llama3"),
+    ]
+
+
+def of_file(path: Path, kind: str | None = None) -> list[Subject]:
+    """A ``tokenizer.json`` beside Hugging Face's library; ``kind``: its name in the tables."""
+    import tokenizers
+
+    kind = path.resolve().parent.name[:13] if kind is None else kind
+    hugging = tokenizers.Tokenizer.from_file(str(path))
+    return [
+        _ours(kind, path),
         Subject(
-            "llama3",
+            kind,
             "tokenizers",
             lambda text: hugging.encode(text, add_special_tokens=False).ids,
             hugging.decode,

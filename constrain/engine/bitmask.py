@@ -104,12 +104,19 @@ def apply_token_bitmask_inplace(logits: Any, mask: Any) -> None:
             raise ConstrainError(f"logits must be a numpy array or a torch tensor, not {type(logits).__name__}")
         _apply_torch(logits, mask)
         return
-    words = mask if isinstance(mask, np.ndarray) else mask.numpy()
+    if isinstance(mask, np.ndarray):
+        words = mask
+    elif hasattr(mask, "detach"):
+        words = mask.detach().cpu().numpy()
+    else:
+        raise ConstrainError(f"the mask must be a numpy array or a torch tensor, not {type(mask).__name__}")
     if words.dtype != np.int32:
         raise ConstrainError(f"the mask must have dtype int32, not {words.dtype}")
     rows = words.reshape(1, -1) if words.ndim == 1 else words
     if not np.issubdtype(logits.dtype, np.floating):
         raise ConstrainError(f"logits must be floating point, not {logits.dtype}")
+    if not logits.flags.writeable:
+        raise ConstrainError("the logits must be writable")
     table = logits.reshape(1, -1) if logits.ndim == 1 else logits
     if table.ndim != 2 or rows.ndim != 2 or rows.shape[0] not in (1, table.shape[0]):
         raise ConstrainError(f"logits {list(logits.shape)} and mask {list(words.shape)} do not fit together")
@@ -126,7 +133,9 @@ def apply_token_bitmask_inplace(logits: Any, mask: Any) -> None:
 def _apply_torch(logits: Any, mask: Any) -> None:
     import torch
 
-    words = torch.from_numpy(mask) if isinstance(mask, np.ndarray) else mask
+    words = torch.from_numpy(np.ascontiguousarray(mask)) if isinstance(mask, np.ndarray) else mask
+    if not isinstance(words, torch.Tensor):
+        raise ConstrainError(f"the mask must be a numpy array or a torch tensor, not {type(mask).__name__}")
     if words.dtype != torch.int32:
         raise ConstrainError(f"the mask must have dtype int32, not {words.dtype}")
     if not logits.is_floating_point():
@@ -142,4 +151,6 @@ def _apply_torch(logits: Any, mask: Any) -> None:
     if forbidden.shape[1] < width:
         forbidden = torch.nn.functional.pad(forbidden, (0, width - forbidden.shape[1]), value=True)
     forbidden = forbidden[:, :width]
-    logits.masked_fill_(forbidden[0] if logits.ndim == 1 else forbidden, float("-inf"))
+    # A parameter may only be changed where no gradient is recorded; elsewhere the change is part of the graph.
+    with torch.set_grad_enabled(torch.is_grad_enabled() and not (logits.requires_grad and logits.is_leaf)):
+        logits.masked_fill_(forbidden[0] if logits.ndim == 1 else forbidden, float("-inf"))

@@ -3,8 +3,31 @@
 from __future__ import annotations
 
 import math
+import operator
+import reprlib
+from numbers import Real
+from typing import Any
 
 from constrain.errors import ConstrainError
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise :class:`ConstrainError` for what is no real number."""
+    # A tensor has a __float__ too, but what is one number may be several at the next call.
+    if not isinstance(value, Real):
+        raise ConstrainError(f"{name} must be a number, not {_named(value)}")
+
+
+def check_integer(name: str, value: Any) -> int:
+    """The value as an int; a float is refused, even without a fraction."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ConstrainError(f"{name} must be an integer, not {_named(value)}") from None
+
+
+def _named(value: Any) -> str:
+    return "None" if value is None else f"{type(value).__name__} {reprlib.repr(value)}".replace("\n", " ")
 
 
 def check_options(
@@ -20,7 +43,15 @@ def check_options(
     frequency_penalty: float = 0.0,
     presence_penalty: float = 0.0,
 ) -> None:
-    """Raise :class:`ConstrainError` if an option is out of range."""
+    """Raise :class:`ConstrainError` if an option is out of range, or no number."""
+    numbers = {"temperature": temperature, "top_p": top_p, "min_p": min_p, "typical": typical}
+    numbers |= {"repetition_penalty": repetition_penalty, "frequency_penalty": frequency_penalty}
+    for name, value in {**numbers, "presence_penalty": presence_penalty}.items():
+        check_number(name, value)
+    check_integer("top_k", top_k)
+    check_integer("repetition_window", repetition_window)
+    if seed is not None:
+        check_integer("seed", seed)
     if not (math.isfinite(temperature) and temperature >= 0):
         raise ConstrainError(f"temperature must be a number from 0 up, not {temperature}")
     if top_k < 0:

@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.errors import ConstrainError
+from constrain.sampling.arrays import as_floats, as_mask
 from constrain.sampling.kernels import layout, penalties, rows
-from constrain.sampling.options import check_options
+from constrain.sampling.options import check_integer, check_number, check_options
 
 _STATUS = {
     layout.EMPTY_MASK: "the mask allows no token",
@@ -137,7 +138,7 @@ class Sampler:
         self.frequency_penalty = float(frequency_penalty)
         self.presence_penalty = float(presence_penalty)
         self.seed = int(seed)
-        self._bias_ids, self._bias_values = _bias(logit_bias or {})
+        self._bias_ids, self._bias_values = _bias({} if logit_bias is None else logit_bias)
         self._penalises = repetition_penalty != 1 or frequency_penalty != 0 or presence_penalty != 0
         self._options = np.empty(layout.OPTIONS, dtype=np.float64)
         self._options[[layout.TEMPERATURE, layout.TOP_K, layout.TOP_P]] = temperature, min(top_k, 2**31), top_p
@@ -155,6 +156,9 @@ class Sampler:
 
     def for_row(self, row: int) -> Sampler:
         """A sampler with the same options that begins to draw what this one, new, would for a row of a batch."""
+        row = check_integer("row", row)
+        if row < 0:
+            raise ConstrainError(f"row must be 0 or more, not {row}")
         return Sampler(
             self.temperature,
             self.top_k,
@@ -174,9 +178,9 @@ class Sampler:
 
         Parameters
         ----------
-        logits : float[n], anything numpy can read
+        logits : float[n], anything numpy can read, or a torch tensor of any device and dtype
             Unnormalised log-probabilities; -inf rules a token out.  Not modified.
-        mask : int32[words], optional
+        mask : int32[words], optional, a numpy array or a torch tensor
             Bit ``i % 32`` of word ``i // 32`` allows token ``i``; tokens past its end are not allowed.
             Without it every token is.
         history : sequence of int
@@ -222,6 +226,8 @@ class Sampler:
         """
         table = self._table(logits, 2)
         size = len(table)
+        if histories is not None and not hasattr(histories, "__len__"):
+            raise ConstrainError(f"histories must be a list of histories, not {type(histories).__name__}")
         if histories is not None and len(histories) != size:
             raise ConstrainError(f"there are {len(histories)} histories for {size} rows")
         window, starts = self._windows(histories if self._penalises else None, size)
@@ -235,7 +241,7 @@ class Sampler:
         self, logits: Any, mask: NDArray[np.int32] | None = None, history: Sequence[int] = (), top: int = 0
     ) -> Sample:
         """:meth:`sample`, and how likely the model found that token and the ``top`` most likely ones."""
-        if top < 0:
+        if check_integer("top", top) < 0:
             raise ConstrainError(f"top must be 0 or more, not {top}")
         from constrain.sampling.kernels.log_probabilities import log_probabilities
 
@@ -353,11 +359,12 @@ class Sampler:
         if type(logits) is np.ndarray and logits.dtype == _FLOAT and logits.ndim == dimensions and logits.flags.carray:
             if logits.size:  # the usual case, without delay
                 return logits.reshape(-1, logits.shape[-1])
-        shape = np.shape(logits)
+        table = as_floats(logits)
+        shape = table.shape
         if len(shape) != dimensions or 0 in shape:
             wanted = "one row of one dimension" if dimensions == 1 else "rows, in two dimensions"
             raise ConstrainError(f"logits must be {wanted}, not of shape {shape}")
-        table = np.ascontiguousarray(logits, dtype=np.float32)
+        table = np.ascontiguousarray(table)
         if not table.flags.writeable:
             table = table.copy()
         return table.reshape(-1, shape[-1])
@@ -368,6 +375,7 @@ class Sampler:
             return self._everything(width)
         if type(mask) is np.ndarray and mask.dtype == _INT and mask.ndim == 1 and mask.flags.carray:
             return mask.reshape(1, -1)
+        mask = as_mask(mask)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.int32 or not 1 <= mask.ndim <= 2 - (size == 1):
             if not (isinstance(mask, np.ndarray) and mask.dtype == np.int32 and mask.shape[:1] == (1,)):
                 raise ConstrainError(
@@ -431,8 +439,11 @@ class Sampler:
 
 
 def _bias(logit_bias: Mapping[int, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    if not isinstance(logit_bias, Mapping):
+        raise ConstrainError(f"logit_bias must be a mapping of token ids to numbers, not {type(logit_bias).__name__}")
     ids, values = [], []
     for token, value in logit_bias.items():
+        check_number(f"logit_bias: the bias of token {token!r}", value)
         try:
             index = operator.index(token)
         except TypeError:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.errors import ConstrainError
+from constrain.sampling.arrays import as_doubles, as_floats
 from constrain.sampling.sampler import Sampler
 
 Row = NDArray[np.float32]
@@ -46,7 +47,7 @@ def temperature(logits: Any, temperature: float) -> Row:
     if temperature == 0:
         return _survivors(logits, Sampler(0.0, 0, 1.0, 0))
     Sampler(temperature, 0, 1.0, 0)  # checks the range
-    return np.asarray(np.asarray(logits, dtype=np.float32) / np.float32(temperature), dtype=np.float32)
+    return np.asarray(as_floats(logits) / np.float32(temperature), dtype=np.float32)
 
 
 def top_k(logits: Any, k: int) -> Row:
@@ -83,15 +84,16 @@ def typical(logits: Any, mass: float) -> Row:
 
 def softmax(logits: Any) -> NDArray[np.float64]:
     """``exp(x - max) / sum``: probabilities, float64[n]."""
-    ids, probabilities = Sampler(1.0, 0, 1.0, 0).distribution(logits)
-    out = np.zeros(np.shape(logits), dtype=np.float64)
+    row = as_floats(logits)
+    ids, probabilities = Sampler(1.0, 0, 1.0, 0).distribution(row)
+    out = np.zeros(row.shape, dtype=np.float64)
     out[ids] = probabilities
     return out
 
 
 def multinomial(probabilities: Any, seed: int, draws: int = 1) -> NDArray[np.int64]:
     """Draw ids in proportion to ``probabilities`` (any positive scale), with replacement: int64[draws]."""
-    weights = np.asarray(probabilities, dtype=np.float64)
+    weights = as_doubles(probabilities, "probabilities")
     if weights.ndim != 1 or not (weights >= 0).all() or not np.isfinite(weights).all():
         raise ConstrainError("probabilities must be one row of finite numbers from 0 up")
     with np.errstate(divide="ignore"):
@@ -101,8 +103,8 @@ def multinomial(probabilities: Any, seed: int, draws: int = 1) -> NDArray[np.int
 
 
 def _survivors(logits: Any, sampler: Sampler) -> Row:
-    ids, _ = sampler.distribution(logits)
-    row = np.asarray(logits, dtype=np.float32)
+    row = as_floats(logits)
+    ids, _ = sampler.distribution(row)
     out = np.full(row.shape, -np.inf, dtype=np.float32)
     out[ids] = row[ids]
     return out

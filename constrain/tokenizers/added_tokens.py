@@ -8,8 +8,10 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 
 _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
@@ -33,8 +35,7 @@ class AddedTokenFinder:
     def __init__(self, tokens: Sequence[AddedToken], normalize: Callable[[str], str] = str) -> None:
         """``normalize`` is applied to the tokens; the text to split has been normalized already."""
         self._by_content = {normalize(token.content): token for token in tokens if token.content}
-        longest_first = sorted(self._by_content, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._pattern = _compiled(frozenset(self._by_content)) if self._by_content else None
 
     def split(self, text: str) -> list[tuple[int, int, AddedToken | None]]:
         """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between."""
@@ -79,4 +80,61 @@ def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], objec
     for content in contents:
         while not content.startswith(common):
             common = common[:-1]
-    return common, re.compile("|".join(map(re.escape, contents))).search
+    return common, _compiled(frozenset(contents)).search
+
+
+@lru_cache(maxsize=8)
+def _compiled(contents: frozenset[str]) -> re.Pattern[str]:
+    # A tokenizer asks twice for the same one, and its copies again.
+    return re.compile(longest_of(contents))
+
+
+_DEEPEST = 40
+"""Groups within groups; the compiler of :mod:`re` is recursive."""
+
+
+def longest_of(contents: Iterable[str]) -> str:
+    """A regex for the longest of some strings, none of them empty, at a place.
+
+    What they begin with in common is written once: alternatives are tried one after the other, and a vocabulary may add
+    thousands.  ``a``, ``ab`` and ``ac`` become ``a[bc]?``.
+    """
+    return _alternatives(sorted(set(contents)), 0, 0)
+
+
+def _alternatives(contents: Sequence[str], begin: int, depth: int) -> str:
+    """For what follows the first ``begin`` characters, which all of the sorted strings have in common."""
+    if depth == _DEEPEST:
+        rests = sorted((content[begin:] for content in contents), key=len, reverse=True)
+        return f"(?:{'|'.join(map(re.escape, rests))})"
+    ends = len(contents[0]) == begin
+    if ends:
+        if len(contents) == 1:
+            return ""
+        contents = contents[1:]
+    singles: list[str] = []
+    longer: list[str] = []
+    for _, group in groupby(contents, key=lambda content: content[begin]):
+        same = list(group)
+        if len(same) == 1:
+            rest = re.escape(same[0][begin:])
+            (singles if len(same[0]) == begin + 1 else longer).append(rest)
+            continue
+        # The characters up to where they differ, or one of them ends.
+        common = _common_length(same[0], same[-1])
+        longer.append(re.escape(same[0][begin:common]) + _alternatives(same, common, depth + 1))
+    if singles:
+        longer.append(singles[0] if len(singles) == 1 else f"[{''.join(singles)}]")
+    if len(longer) == 1 and not ends:
+        return longer[0]
+    optional = "?" if ends else ""
+    if len(longer) == 1 and len(singles) > 0:
+        return longer[0] + optional
+    return f"(?:{'|'.join(longer)}){optional}"
+
+
+def _common_length(left: str, right: str) -> int:
+    """How many characters two strings have in common at the beginning."""
+    if right.startswith(left):
+        return len(left)
+    return next(i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)

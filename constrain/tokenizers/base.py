@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.arguments import checked_id, checked_texts, listed_ids
 
 if TYPE_CHECKING:
     from constrain.tokenizers.flat_decoding import FlatOutputs
@@ -140,12 +142,12 @@ class Encoder(ABC):
         token), where the file says what that is.  The text of a special token inside ``text`` becomes
         that token.
 
-        Raises :class:`TokenizerError` if ``text`` holds a lone surrogate or a byte without a token.
+        Raises :class:`TokenizerError` if ``text`` is no str, or holds a lone surrogate or a byte without a token.
         """
 
     def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
-        """:meth:`encode` for each text."""
-        return [self.encode(text, add_special_tokens) for text in texts]
+        """:meth:`encode` for each text.  A str instead of several is a :class:`TokenizerError`."""
+        return [self.encode(text, add_special_tokens) for text in checked_texts(texts)]
 
 
 class Decoder(ABC):
@@ -153,7 +155,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
-        """The bytes of the tokens, one after the other.  An id without a token is an error.
+        """The bytes of the tokens, one after the other.  What is no id, or an id without a token, is an error.
 
         What a token adds may depend on whether a token before it, that is not skipped, gave text, or on
         the last one that did not, and on nothing else: streams rely on it.
@@ -193,6 +195,10 @@ class Tokenizer(Encoder, Decoder):
     special_ids: frozenset[int]
     eos_ids: tuple[int, ...]
 
+    first_forms: Mapping[int, bytes] = MappingProxyType({})
+    """What :meth:`decode` writes for some tokens as the first one that is not skipped, where that is neither the bytes
+    of the token nor these without a space at the beginning."""
+
     @abstractmethod
     def tokens_as_bytes(self) -> list[bytes | None]:
         """The bytes of every token, by id; ``None`` for special tokens and for ids without a token."""
@@ -214,21 +220,36 @@ class Tokenizer(Encoder, Decoder):
         raise NotImplementedError
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
-        if not isinstance(ids, list | tuple | np.ndarray):
-            ids = list(ids)
+        if type(ids) is not list:
+            ids = listed_ids(ids)
         if len(ids) >= _MANY_IDS:
-            data = self._flat_outputs()[skip_special_tokens].join(ids)
+            data = self._flat_outputs()[bool(skip_special_tokens)].join(ids)
             if data is not None:
                 return data
         else:
-            table = self._output_tables()[skip_special_tokens]
+            table = self._output_tables()[bool(skip_special_tokens)]
             try:
                 if not len(ids) or min(ids) >= 0:  # a negative index would count from the end
                     return b"".join(map(table.__getitem__, ids))
-            except (IndexError, TypeError):
+            except (IndexError, TypeError, ValueError):
                 pass
-        # One of them has no token, and here it is said which.
-        return b"".join([self._output_bytes(int(token_id), skip_special_tokens) for token_id in ids])
+        # One of them is no id, or has no token, and here it is said which.
+        return b"".join([self._output_bytes(checked_id(token_id), skip_special_tokens) for token_id in ids])
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        if self.first_forms:
+            ids = listed_ids(ids)
+            data = self.decode_bytes(ids, skip_special_tokens)
+            skipped = self.special_ids if skip_special_tokens else frozenset[int]()
+            first = next((token_id for token_id in ids if token_id not in skipped), -1)
+            if first in self.first_forms:
+                rest = data[len(self.decode_bytes((first,), skip_special_tokens)) :]
+                return (self.first_forms[first] + rest).decode("utf-8", "replace")
+        else:
+            data = self.decode_bytes(ids, skip_special_tokens)
+        if self.strips_leading_space:
+            data = data.removeprefix(b" ")
+        return data.decode("utf-8", "replace")
 
     def _flat_outputs(self) -> tuple[FlatOutputs, FlatOutputs]:
         """The same as :meth:`_output_tables`, for many ids at once."""
@@ -247,12 +268,13 @@ class Tokenizer(Encoder, Decoder):
         """
         tables: tuple[list[bytes], list[bytes]] | None = self.__dict__.get("_outputs")
         if tables is None:
-            without: list[Any] = self.tokens_as_bytes()
-            shown = list(without)
+            shown: list[Any] = [
+                self._shown_bytes(token_id) if data is None else data
+                for token_id, data in enumerate(self.tokens_as_bytes())
+            ]
+            without = list(shown)
             for token_id in self.special_ids:
-                content = self.id_to_token(token_id)
                 without[token_id] = b""
-                shown[token_id] = None if content is None else content.encode("utf-8")
             tables = self.__dict__["_outputs"] = (shown, without)
         return tables
 
@@ -313,19 +335,21 @@ class Tokenizer(Encoder, Decoder):
 
     def _output_bytes(self, token_id: int, skip_special_tokens: bool) -> bytes:
         """What a token adds to the output."""
-        if token_id in self.special_ids:
-            if skip_special_tokens:
-                return b""
-            content = self.id_to_token(token_id)
-        else:
-            data = self.token_bytes(token_id)
-            if data is not None:
-                return data
-            content = None
-        if content is None:
+        if skip_special_tokens and token_id in self.special_ids:
+            return b""
+        self._check_id(token_id)
+        data = self.token_bytes(token_id)
+        if data is None:
+            data = self._shown_bytes(token_id)
+        if data is None:
             raise TokenizerError(f"id {token_id} has no token: this vocabulary has ids 0 to {self.vocab_size - 1}")
-        return content.encode("utf-8")
+        return data
+
+    def _shown_bytes(self, token_id: int) -> bytes | None:
+        """What a token without :meth:`token_bytes` adds to the output where it is shown; ``None``: it has no token."""
+        content = self.id_to_token(token_id) if token_id in self.special_ids else None
+        return None if content is None else content.encode("utf-8")
 
     def _check_id(self, token_id: int) -> None:
-        if not 0 <= token_id < self.vocab_size:
+        if not 0 <= checked_id(token_id) < self.vocab_size:
             raise TokenizerError(f"id {token_id} is out of range: this vocabulary has ids 0 to {self.vocab_size - 1}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-
+from constrain.tokenizers.normal_forms import normalize
 from constrain.tokenizers.split_stages import RegexStage
 from constrain.tokenizers.text_steps import CharTable, is_white_space
 from constrain.tokenizers.unicode_older import older_controls, older_marks
@@ -40,7 +39,7 @@ class BertText(CharTable):
         if chinese and any(first <= ord(char) <= last for first, last in _CHINESE):
             char = f" {char} "
         if strip_accents:
-            char = "".join(part for part in unicodedata.normalize("NFD", char) if part not in older_marks())
+            char = "".join(part for part in normalize("NFD", char) if part not in older_marks())
         return "".join(part.lower() for part in char) if lowercase else char
 
     def _arguments(self) -> tuple[object, ...]:

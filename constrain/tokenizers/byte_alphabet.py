@@ -42,6 +42,14 @@ def text_to_bytes(token: str) -> bytes:
         raise TokenizerError(f"token {token!r} is not written in the byte-level alphabet") from None
 
 
+def alphabet_bytes(token: str) -> bytes:
+    """Read bytes back from a token that is written in the alphabet as a whole; another stands for its own text."""
+    try:
+        return text_to_bytes(token)
+    except TokenizerError:
+        return token.encode()
+
+
 def tokens_as_bytes(tokens: Mapping[int, str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """The bytes of tokens by id: of those that are written in the alphabet, and of the others, which stand for
     their own text and which no merging of bytes reaches.  A lone surrogate is a :class:`TokenizerError`, and so are

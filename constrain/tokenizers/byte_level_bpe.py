@@ -10,7 +10,6 @@ refuse files that ask for them).
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,10 +22,11 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers import bpe_kernels
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.addresses import context_of
-from constrain.tokenizers.alignment import NormalForm, alignment
+from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
-from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes
+from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.merge_ids import Merges
+from constrain.tokenizers.normal_forms import NormalForm, normalize, normalize_aligned
 from constrain.tokenizers.short_texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.split_patterns import SplitPattern
 from constrain.tokenizers.split_stages import Pieces, Stage, split_in_stages
@@ -52,6 +52,9 @@ class ByteLevelOptions:
         A text that does not begin with a space gets one.
     before, after : tuple of int
         The ids that ``add_special_tokens=True`` puts around a text.
+    added_in_alphabet : bool
+        Added tokens that are written in the byte-level alphabet are decoded to bytes, like the others; else to their
+        text.
     """
 
     split: SplitPattern | tuple[Stage, ...]
@@ -60,6 +63,7 @@ class ByteLevelOptions:
     add_prefix_space: bool = False
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
+    added_in_alphabet: bool = False
 
 
 class ByteLevelBPE(ShortTextTokenizer):
@@ -109,8 +113,12 @@ class ByteLevelBPE(ShortTextTokenizer):
             self._check_id(token_id)
         self.eos_ids = tuple(sorted(set(eos_ids)))
 
-        self._added_by_id = {token.id: token for token in added}
-        self._added_ids = {token.content: token.id for token in added}
+        # What is looked for in normalized text is spelled as the normalizer makes it, and found by its content too.
+        self._added_texts = {
+            token.id: self._normalize(token.content) if token.normalized else token.content for token in added
+        }
+        self._added_ids = {text: token_id for token_id, text in self._added_texts.items()}
+        self._added_ids |= {token.content: token.id for token in added}
         self._find_raw = AddedTokenFinder([token for token in added if not token.normalized])
         self._find_normalized = AddedTokenFinder([token for token in added if token.normalized], self._normalize)
 
@@ -124,8 +132,10 @@ class ByteLevelBPE(ShortTextTokenizer):
         for token_id, data in foreign.items():
             self._bytes[token_id] = data
         self._foreign = frozenset(foreign)
-        for token in added:
-            self._bytes[token.id] = None if token.special else token.content.encode("utf-8")
+        to_bytes = alphabet_bytes if options.added_in_alphabet else str.encode
+        self._added_bytes = {token_id: to_bytes(text) for token_id, text in self._added_texts.items()}
+        for token_id, data in self._added_bytes.items():
+            self._bytes[token_id] = None if token_id in self.special_ids else data
 
     def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
         """The arrays of :mod:`constrain.tokenizers.bpe_kernels`."""
@@ -181,8 +191,11 @@ class ByteLevelBPE(ShortTextTokenizer):
         self._check_id(token_id)
         return self._bytes[token_id]
 
+    def _shown_bytes(self, token_id: int) -> bytes | None:
+        return self._added_bytes.get(token_id)
+
     def token_to_id(self, token: str) -> int | None:
-        if token in self._added_ids:
+        if checked_text(token, "a token") in self._added_ids:
             return self._added_ids[token]
         try:
             data = text_to_bytes(token)
@@ -194,15 +207,15 @@ class ByteLevelBPE(ShortTextTokenizer):
         """Ids by bytes, made when first asked for: encoding does not need it."""
         index: dict[bytes, int] | None = self.__dict__.get("_ids_by_bytes")
         if index is None:
-            others = self._added_by_id.keys() | self._foreign
+            others = self._added_texts.keys() | self._foreign
             index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in others}
             self.__dict__["_ids_by_bytes"] = index
         return index
 
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
-        if token_id in self._added_by_id:
-            return self._added_by_id[token_id].content
+        if token_id in self._added_texts:
+            return self._added_texts[token_id]
         data = self._bytes[token_id]
         if token_id in self._foreign and data is not None:
             return data.decode()
@@ -249,7 +262,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         changed = normal != whole
         parts = self._find_normalized.split(normal)
         # Only where normalization changed something do the places have to be mapped back.
-        to_input = alignment(whole, normal, form) if changed and form is not None and len(parts) > 1 else None
+        to_input = normalize_aligned(form, whole)[1] if changed and form is not None and len(parts) > 1 else None
         for first, last, token in parts:
             outer_first, outer_last = begin + first, begin + last
             if changed:
@@ -270,23 +283,18 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def _normalize(self, text: str) -> str:
         form = self.options.normal_form
-        return text if form is None or unicodedata.is_normalized(form, text) else unicodedata.normalize(form, text)
+        return text if form is None else normalize(form, text)
 
     def _encode_plain(self, text: str, offset: int) -> list[int]:
-        try:
-            data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
-        except UnicodeEncodeError as error:
-            raise TokenizerError(
-                f"the text has a lone surrogate at character {offset + error.start}, which has no UTF-8"
-            ) from None
+        data = np.frombuffer(bytearray(utf8_of(text, offset)), dtype=np.uint8)
         if len(data) >= 2**31:
             raise TokenizerError("the text has more than 2 GiB")
-        split = self.options.split
-        ends = split.ends(data) if isinstance(split, SplitPattern) else _contiguous(split_in_stages(data, split))
+        pieces = self._split(data)
+        data = pieces.data
         out = np.empty(len(data), dtype=np.int32)
         count = bpe_kernels.encode_pieces(
             data,
-            ends,
+            pieces.ends,
             self.options.whole_piece,
             self._byte_ids,
             self._blob,
@@ -303,11 +311,13 @@ class ByteLevelBPE(ShortTextTokenizer):
         ids: list[int] = out[:count].tolist()
         return ids
 
+    def origin(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
+        """Where each byte that is encoded was before a split removed some; None if none does."""
+        return None if isinstance(self.options.split, SplitPattern) else self._split(data).origin
 
-def _contiguous(pieces: Pieces) -> npt.NDArray[np.int32]:
-    if pieces.origin is not None:
-        raise TokenizerError("a split that removes text is not supported in byte-level BPE")
-    return pieces.ends
+    def _split(self, data: npt.NDArray[np.uint8]) -> Pieces:
+        split = self.options.split
+        return Pieces(data, split.ends(data)) if isinstance(split, SplitPattern) else split_in_stages(data, split)
 
 
 def _table_size(count: int) -> int:
@@ -362,17 +372,21 @@ class _Source(EncodingSource):
 
     def _character_spans(self, text: str, ids: Sequence[int]) -> list[tuple[int, int]]:
         """The characters of ``text`` that each token covers."""
-        data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
         character = np.cumsum((data & 0xC0) != 0x80) - 1
-        ends = np.cumsum([len(self._tokenizer.token_bytes(token_id) or b"") for token_id in ids])
-        begins = np.concatenate(([0], ends[:-1]))
-        return list(zip(character[begins].tolist(), (character[ends - 1] + 1).tolist(), strict=True))
+        ends = np.cumsum([len(self._tokenizer.token_bytes(token_id) or b"") for token_id in ids], dtype=np.int64)
+        begins, lasts = np.concatenate(([0], ends[:-1])).astype(np.int64), ends - 1
+        origin = self._tokenizer.origin(data)
+        if not len(ids):
+            return []
+        if origin is not None:
+            begins, lasts = origin[begins], origin[lasts]
+        return list(zip(character[begins].tolist(), (character[lasts] + 1).tolist(), strict=True))
 
     def _map_back(self, segment: _Segment) -> list[tuple[int, int]]:
         """For each character of ``segment.text`` the characters of the input, from ``segment.begin``."""
         original = self._text[segment.begin : segment.end]
         options = self._tokenizer.options
         form = options.normal_form
-        normal = unicodedata.normalize(form, original) if form is not None else original
-        spans = alignment(original, normal, form)
-        return spans if len(segment.text) == len(normal) else [(0, 0), *spans]
+        spans = [(i, i + 1) for i in range(len(original))] if form is None else normalize_aligned(form, original)[1]
+        return spans if len(segment.text) == len(spans) else [(0, 0), *spans]

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import charsmap_kernels as kernels
+from constrain.tokenizers.normal_forms import Spans
 from constrain.tokenizers.scratch import scratch
-from constrain.tokenizers.text_steps import Spans, TextStep
+from constrain.tokenizers.text_steps import TextStep
 from constrain.tokenizers.trie_kernels import trie_of
 
 _LARGEST_GROWTH = 64

@@ -6,12 +6,15 @@ They come with the model and run in :mod:`constrain.tokenizers.template_sandbox`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import LimitError, TokenizerError
+from constrain.tokenizers.arguments import checked_path, checked_text
 from constrain.tokenizers.special_tokens import read_json
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ HOW_TO_GIVE_ONE = (
 )
 
 _LONGEST_TEMPLATE = 2**18
+_FILE_ENDS = (".jinja", ".jinja2", ".j2", ".json", ".txt", ".tmpl")
 # The space at the end shows whether a template trims the text.
 _CONTINUE = "\ue000continue\ue000 "
 _REASONING = ("reasoning_content", "thinking", "reasoning")
@@ -56,6 +60,49 @@ def read_chat_template(folder: Path) -> ChatTemplates | None:
                 except TokenizerError as error:
                     raise TokenizerError(f"{folder / name}: {error}") from None
     return None
+
+
+def given_chat_template(given: Any) -> ChatTemplates:
+    """The templates that somebody hands over: a template, the path of one or of a model folder, or several by name.
+
+    A path is a :class:`os.PathLike`, or a string without braces and line ends that names a file or looks as if it did
+    (it has a separator, or ends as template files do); a template without braces would say the same to everybody.
+
+    Raises :class:`TokenizerError` with the path if nothing is there.
+    """
+    if isinstance(given, PathLike):
+        return _templates_at(checked_path(given, "chat_template"))
+    if isinstance(given, str) and "{" not in given and "\n" not in given:
+        looks = given.endswith(_FILE_ENDS) or "/" in given or os.sep in given
+        if looks or (given and os.path.exists(given)):
+            return _templates_at(Path(given))
+    if isinstance(given, Mapping):
+        given = {
+            name: _one_template(text, f"chat_template {name!r}") if isinstance(text, PathLike) else text
+            for name, text in given.items()
+        }
+    return parse_chat_template(given)
+
+
+def _one_template(path: PathLike[str], what: str) -> str:
+    template = _templates_at(checked_path(path, what))
+    if not isinstance(template, str):
+        raise TokenizerError(f"{path}: several templates, where one was expected")
+    return template
+
+
+def _templates_at(path: Path) -> ChatTemplates:
+    found: ChatTemplates | None
+    if path.is_dir():
+        found = read_chat_template(path)
+    elif path.suffix == ".json" and path.is_file():
+        entry = read_json(path).get("chat_template")
+        found = None if entry is None else parse_chat_template(entry)
+    else:
+        found = _read_text(path)
+    if found is None:
+        raise TokenizerError(f"{path}: no chat template is in it")
+    return found
 
 
 def gguf_chat_template(metadata: Mapping[str, Any]) -> ChatTemplates | None:
@@ -88,25 +135,29 @@ def parse_chat_template(entry: Any) -> ChatTemplates:
             entry = {item["name"]: item["template"] for item in entry}
         except (KeyError, TypeError):
             entry = None
-    if not isinstance(entry, dict) or not all(isinstance(text, str) for pair in entry.items() for text in pair):
+    if not isinstance(entry, Mapping) or not all(isinstance(text, str) for pair in entry.items() for text in pair):
         raise TokenizerError('chat_template must be a string or a list of {"name": ..., "template": ...}')
-    return entry
+    return dict(entry)
 
 
 def choose_template(templates: ChatTemplates | None, name: str | None, has_tools: bool) -> str:
     """The source of the template to use; ``name`` is a name of :data:`ChatTemplates` or itself a template."""
+    if name is not None:
+        checked_text(name, "template=")
     if isinstance(templates, Mapping):
         if name is None:
             name = "tool_use" if has_tools and "tool_use" in templates else "default"
             if name not in templates:
                 names = ", ".join(sorted(templates)) or "none at all"
                 raise TokenizerError(f"no chat template is the default one; choose with template=, of {names}")
-        return templates.get(name, name)
+        return checked_text(templates.get(name, name), f"the chat template {name!r}")
     if name is not None:
         return name
     if templates is None:
         raise TokenizerError(f"this tokenizer has no chat template: {HOW_TO_GIVE_ONE}")
-    return templates
+    if isinstance(templates, PathLike):
+        return choose_template(given_chat_template(templates), name, has_tools)
+    return checked_text(templates, "the chat template")
 
 
 def render_chat(
@@ -129,6 +180,9 @@ def render_chat(
         if not isinstance(plain, dict):
             raise TokenizerError(f"message {i} is {type(message).__name__}, not an object such as {{'role': ...}}")
         conversation.append(_usual_fields(plain))
+    for given, what in ((tools, "tools"), (documents, "documents")):
+        if isinstance(given, str | bytes | Mapping) or not (given is None or isinstance(given, Iterable)):
+            raise TokenizerError(f"{what} must be a list of objects, not {type(given).__name__}")
     tool_list = None if tools is None else [_plain(tool, f"tool {i}") for i, tool in enumerate(tools)]
     if tool_list is not None and not all(isinstance(tool, dict) for tool in tool_list):
         raise TokenizerError("a tool must be an object, with the JSON Schema of its arguments")

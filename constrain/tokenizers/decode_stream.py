@@ -10,6 +10,7 @@ from __future__ import annotations
 from codecs import utf_8_decode
 from collections.abc import Iterable
 
+from constrain.tokenizers.arguments import checked_id, checked_ids, listed_ids
 from constrain.tokenizers.base import Tokenizer
 
 _LONGEST_CHARACTER = 4
@@ -42,13 +43,15 @@ class DecodeStream:
         self._first: tuple[int, ...] = ()
         self._first_length = 0
         self._added: dict[int, bytes] = {}
-        self._held = self._end_of(list(map(int, prompt_ids)))
+        self._held = self._end_of(checked_ids(prompt_ids))
 
     def step(self, token_id: int) -> str | None:
         """The text that this token completes, or ``None`` if it completes none."""
+        if type(token_id) is not int:
+            token_id = checked_id(token_id)  # 1.0 would find what is remembered of 1
         data = self._added.get(token_id)
         if data is None:
-            data = self._bytes_added_by(int(token_id))
+            data = self._bytes_added_by(token_id)
         if self._held:
             data = self._held + data
         text, used = utf_8_decode(data, "replace", False)
@@ -57,7 +60,7 @@ class DecodeStream:
 
     def step_batch(self, ids: Iterable[int]) -> list[str]:
         """:meth:`step` for each id; the texts that there are, in order."""
-        return [text for text in map(self.step, ids) if text is not None]
+        return [text for text in map(self.step, listed_ids(ids)) if text is not None]
 
     def flush(self) -> str | None:
         """The end of the stream: what is held back becomes U+FFFD.  ``None`` if nothing is."""
@@ -78,6 +81,8 @@ class DecodeStream:
         if not self._first_length:
             self._first = (*self._first, token_id) if data else (token_id,)
             self._first_length = len(data)
+            if token_id in self._tokenizer.first_forms:
+                return self._tokenizer.first_forms[token_id]
             return data.removeprefix(b" ") if self._tokenizer.strips_leading_space else data
         self._added[token_id] = data = data[self._first_length :]
         return data

@@ -10,8 +10,9 @@ from pathlib import Path
 from constrain.errors import TokenizerError
 from constrain.tokenizers import metrics
 from constrain.tokenizers.adapters.in_place_of_native import adapted_tokenizer_json
+from constrain.tokenizers.arguments import checked_ids, checked_path, checked_text
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.chat_template import ChatTemplates, parse_chat_template, read_chat_template
+from constrain.tokenizers.chat_template import ChatTemplates, given_chat_template, read_chat_template
 from constrain.tokenizers.hub import folder_of_hub_id, is_hub_id
 from constrain.tokenizers.model_names import MODEL_ENCODINGS, encoding_of_name, find_rank_file
 from constrain.tokenizers.rank_encodings import ENCODINGS, RankEncoding
@@ -23,7 +24,7 @@ _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} +[0-9]+\r?(\n|$)")
 
 def load_tokenizer(
     path: str | PathLike[str],
-    chat_template: ChatTemplates | None = None,
+    chat_template: ChatTemplates | PathLike[str] | None = None,
     *,
     encoding: str | RankEncoding | None = None,
     eos_ids: Iterable[int] | None = None,
@@ -39,8 +40,9 @@ def load_tokenizer(
         A ``tokenizer.json``, a GGUF file, a SentencePiece ``.model``, a ``.tiktoken`` rank file, or a folder with one
         of them.  Where there is no such file: the name of a model or encoding
         (:data:`constrain.tokenizers.model_names.MODEL_ENCODINGS`), or the id of a repository on the Hugging Face Hub.
-    chat_template : str or mapping of str to str, optional
-        A Jinja template, or several by name, instead of the one that is beside the file.
+    chat_template : str, path or mapping of str to str, optional
+        A Jinja template, the path of a file or folder with one, or several templates by name, instead of the one that
+        is beside the file.
     encoding : str or RankEncoding, optional
         For a rank file whose name does not tell: its encoding, such as ``"cl100k_base"``, or a new one.
     eos_ids : ids, optional
@@ -55,7 +57,13 @@ def load_tokenizer(
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
     """
-    place = Path(fspath(path))
+    place = checked_path(path)
+    if folder is not None:
+        checked_path(folder, "folder=")
+    if encoding is not None and not isinstance(encoding, str | RankEncoding):
+        raise TokenizerError(f"encoding= must be a name or a RankEncoding, not {type(encoding).__name__}")
+    if revision is not None:
+        checked_text(revision, "revision=")
     with metrics.loading() as loaded:
         if not place.exists():
             place, encoding = _find_by_name(fspath(path), encoding, folder, download, revision)
@@ -63,7 +71,7 @@ def load_tokenizer(
             raise TokenizerError(f"{place}: folder=, download= and revision= are for names, and this file is there")
         tokenizer = _load(place, encoding, eos_ids)
         if chat_template is not None:
-            tokenizer.chat_template = parse_chat_template(chat_template)
+            tokenizer.chat_template = given_chat_template(chat_template)
         elif tokenizer.chat_template is None:
             tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
         loaded(tokenizer)
@@ -94,7 +102,7 @@ def _find_by_name(
 
 
 def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None) -> Tokenizer:
-    ends = None if eos_ids is None else tuple(sorted(set(eos_ids)))
+    ends = None if eos_ids is None else tuple(sorted(set(checked_ids(eos_ids))))
     if place.is_dir():
         place = _file_in_folder(place)
     head = _first_bytes(place)

@@ -11,7 +11,7 @@ from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.gguf_splits import BEGIN_BY_DEFAULT, WHOLE_PIECES, stages_of
 from constrain.tokenizers.gguf_vocabulary import NORMAL, GGUFVocabulary
-from constrain.tokenizers.merge_ids import Merges, ids_of_merges
+from constrain.tokenizers.merge_ids import Merges, Pairs, ids_of_merges
 from constrain.tokenizers.split_patterns import SplitPattern
 
 
@@ -39,9 +39,9 @@ def merges_of_gguf(vocabulary: GGUFVocabulary) -> Merges:
     """Merges as ids; one that names no tokens is a :class:`TokenizerError`."""
     merges, ids = vocabulary.merges(), vocabulary.ids
     try:
-        return ids_of_merges((merge.split(" ") for merge in merges), ids)
-    except (KeyError, ValueError):
-        return ids_of_merges((_pair(place, merge, ids) for place, merge in enumerate(merges)), ids)
+        return ids_of_merges(Pairs.of_texts(merges), ids)
+    except ValueError:
+        return ids_of_merges([_pair(place, merge, ids) for place, merge in enumerate(merges)], ids)
 
 
 def _pair(place: int, merge: str, ids: Mapping[str, int]) -> tuple[str, str]:

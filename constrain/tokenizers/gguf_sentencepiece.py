@@ -14,7 +14,7 @@ from constrain.tokenizers.base import SpecialTokens
 from constrain.tokenizers.bert_text import Lowercase
 from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.gguf_byte_level import merges_of_gguf
-from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, GGUFVocabulary
+from constrain.tokenizers.gguf_vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GGUFVocabulary
 from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.sentencepiece_file import piece_bytes
@@ -98,9 +98,12 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
     tokens = _normal(vocabulary)
     scores = vocabulary.scores
     lowest = scores[list(tokens)].min() if tokens else np.float32(0)
+    # llama.cpp matches unused pieces too, and user-defined ones, which cost nothing, where normalization has made one.
+    # Only the penalty of unknown characters goes by the normal pieces.
+    tokens |= _of_type(vocabulary, UNUSED) | _of_type(vocabulary, USER_DEFINED)
     model = Unigram(
         tokens,
-        scores.astype(np.float64),
+        np.where(vocabulary.types == USER_DEFINED, 0.0, scores.astype(np.float64)),
         unk=roles.unk,
         unknown_score=float(lowest - np.float32(UNKNOWN_PENALTY)),
     )
@@ -134,9 +137,13 @@ def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
 
 def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:
     """The tokens that text can become.  Of equal ones the first counts; the others only ever come from a model."""
-    normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
+    return _of_type(vocabulary, NORMAL)
+
+
+def _of_type(vocabulary: GGUFVocabulary, kind: int) -> dict[int, str]:
+    found = np.flatnonzero(vocabulary.types == kind).tolist()
     ids = vocabulary.ids
-    return {i: vocabulary.tokens[i] for i in normal if ids[vocabulary.tokens[i]] == i and vocabulary.tokens[i]}
+    return {i: vocabulary.tokens[i] for i in found if ids[vocabulary.tokens[i]] == i and vocabulary.tokens[i]}
 
 
 def _tokenizer(
@@ -149,7 +156,12 @@ def _tokenizer(
     texts = dict(enumerate(vocabulary.tokens))
     special = frozenset(np.flatnonzero(np.isin(vocabulary.types, (UNKNOWN, CONTROL))).tolist())
     kinds = vocabulary.types.tolist()
-    data = piece_bytes({i: text for i, text in texts.items() if kinds[i] != UNUSED}, kinds)
-    pieces = PieceVocabulary(texts, data, vocabulary.added_tokens(), special, len(texts))
+    data = piece_bytes(texts, kinds)
+    added = vocabulary.added_tokens()
+    for token in added:
+        data.pop(token.id, None)  # llama.cpp writes its content as it is
+    # An unused piece is never generated and adds nothing to a text, but Unigram can meet its text.
+    shown = {i: b"" for i in texts if kinds[i] == UNUSED}
+    pieces = PieceVocabulary(texts, data, added, special, len(texts), shown)
     ends = vocabulary.end_ids(roles) if eos_ids is None else eos_ids
     return PieceTokenizer(model, pieces, options, roles, ends)

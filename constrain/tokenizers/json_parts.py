@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from constrain.errors import TokenizerError
 
 MODELS = "BPE, Unigram, WordPiece and WordLevel"
 """Those that are supported."""
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """While a file is read: half a million lists that stay are gone through again and again in search of garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def type_of(entry: Any) -> str:

@@ -13,8 +13,10 @@ from constrain.tokenizers.json_decoders import read_decoder
 from constrain.tokenizers.json_normalizers import steps_of_normalizer
 from constrain.tokenizers.json_parts import MODELS, flag_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.json_shortcuts import simplified
 from constrain.tokenizers.piece_model import PieceModel, byte_tokens
 from constrain.tokenizers.piece_tokenizer import PieceOptions, PieceVocabulary
+from constrain.tokenizers.text_steps import apply_steps
 
 Merges = tuple[Any, Any, Any]
 
@@ -31,23 +33,32 @@ def pieces_of_json(
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
     if pre.byte_level:
         raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {model.get('type', 'BPE')} model")
-    to_bytes, strip = read_decoder(content.get("decoder"))
+    decoder = read_decoder(content.get("decoder"))
+    steps, stages = simplified(steps_of_normalizer(content.get("normalizer")), pre.stages)
     options = PieceOptions(
-        steps=steps_of_normalizer(content.get("normalizer")),
+        steps=steps,
         piece_steps=tuple(pre.steps),
-        stages=tuple(pre.stages),
+        stages=stages,
         before=around[0],
         after=around[1],
-        strip_leading_space=strip,
+        strip_leading_space=decoder.strip_leading_space,
     )
-    texts = {token_id: text for text, token_id in ids.items()}
+    texts = dict(zip(ids.values(), ids.keys(), strict=True))
     unknown = _unknown(model, ids)
+    special = frozenset({unknown} - {-1}) | {token.id for token in added if token.special}
+    # An added token that is looked for in normalized text is spelled, and decoded, as the normalizer makes it.
+    spelled = texts | {
+        token.id: apply_steps(options.steps, token.content, False) if token.normalized else token.content
+        for token in added
+    }
     try:
-        data = {token_id: to_bytes(text) for token_id, text in texts.items()}
+        data = dict(zip(spelled, decoder.all_to_bytes(list(spelled.values())), strict=True))
+        shown = {token_id: data.pop(token_id) for token_id in special}
+        firsts = {} if decoder.first is None else {i: decoder.first_form(text) for i, text in spelled.items()}
+        first_forms = {token_id: first for token_id, first in firsts.items() if first is not None}
     except UnicodeEncodeError:
         raise TokenizerError("a token has a lone surrogate, which has no UTF-8") from None
-    special = frozenset() if unknown < 0 else frozenset((unknown,))
-    vocabulary = PieceVocabulary(texts, data, added, special)
+    vocabulary = PieceVocabulary(spelled, data, added, special, shown=shown, first_forms=first_forms)
     return _model(model, ids, texts, unknown, read_merges), vocabulary, options
 
 
@@ -55,7 +66,7 @@ def vocabulary_of(model: dict[str, Any]) -> dict[str, int]:
     """Ids by token: an object, or for Unigram a list of tokens and scores."""
     vocab = model.get("vocab")
     if model.get("type") != "Unigram":
-        if not isinstance(vocab, dict) or not vocab or not all(type(token_id) is int for token_id in vocab.values()):
+        if not isinstance(vocab, dict) or not vocab or set(map(type, vocab.values())) != {int}:
             raise TokenizerError('"vocab" must be an object from tokens to ids')
         if len(set(vocab.values())) != len(vocab):
             raise TokenizerError("two tokens of the vocabulary have the same id")

@@ -101,7 +101,8 @@ def _stages(entry: Any, kind: str) -> list[SplitPattern | RegexStage]:
         if known is not None:
             return [known]
         stage = RegexStage(pattern if is_regex else _literal(pattern), behavior, invert, line_anchors=True)
-        stage.check()
+        if is_regex:
+            stage.check()  # this loads, or compiles, the kernels of regexes; a string is never wrong
         return [stage]
     if kind == "Digits":
         return [RegexStage(r"\p{N}", "Isolated" if flag_of(entry, "individual_digits", False) else "Contiguous")]
@@ -130,3 +131,7 @@ def _literal(text: str) -> str:
     if not text:
         raise TokenizerError("pre_tokenizer: an empty string to split at")
     return "".join(f"\\x{{{ord(char):x}}}" for char in text)
+
+
+SPACE_PATTERN = _literal(" ")
+"""The regex of a stage that splits at blanks."""

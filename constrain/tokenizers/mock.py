@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, SpecialTokens, Tokenizer
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
 
@@ -61,8 +62,13 @@ class MockTokenizer(Tokenizer):
 
     def token_to_id(self, token: str) -> int | None:
         """Tokens are written as text; bytes that are not UTF-8 as surrogates (``"surrogateescape"``)."""
-        found = self._special.get(token)
-        return self._ids.get(token.encode("utf-8", "surrogateescape")) if found is None else found
+        found = self._special.get(checked_text(token, "a token"))
+        if found is not None:
+            return found
+        try:
+            return self._ids.get(token.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:  # a surrogate that stands for no byte
+            return None
 
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
@@ -71,10 +77,7 @@ class MockTokenizer(Tokenizer):
         return list(self._special)[token_id - len(self._tokens)]
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise TokenizerError(f"the text has a lone surrogate at character {error.start}") from None
+        utf8_of(text)
         ids: list[int] = []
         lengths: list[int] = []
         done = 0

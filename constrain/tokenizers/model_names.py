@@ -15,7 +15,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.rank_encodings import ENCODINGS
 
 MODEL_ENCODINGS: dict[str, str] = {
-    **dict.fromkeys(("gpt-5", "gpt-4.5", "gpt-4.1", "gpt-4o", "chatgpt-4o", "o1", "o3", "o4-mini"), "o200k_base"),
+    **dict.fromkeys(("gpt-5*", "gpt-4.5", "gpt-4.1", "gpt-4o", "chatgpt-4o", "o1", "o3", "o4-mini"), "o200k_base"),
     "gpt-oss": "o200k_harmony",
     **dict.fromkeys(("gpt-4", "gpt-3.5", "gpt-3.5-turbo", "gpt-35-turbo", "davinci-002", "babbage-002"), "cl100k_base"),
     **dict.fromkeys(("text-embedding-ada-002", "text-embedding-3"), "cl100k_base"),
@@ -27,7 +27,8 @@ MODEL_ENCODINGS: dict[str, str] = {
     **dict.fromkeys(("gpt2", "gpt-2"), "gpt2"),
 }
 """The encoding of each model.  A name stands for its versions too: ``gpt-4o`` for ``gpt-4o-2024-08-06``; the longest
-name counts.  The table may be changed."""
+name counts.  A name that ends with ``*`` stands for all that begin so: ``gpt-5*`` for ``gpt-5.1-codex``.  (``gpt-4``
+does not stand for ``gpt-4.1``, which has another encoding.)  The table may be changed."""
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _PUBLIC = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
@@ -38,8 +39,14 @@ def encoding_of_name(name: str) -> str | None:
     if name in ENCODINGS:
         return name
     model = name.removeprefix("ft:")
-    known = [key for key in MODEL_ENCODINGS if model == key or model.startswith((f"{key}-", f"{key}:"))]
+    known = [key for key in MODEL_ENCODINGS if _stands_for(key, model)]
     return MODEL_ENCODINGS[max(known, key=len)] if known else None
+
+
+def _stands_for(key: str, model: str) -> bool:
+    if key.endswith("*"):
+        return model.startswith(key[:-1])
+    return model == key or model.startswith((f"{key}-", f"{key}:"))
 
 
 def find_rank_file(encoding: str, folder: Path | None = None) -> Path:

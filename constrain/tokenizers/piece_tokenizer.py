@@ -7,7 +7,7 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.addresses import context_of
+from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
 from constrain.tokenizers.charsmap import Charsmap
 from constrain.tokenizers.piece_model import PieceModel
@@ -35,9 +36,15 @@ class PieceVocabulary:
     data : dict of int to bytes
         What the tokens that stand for text add to it.
     added : sequence of AddedToken
-        Tokens found in a text before anything else.
+        Tokens found in a text before anything else.  Those that are not in ``texts`` or ``data`` are spelled, and stand
+        for, their content.
     special_ids : frozenset of int
         Tokens that stand for no text, whether they are found in text or not.
+    shown : dict of int to bytes
+        What ``decode`` writes for tokens that stand for no text, special ones only where they are not skipped; by
+        default a special token is written as it is spelled.
+    first_forms : dict of int to bytes
+        See :attr:`constrain.tokenizers.base.Tokenizer.first_forms`.
     size : int
         The least ``vocab_size``.
     """
@@ -47,6 +54,8 @@ class PieceVocabulary:
     added: Sequence[AddedToken] = ()
     special_ids: frozenset[int] = frozenset()
     size: int = 0
+    shown: dict[int, bytes] = field(default_factory=dict)
+    first_forms: dict[int, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,10 +116,13 @@ class PieceTokenizer(ShortTextTokenizer):
         for token_id, data in vocabulary.data.items():
             self._bytes[token_id] = data
         for token in self.added_tokens:
-            self._texts[token.id] = token.content
-            self._bytes[token.id] = token.content.encode("utf-8")
+            self._texts[token.id] = vocabulary.texts.get(token.id, token.content)
+            if token.id not in vocabulary.data:
+                self._bytes[token.id] = token.content.encode("utf-8")
         for token_id in self.special_ids:
             self._bytes[token_id] = None
+        self._shown = dict(vocabulary.shown)
+        self.first_forms = dict(vocabulary.first_forms)
         self._find_raw = AddedTokenFinder([token for token in self.added_tokens if not token.normalized])
         self._find_normalized = AddedTokenFinder(
             [token for token in self.added_tokens if token.normalized],
@@ -149,7 +161,7 @@ class PieceTokenizer(ShortTextTokenizer):
                 ids.append(token.id)
                 continue
             whole = text if end - begin == len(text) else text[begin:end]
-            _check_surrogates(whole, begin)
+            utf8_of(whole, begin)
             short = self._short_ids(whole)
             if short is not None:
                 ids += short
@@ -210,13 +222,18 @@ class PieceTokenizer(ShortTextTokenizer):
         self._check_id(token_id)
         return self._bytes[token_id]
 
+    def _shown_bytes(self, token_id: int) -> bytes | None:
+        return self._shown[token_id] if token_id in self._shown else super()._shown_bytes(token_id)
+
     def token_to_id(self, token: str) -> int | None:
         index: dict[str, int] | None = self.__dict__.get("_ids")
         if index is None:
             # Made when first asked for: encoding does not need it.
             pairs = [(text, token_id) for token_id, text in enumerate(self._texts) if text is not None]
-            index = self.__dict__["_ids"] = dict(reversed(pairs))
-        return index.get(token)
+            # Added tokens are found by their content, and by what a normalizer makes of it.
+            added = {token.content: token.id for token in self.added_tokens}
+            index = self.__dict__["_ids"] = dict(reversed(pairs)) | added
+        return index.get(checked_text(token, "a token"))
 
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
@@ -243,15 +260,6 @@ class _Source(EncodingSource):
     def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         before, after = self._around()
         return [(0, 0)] * before + self._tokenizer.spans(self._text) + [(0, 0)] * after
-
-
-def _check_surrogates(text: str, offset: int) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise TokenizerError(
-            f"the text has a lone surrogate at character {offset + error.start}, which has no UTF-8"
-        ) from None
 
 
 def _characters(pieces: Pieces, text: str, tokens: npt.NDArray[np.int32]) -> list[tuple[int, int]]:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
-from constrain.tokenizers.text_steps import Spans, TextStep
+from constrain.tokenizers.normal_forms import Spans
+from constrain.tokenizers.text_steps import TextStep
 from constrain.tokenizers.unicode_categories import CATEGORIES, category_table
 from constrain.tokenizers.unicode_older import codes_of_ranges
 

@@ -50,7 +50,9 @@ def tokenizer_of_model(
     )
     special = frozenset(i for i, kind in enumerate(kinds) if kind in (proto.CONTROL, proto.UNKNOWN))
     roles = _roles(model, special)
-    vocabulary = PieceVocabulary(texts, piece_bytes(texts, kinds, space), special_ids=special)
+    # The package never encodes to an unused piece, but decodes it.
+    unused = {i: text.replace(space, " ").encode() for i, text in texts.items() if kinds[i] == proto.UNUSED}
+    vocabulary = PieceVocabulary(texts, piece_bytes(texts, kinds, space), special_ids=special, shown=unused)
     options = PieceOptions(
         steps=(steps,),
         stages=(RegexStage(f"{space}[^{space}]*|[^{space}]+"),) if model.kind == proto.WORD else (),

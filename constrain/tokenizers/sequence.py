@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from constrain.tokenizers.arguments import listed_ids
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.decode_stream import DecodeStream
 
@@ -32,7 +33,7 @@ class Sequence:
         self._stream = DecodeStream(tokenizer, skip_special_tokens=skip_special_tokens)
         self._ids: list[int] = []
         self._text: list[str] = []
-        for token_id in ids:
+        for token_id in listed_ids(ids):
             self.append_token(token_id)
 
     @property

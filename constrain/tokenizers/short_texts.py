@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from constrain.tokenizers.added_tokens import AddedToken, any_finder
+from constrain.tokenizers.arguments import checked_text
 from constrain.tokenizers.base import Encoding, Tokenizer
 
 SHORT_LENGTH = 2048
@@ -59,6 +60,8 @@ class ShortTextTokenizer(Tokenizer):
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         # Every 0.1 us counts here.
+        if type(text) is not str:
+            checked_text(text)
         if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
             try:
                 data = text.encode()

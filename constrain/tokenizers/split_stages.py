@@ -97,7 +97,7 @@ def _split(
     if isinstance(stage, RegexStage):
         return _split_by_regex(data, ends, keeps, stage)
     assert isinstance(stage, SplitPattern)
-    if len(ends) == 1:
+    if len(ends) == 1 and keeps[0]:
         ends = stage.ends(data)
         return ends, np.ones(len(ends), dtype=np.bool_)
     return _split_pieces(data, ends, keeps, stage)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from constrain.errors import ConstrainError
+from constrain.tokenizers.arguments import checked_id, checked_ids, checked_texts, listed_ids
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.decode_stream import DecodeStream
 from constrain.tokenizers.stop_matcher import StopMatcher
@@ -77,8 +78,8 @@ class StopSequenceDecoder:
         skip_special_tokens: bool = True,
     ) -> None:
         self._tokenizer = tokenizer
-        self._stop_tokens = frozenset(map(int, stop_tokens))
-        self._visible_tokens = frozenset(map(int, visible_stop_tokens))
+        self._stop_tokens = frozenset(checked_ids(stop_tokens))
+        self._visible_tokens = frozenset(checked_ids(visible_stop_tokens))
         hidden, visible = _strings(stop_strings, "stop_strings"), _strings(visible_stop_strings, "visible_stop_strings")
         for both in (self._stop_tokens & self._visible_tokens, hidden & visible):
             if both:
@@ -88,7 +89,7 @@ class StopSequenceDecoder:
                 raise ConstrainError(f"stop token {token_id} is out of range: ids are 0 to {tokenizer.vocab_size - 1}")
         self._visible_strings = visible
         self._matcher = StopMatcher([*hidden, *visible])
-        self._prompt_ids = tuple(prompt_ids)
+        self._prompt_ids = tuple(checked_ids(prompt_ids))
         self._skip_special_tokens = skip_special_tokens
         self.reset()
 
@@ -107,6 +108,8 @@ class StopSequenceDecoder:
 
     def step(self, token_id: int) -> StopOutput:
         """Take the next token.  After a stop, every token gives :class:`Stopped`."""
+        if type(token_id) is not int:
+            token_id = checked_id(token_id)
         if self._stopped:
             return Stopped()
         if token_id in self._stop_tokens:
@@ -122,7 +125,7 @@ class StopSequenceDecoder:
 
     def step_batch(self, ids: Iterable[int]) -> list[StopOutput]:
         """:meth:`step` for each id."""
-        return [self.step(token_id) for token_id in ids]
+        return [self.step(token_id) for token_id in listed_ids(ids)]
 
     def flush(self) -> StopOutput:
         """The end of the stream: the text that is held back, if there is any.
@@ -180,7 +183,7 @@ class StopSequenceDecoder:
 def _strings(values: Iterable[str], name: str) -> frozenset[str]:
     if isinstance(values, str):
         raise ConstrainError(f"{name} must be several strings, as in [{values!r}], not one")
-    strings = frozenset(values)
-    if not all(isinstance(value, str) and value for value in strings):
+    strings = frozenset(checked_texts(values, name))
+    if "" in strings:
         raise ConstrainError(f"{name}: every stop string needs at least one character")
     return strings

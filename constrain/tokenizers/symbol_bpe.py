@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,9 +64,13 @@ class SymbolBPE(PieceModel):
         self._fixed = np.empty((0, 4), dtype=np.int32)
         if fixed:
             self._fixed = trie_of((text.encode(), token_id) for text, token_id in fixed.items())
-        everything = self._index_characters(tokens)
-        self._index_tokens(everything)
-        self._index_neighbours(list(tokens.values()))
+        # Everything as one text: a step of Python for each token takes longer than the rest.
+        texts, ids = list(tokens.values()), np.fromiter(tokens, dtype=np.int64, count=len(tokens))
+        codes = np.frombuffer(bytearray("".join(texts).encode("utf-32-le")), dtype=np.int32)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        extra = self._index_characters(codes, lengths, ids)
+        self._index_tokens({**tokens, **extra})
+        self._index_neighbours(codes, lengths)
         if merges is not None:
             left, right, merged = merges
             ranks = np.arange(len(left), dtype=np.int64)
@@ -114,40 +118,46 @@ class SymbolBPE(PieceModel):
         arrays: list[npt.NDArray[Any]] = [*characters, *tables, self._byte_ids, np.empty(longest, dtype=np.int32)]
         return encode_short, arrays, [self._whole, self._vocab, self._unk, self._fuse]
 
-    def _index_characters(self, tokens: dict[int, str]) -> dict[int, str]:
-        """Characters of tokens that are no tokens get ids too; returns all."""
-        single = {token: token_id for token_id, token in tokens.items() if len(token) == 1}
-        others = sorted(set("".join(tokens.values())) - single.keys())
-        extra = {self._vocab + place: char for place, char in enumerate(others)}
-        single.update((char, token_id) for token_id, char in extra.items())
+    def _index_characters(
+        self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]
+    ) -> dict[int, str]:
+        """Characters of tokens that are no tokens get ids too, and are returned."""
+        id_of = np.full(0x110000, -1, dtype=np.int32)
+        id_of[codes] = -2
+        alone = np.flatnonzero(lengths == 1)
+        id_of[codes[np.cumsum(lengths)[alone] - 1]] = ids[alone]
+        others = np.flatnonzero(id_of == -2)
+        id_of[others] = np.arange(self._vocab, self._vocab + len(others))
+        rows = id_of.reshape(-1, 256)
+        used = np.flatnonzero((rows >= 0).any(axis=1))
         self._char_blocks = np.zeros(0x1100, dtype=np.int32)
-        blocks = sorted({ord(char) >> 8 for char in single})
-        self._char_blocks[blocks] = np.arange(1, len(blocks) + 1)
-        self._char_ids = np.full((len(blocks) + 1) * 256, -1, dtype=np.int32)
-        for char, token_id in single.items():
-            self._char_ids[self._char_blocks[ord(char) >> 8] * 256 + (ord(char) & 0xFF)] = token_id
-        return {**tokens, **extra}
+        self._char_blocks[used] = np.arange(1, len(used) + 1)
+        self._char_ids = np.full((len(used) + 1) * 256, -1, dtype=np.int32)
+        self._char_ids[256:] = rows[used].reshape(-1)
+        return {self._vocab + place: chr(code) for place, code in enumerate(others.tolist())}
 
     def _index_tokens(self, everything: dict[int, str]) -> None:
         size = max(everything) + 1
-        data = [b""] * size
-        for token_id, token in everything.items():
-            data[token_id] = token.encode()
-        lengths = np.zeros(size + 1, dtype=np.int64)
-        lengths[1:] = [len(item) for item in data]
-        if lengths.sum() >= 2**31 or size > LARGEST_ID:
+        if size > LARGEST_ID:
             raise TokenizerError("the vocabulary is too large")
-        self._starts = np.cumsum(lengths).astype(np.int32)
-        self._blob = np.frombuffer(bytearray(b"".join(data)), dtype=np.uint8)
-        ids = np.array(sorted(token_id for token_id, token in everything.items() if token), dtype=np.int32)
+        texts = [""] * size
+        for token_id, token in everything.items():
+            texts[token_id] = token
+        self._blob = np.frombuffer(bytearray("".join(texts).encode()), dtype=np.uint8)
+        if len(self._blob) >= 2**31:
+            raise TokenizerError("the vocabulary is too large")
+        # Where each character begins, and after how many of them each token ends.
+        characters = np.append(np.flatnonzero((self._blob & 0xC0) != 0x80), len(self._blob))
+        ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=size))
+        self._starts = characters[np.concatenate(([0], ends))].astype(np.int32)
+        ids = np.flatnonzero(np.diff(self._starts)).astype(np.int32)
         self._slots = np.full(_table_size(len(ids)), -1, dtype=np.int32)
         fill_tokens(self._blob, self._starts, ids, self._slots)
         self._ids = ids
 
-    def _index_neighbours(self, tokens: Sequence[str]) -> None:
-        codes = np.frombuffer(bytearray("".join(tokens).encode("utf-32-le")), dtype=np.int32)
+    def _index_neighbours(self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> None:
         joined = np.ones(len(codes), dtype=np.bool_)
-        ends = np.cumsum([len(token) for token in tokens])
+        ends = np.cumsum(lengths)
         joined[ends[ends > 0] - 1] = False
         self._neighbours = np.zeros(1 << (symbol_kernels.NEIGHBOUR_BITS - 5), dtype=np.uint32)
         symbol_kernels.fill_neighbours(codes, joined, self._neighbours)

@@ -6,7 +6,6 @@ normalization (:mod:`constrain.tokenizers.charsmap`).
 
 from __future__ import annotations
 
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from constrain.tokenizers.alignment import NormalForm, alignment
+from constrain.tokenizers.normal_forms import NormalForm, Spans, normalize, normalize_aligned
 from constrain.tokenizers.split_stages import RegexStage, split_in_stages
-
-Spans = list[tuple[int, int]]
-"""For each character of the result the characters of the source, as begin and end."""
 
 
 class TextStep(ABC):
@@ -40,11 +36,10 @@ class Form(TextStep):
     form: NormalForm
 
     def apply(self, text: str, first: bool) -> str:
-        return unicodedata.normalize(self.form, text)
+        return normalize(self.form, text)
 
     def align(self, text: str, first: bool) -> tuple[str, Spans]:
-        normal = unicodedata.normalize(self.form, text)
-        return normal, alignment(text, normal, self.form)
+        return normalize_aligned(self.form, text)
 
 
 @dataclass(frozen=True)
@@ -66,12 +61,13 @@ class Prepend(TextStep):
     def align(self, text: str, first: bool) -> tuple[str, Spans]:
         result = self.apply(text, first)
         added = len(result) - len(text)
-        return result, [(0, 0)] * added + [(i, i + 1) for i in range(len(text))]
+        # What is put in front comes from the character behind it, as in the reference.
+        return result, [(0, 1)] * added + [(i, i + 1) for i in range(len(text))]
 
 
 @dataclass(frozen=True)
 class Replace(TextStep):
-    """Replaces a string wherever it stands."""
+    """Replaces a string wherever it stands.  What it becomes comes from the last character, as in the reference."""
 
     old: str
     new: str
@@ -84,8 +80,8 @@ class Replace(TextStep):
         place = 0
         while place < len(text):
             if self.old and text.startswith(self.old, place):
-                spans += [(place, place + len(self.old))] * len(self.new)
                 place += len(self.old)
+                spans += [(place - 1, place)] * len(self.new)
             else:
                 spans.append((place, place + 1))
                 place += 1
@@ -107,7 +103,7 @@ class ReplaceRegex(TextStep):
         place = 0
         for part, hit in self._parts(text):
             after = place + len(part)
-            spans += [(place, after)] * len(self.new) if hit else [(i, i + 1) for i in range(place, after)]
+            spans += [(after - 1, after)] * len(self.new) if hit else [(i, i + 1) for i in range(place, after)]
             place = after
         return self.apply(text, first), spans
 

@@ -7,20 +7,19 @@ a text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.alignment import NormalForm
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
 from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
-from constrain.tokenizers.json_parts import MODELS, parts_of, type_of
+from constrain.tokenizers.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.json_pre_tokenizers import read_pre_tokenizer
-from constrain.tokenizers.merge_ids import Merges, ids_of_merges
+from constrain.tokenizers.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
+from constrain.tokenizers.normal_forms import NormalForm
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 from constrain.tokenizers.split_patterns import SplitPattern
 
@@ -37,8 +36,13 @@ def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> T
 
 def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """The tokenizer in the content of a ``tokenizer.json``; ``folder`` holds further configuration files."""
+    with collector_paused():
+        return _parse(data, folder, eos_ids)
+
+
+def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) -> Tokenizer:
     try:
-        content = json.loads(data.decode("utf-8-sig"))
+        content = read_json_with_merges(data)
     except RecursionError:
         raise TokenizerError("nested too deeply") from None
     except ValueError as error:
@@ -77,6 +81,7 @@ def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple
         split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
         whole_piece=bool(model.get("ignore_merges")),
         normal_form=_normalizer(content.get("normalizer")),
+        added_in_alphabet=True,
         add_prefix_space=pre.prefix,
         before=before,
         after=after,
@@ -141,7 +146,7 @@ def _added_tokens(entries: Any) -> list[AddedToken]:
 
 def _check_added_ids(added: list[AddedToken], vocab: dict[str, int]) -> None:
     """An added token may be in the vocabulary too, but under the same id and alone."""
-    contents = {token_id: content for content, token_id in vocab.items()}
+    contents = dict(zip(vocab.values(), vocab.keys(), strict=True))
     for token in added:
         if vocab.get(token.content, token.id) != token.id or contents.get(token.id, token.content) != token.content:
             raise TokenizerError(f"added token {token.content!r} (id {token.id}) contradicts the vocabulary")
@@ -152,7 +157,7 @@ def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, by
     if not isinstance(vocab, dict) or not vocab:
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     ids = list(vocab.values())
-    if not all(type(token_id) is int for token_id in ids):
+    if set(map(type, ids)) != {int}:
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     if len(set(ids)) != len(ids):
         raise TokenizerError("two tokens of the vocabulary have the same id")
@@ -165,18 +170,16 @@ def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, by
 
 def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
     """Merges are ``"left right"`` in older files, ``["left", "right"]`` in newer ones."""
-    if not isinstance(entries, list):
+    if not isinstance(entries, list | Pairs):
         raise TokenizerError('"merges" must be a list')
+    pairs = entries
+    if isinstance(entries, list):
+        pairs = [entry.split(" ") if isinstance(entry, str) else entry for entry in entries]
     try:
-        return ids_of_merges((entry.split(" ") if isinstance(entry, str) else entry for entry in entries), vocab)
-    except (KeyError, TypeError, ValueError):
-        pass
-    for i, entry in enumerate(entries):
-        try:
-            ids_of_merges([entry.split(" ") if isinstance(entry, str) else entry], vocab)
-        except (KeyError, TypeError, ValueError):
-            raise TokenizerError(f"merge {i}, {entry!r}, is not a pair of tokens that make a token") from None
-    raise AssertionError("one of them raises")
+        return ids_of_merges(pairs, vocab)
+    except (TypeError, ValueError):
+        wrong = next((i for i in range(len(pairs)) if not is_merge(pairs[i], vocab)), 0)
+        raise TokenizerError(f"merge {wrong}, {entries[wrong]!r}, is not a pair of tokens that make a token") from None
 
 
 def _normalizer(entry: Any) -> NormalForm | None:

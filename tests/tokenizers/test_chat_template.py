@@ -171,6 +171,36 @@ def test_where_templates_come_from(folder):
     assert tokenizer.apply_chat_template(CHATS[0]) == "at run time"
 
 
+def test_a_template_by_its_path(folder, tmp_path_factory, monkeypatch):
+    elsewhere = tmp_path_factory.mktemp("templates")
+    (elsewhere / "mine.jinja").write_text("mine {{ messages|length }}\n")
+    (elsewhere / "plain").write_text("plain")
+    (elsewhere / "tokenizer_config.json").write_text(json.dumps({"chat_template": "config"}))
+    for path in (elsewhere / "mine.jinja", str(elsewhere / "mine.jinja")):
+        assert render(folder, chat_template=path) == "mine 1"
+    assert render(folder, chat_template=elsewhere / "tokenizer_config.json") == "config"
+    assert render(folder, chat_template=elsewhere) == "config"
+    assert render(folder, chat_template={"default": elsewhere / "plain"}) == "plain"
+    assert render(folder, chat_template="{{ messages|length }}/{{ 2 }}") == "1/2", "a template with a separator"
+    monkeypatch.chdir(elsewhere)
+    assert render(folder, chat_template="plain") == "plain"
+    assert render(folder, chat_template="no such") == "no such", "nothing there, and it does not look like a path"
+    tokenizer = load_tokenizer(folder)
+    tokenizer.chat_template = elsewhere / "mine.jinja"
+    assert tokenizer.apply_chat_template(CHATS[0]) == "mine 1"
+
+
+def test_a_path_without_a_template(folder):
+    for path in (folder / "no.jinja", str(folder / "no.jinja"), "no.jinja", "templates/no"):
+        with pytest.raises(TokenizerError, match=r"no(\.jinja)?: No such file"):
+            load_tokenizer(folder, chat_template=path)
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(TokenizerError, match=r"config.json: no chat template is in it"):
+        load_tokenizer(folder, chat_template=folder / "config.json")
+    with pytest.raises(TokenizerError, match="chat_template must be"):
+        load_tokenizer(folder, chat_template=5)
+
+
 def test_gguf_metadata():
     key = "tokenizer.chat_template"
     assert gguf_chat_template({"general.name": "x", "tokenizer.chat_templates": ["rag"]}) is None

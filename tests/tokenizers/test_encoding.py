@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import unicodedata
 
 import pytest
 import tokenizers
@@ -57,7 +56,6 @@ def test_normalizers_equal_tokenizers(content, form):
     flags = dict.fromkeys(("lstrip", "rstrip", "single_word", "special"), False)
     content["added_tokens"].append({"id": 401, "content": "é!", "normalized": True, **flags})
     reference, ours = pair(content)
-    # Old characters only: what later versions of Unicode added depends on the Python that runs this.
     letters = st.sampled_from("aeé\u0301\u0323\u1ea5ﬁ²Å한\u1112\u1161\u11ab!A<ữ\u0327\u0958")
 
     @settings(max_examples=120)
@@ -65,10 +63,7 @@ def test_normalizers_equal_tokenizers(content, form):
     def check(text):
         expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
         assert got.ids == expected.ids
-        for (begin, end), token_id in zip(got.offsets, got.ids, strict=True):
-            assert 0 <= begin < end <= len(text)
-            data = unicodedata.normalize(form, "é!").encode() if token_id == 401 else ours.token_bytes(token_id)
-            assert data in unicodedata.normalize(form, text[begin:end]).encode()
+        assert got.offsets == expected.offsets
 
     check()
 

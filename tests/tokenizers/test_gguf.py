@@ -361,3 +361,26 @@ def unigram_metadata(prefix, extra):
 )
 def test_spaces_of_unigram_files(tmp_path, prefix, extra, tokens):
     assert loaded(tmp_path, unigram_metadata(prefix, extra)).encode(" a  b").tokens == tokens
+
+
+def test_unused_pieces_of_unigram_files_are_met(tmp_path):
+    """As in llama.cpp, whose trie has normal, user-defined and unused pieces, and which writes nothing for the last."""
+    metadata = unigram_metadata(True, True)
+    metadata["tokenizer.ggml.token_type"][-5] = 5  # "\u2581a", of the highest score
+    tokenizer = loaded(tmp_path, metadata)
+    encoding = tokenizer.encode("a b")
+    assert encoding.tokens == ["\u2581a", "\u2581b"]
+    assert tokenizer.token_bytes(encoding.ids[0]) is None, "it is never generated"
+    assert tokenizer.decode(encoding.ids) == "b"
+    assert tokenizer.decode_bytes(encoding.ids * 100) == b" b" * 100
+    metadata["tokenizer.ggml.scores"][-5] = -20
+    assert loaded(tmp_path, metadata).encode("a").tokens == ["\u2581", "a"]
+
+
+def test_user_defined_pieces_out_of_normalization(tmp_path):
+    metadata = unigram_metadata(True, True)
+    metadata["tokenizer.ggml.tokens"] += ["\u2581b\u2581b"]
+    metadata["tokenizer.ggml.token_type"] = np.append(metadata["tokenizer.ggml.token_type"], np.int32(4))
+    metadata["tokenizer.ggml.scores"] = np.append(metadata["tokenizer.ggml.scores"], np.float32(-90))
+    tokenizer = loaded(tmp_path, metadata)
+    assert tokenizer.encode("b b a").tokens == ["\u2581b\u2581b", "\u2581a"], "it scores 0"

@@ -48,6 +48,15 @@ def test_names_of_models_as_tiktoken_has_them():
     for prefix, encoding in tiktoken.model.MODEL_PREFIX_TO_ENCODING.items():
         name = f"{prefix}2099-01-01" if prefix.endswith("-") else f"{prefix}-2099"
         assert encoding_of_name(name) == encoding, name
+    families = ("gpt-5", "gpt-5.1", "gpt-5.2", "gpt-4", "gpt-4.1", "gpt-4.7", "gpt-4o", "o1", "o3", "o4")
+    for family in families:
+        for rest in ("", "-mini", "-codex", "-codex-max", "-chat-latest", "-2099-01-01", ".1", ".1-nano", "x"):
+            try:
+                expected = tiktoken.model.encoding_name_for_model(family + rest)
+            except KeyError:
+                expected = None
+            got = encoding_of_name(family + rest)
+            assert got == expected or (expected is None and got is not None and rest.startswith("-")), family + rest
     assert encoding_of_name("cl100k_base") == "cl100k_base"
     assert encoding_of_name("gpt-4o-mini") == "o200k_base"
     for name in ("gpt", "gpt-4x", "llama", ""):

@@ -211,7 +211,6 @@ def test_what_is_not_supported_is_named(small_json, place, value, words):
         ({"pattern": {"Regex": r"\p{Greek}+"}}, "property 'Greek' is not supported"),
         ({"pattern": {"String": ""}}, "an empty string to split at"),
         ({"pattern": " "}, "neither a regex nor a string"),
-        ({"behavior": "Removed"}, "a split that removes text"),
         ({"behavior": "Shuffled"}, "behavior 'Shuffled'"),
     ],
 )

@@ -15,8 +15,9 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
+from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding, SpecialTokens
-from constrain.tokenizers.byte_alphabet import text_to_bytes
+from constrain.tokenizers.byte_alphabet import alphabet_bytes
 from constrain.tokenizers.ready_encoding import ready_encoding
 from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS
 
@@ -73,21 +74,14 @@ class HuggingFaceTokenizer(TableTokenizer):
         elif isinstance(unknown, str) and unknown in vocabulary:
             special.add(vocabulary[unknown])
         self._spell = _Decoder(settings.get("decoder"), tokenizer.decoder)
-        data = [
-            None
-            if text is None
-            else text.encode()
-            if token_id in added and self._spell.byte_level
-            else self._spell.later(text)
-            for token_id, text in enumerate(spellings)
-        ]
+        data = [None if text is None else self._spell.later(text) for text in spellings]
         roles = SpecialTokens() if special_tokens is None else special_tokens
         if eos_ids is None:
             eos_ids = [roles.eos] if roles.eos is not None else well_known_eos(spellings, WELL_KNOWN_EOS)
         super().__init__(data, spellings, special, roles, eos_ids)
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        self._check_text(text)
+        utf8_of(text)
         try:
             found = self._library_tokenizer.encode(text, add_special_tokens=add_special_tokens)
         except Exception as error:  # the library raises plain Exception
@@ -99,6 +93,10 @@ class HuggingFaceTokenizer(TableTokenizer):
         if found is None:
             found = self._library_tokenizer.token_to_id(token)
         return found
+
+    def _shown_bytes(self, token_id: int) -> bytes | None:
+        text = self._spellings[token_id]
+        return None if text is None or token_id not in self.special_ids else self._spell.later(text)
 
     def _at_start(self, token_id: int, data: bytes, first: bool) -> bytes:
         if self._spell.byte_level:
@@ -134,10 +132,7 @@ class _Decoder:
     def later(self, token: str) -> bytes:
         """The bytes that a token adds to a text."""
         if self.byte_level:
-            try:
-                return text_to_bytes(token)
-            except TokenizerError:
-                return token.encode()  # as the library does
+            return alphabet_bytes(token)
         fallback = _BYTE_TOKEN.fullmatch(token) if self._byte_fallback else None
         if fallback:
             return bytes((int(fallback[1], 16),))

@@ -7,6 +7,7 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
+from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding, SpecialTokens
 from constrain.tokenizers.byte_alphabet import text_to_bytes
 from constrain.tokenizers.chat_template import gguf_chat_template
@@ -70,7 +71,7 @@ class LlamaCppTokenizer(TableTokenizer):
         self.chat_template = gguf_chat_template(metadata)
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        data = self._check_text(text)
+        data = utf8_of(text)
         ids: list[int] = list(self._llama.tokenize(data, add_bos=add_special_tokens, special=True))
         # The library adds what the file asks for; it is in front of the text, or, as an end, behind it.
         before = int(add_special_tokens and ids[:1] == [self.special_tokens.bos])
@@ -92,7 +93,7 @@ class LlamaCppTokenizer(TableTokenizer):
 
     def _at_start(self, token_id: int, data: bytes, first: bool) -> bytes:
         # SentencePiece puts a space in front of a text; the byte <0x20> is another token.
-        begins_word = (self._spellings[token_id] or "").startswith((_SPACE, " "))
+        begins_word = token_id not in self.special_ids and (self._spellings[token_id] or "").startswith((_SPACE, " "))
         return data.removeprefix(b" ") if first and begins_word and self._adds_space else data
 
     def _text(self, token_id: int) -> str | None:

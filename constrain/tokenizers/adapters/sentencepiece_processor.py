@@ -8,6 +8,7 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
+from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding, SpecialTokens
 from constrain.tokenizers.ready_encoding import ready_encoding
 
@@ -57,7 +58,7 @@ class SentencePieceTokenizer(TableTokenizer):
         )
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        self._check_text(text)
+        utf8_of(text)
         ids: list[int] = self._processor.encode(text, out_type=int)
         before = [self._processor.bos_id()] if add_special_tokens and self._add_bos else []
         after = [self._processor.eos_id()] if add_special_tokens and self._add_eos else []
@@ -89,6 +90,8 @@ class SentencePieceTokenizer(TableTokenizer):
         return piece.replace(_SPACE, " ").encode()
 
     def _at_start(self, token_id: int, data: bytes, first: bool) -> bytes:
-        if self._processor.is_byte(token_id) or not (self._drops_all or (first and self._drops_one)):
+        if token_id in self.special_ids or self._processor.is_byte(token_id):
+            return data
+        if not (self._drops_all or (first and self._drops_one)):
             return data
         return data.removeprefix(b" ")

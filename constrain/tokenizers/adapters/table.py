@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.arguments import checked_ids, checked_text
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
 
 _MOST_IDS = 2**24
@@ -44,7 +45,7 @@ class TableTokenizer(Tokenizer):
         self.special_tokens = SpecialTokens(
             additional=tuple(sorted(self.special_ids - frozenset(named.values()))), **named
         )
-        self.eos_ids = tuple(sorted(set(map(int, eos_ids))))
+        self.eos_ids = tuple(sorted(set(checked_ids(eos_ids))))
         for token_id in self.eos_ids:
             self._check_id(token_id)
 
@@ -61,7 +62,7 @@ class TableTokenizer(Tokenizer):
         return self._data[token_id]
 
     def token_to_id(self, token: str) -> int | None:
-        return self._ids.get(token)
+        return self._ids.get(checked_text(token, "a token"))
 
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
@@ -70,13 +71,12 @@ class TableTokenizer(Tokenizer):
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
         parts: list[bytes] = []
         begun, first = False, True
-        for token_id in map(int, ids):
+        for token_id in checked_ids(ids):
             if skip_special_tokens and token_id in self.special_ids:
                 continue
             data = self._output_bytes(token_id, skip_special_tokens)
             if not begun:
-                if token_id not in self.special_ids:
-                    data = self._at_start(token_id, data, first)
+                data = self._at_start(token_id, data, first)
                 begun, first = bool(data), False
             parts.append(data)
         return b"".join(parts)
@@ -84,15 +84,6 @@ class TableTokenizer(Tokenizer):
     def _at_start(self, token_id: int, data: bytes, first: bool) -> bytes:
         """What a token adds to a text that is empty so far; ``first`` if there is no token before it."""
         return data
-
-    @staticmethod
-    def _check_text(text: str) -> bytes:
-        try:
-            return text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise TokenizerError(
-                f"the text has a lone surrogate at character {error.start}, which has no UTF-8"
-            ) from None
 
 
 def check_size(size: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
+from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding, SpecialTokens
 from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
@@ -46,7 +47,7 @@ class TiktokenTokenizer(TableTokenizer):
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         """An encoding says nothing about tokens around a text, so ``add_special_tokens`` adds none."""
-        self._check_text(text)
+        utf8_of(text)
         ids: list[int] = self._encoding.encode(text, allowed_special="all")
 
         def offsets() -> list[tuple[int, int]]:

@@ -1,0 +1,77 @@
+"""What callers hand over, checked: a wrong type is a :class:`TokenizerError` of one line, wherever it is given."""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from collections.abc import Iterable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+
+
+def checked_text(text: Any, what: str = "a text") -> str:
+    """The text, if it is one."""
+    if not isinstance(text, str):
+        raise TokenizerError(f"{what} must be a str, not {_named(text)}")
+    return text
+
+
+def utf8_of(text: Any, offset: int = 0) -> bytes:
+    """A text in UTF-8; an error names the lone surrogate, whose place counts from ``-offset``."""
+    try:
+        return checked_text(text).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TokenizerError(
+            f"the text has a lone surrogate at character {offset + error.start}, which has no UTF-8"
+        ) from None
+
+
+def checked_texts(texts: Any, what: str = "texts") -> list[str]:
+    """Several texts as a list.  A single one is an error: its characters are hardly what was meant."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise TokenizerError(f"{what} must be a list of str, not {_named(texts)}")
+    return [checked_text(text, f"{what}: each") for text in texts]
+
+
+def checked_id(token_id: Any) -> int:
+    """The id as an int; a float or a str is no id, whatever its value."""
+    try:
+        return operator.index(token_id)
+    except TypeError:
+        raise TokenizerError(f"a token id must be an integer, not {_named(token_id)}") from None
+
+
+def listed_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
+    """Something with a length that holds ids, which are not looked at."""
+    if isinstance(ids, list | tuple):
+        return ids
+    if isinstance(ids, np.ndarray) and ids.ndim == 1:
+        return ids
+    if isinstance(ids, str | np.ndarray) or not isinstance(ids, Iterable):
+        raise TokenizerError(f"token ids must be a list of integers, not {_named(ids)}")
+    try:
+        return list(ids)
+    except TypeError:  # a tensor without dimensions says that it can be iterated
+        raise TokenizerError(f"token ids must be a list of integers, not {_named(ids)}") from None
+
+
+def checked_ids(ids: Any) -> list[int]:
+    """Ids as a list of int."""
+    return [checked_id(token_id) for token_id in listed_ids(ids)]
+
+
+def checked_path(path: Any, what: str = "a path") -> Path:
+    """A path of the file system, given as text or as an object."""
+    if isinstance(path, str | PathLike) and isinstance(fspath(path), str):
+        return Path(path)
+    raise TokenizerError(f"{what} must be a str or a path, not {_named(path)}")
+
+
+def _named(value: Any) -> str:
+    return "None" if value is None else f"{type(value).__name__} {reprlib.repr(value)}".replace("\n", " ")
