@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, literal, union
+from constrain.limits import spend
 
 # A string that is a prefix of the next, again and again ("a", "aa", "aaa", ...), makes a tree as deep as
 # there are strings; whoever reads trees by recursion must not fall for it.  Below this depth there is
@@ -29,6 +30,7 @@ def prefix_tree(values: Iterable[str], spell: Callable[[str], Regular] = literal
 
 def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], depth: int) -> Regular:
     """The language of what follows the first ``start`` characters, which all ``values`` (sorted) share."""
+    spend(len(values))
     if len(values) == 1:
         return spell(values[0][start:])
     if depth == 0 or len({value[start : start + 1] for value in values}) == len(values):

@@ -23,6 +23,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.texts import ALL_TEXTS, some
+from constrain.limits import spend
 
 # Each anyOf that stands beside another multiplies the nodes.
 MAX_NODES = 10_000
@@ -58,6 +59,7 @@ class Budget:
 
     def spend(self, work: int, pointer: str) -> None:
         """Take note of work.  Raises LimitError if it was too much."""
+        spend(work)
         self._work += work
         if self._work > self.max_work:
             raise LimitError(

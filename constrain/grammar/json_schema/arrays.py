@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.different import other_classes
@@ -30,6 +31,10 @@ from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, 
 
 MAX_UNIQUE = 64
 """How many values an item may have where ``uniqueItems`` is enforced one by one."""
+
+
+MAX_DIFFERENT = 10_000
+"""The greatest ``minItems`` beside ``uniqueItems``: an item more than is there must be known to exist."""
 
 
 def array_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
@@ -181,6 +186,8 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
         return tails
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None else node.high.value
+    if low > MAX_DIFFERENT:
+        raise LimitError(f"{node.low} beside uniqueItems (at {node.unique}): it can be at most {MAX_DIFFERENT}")
     few = FewValues(context.normal, other_classes)
     if node.prefix or node.contains:
         if len(node.contains) > 1 and high is not None:

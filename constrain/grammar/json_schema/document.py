@@ -23,6 +23,7 @@ from constrain.grammar.json_schema.vocabulary import (
     UNSUPPORTED_DIALECTS,
     Dialect,
 )
+from constrain.limits import spend
 
 MAX_DEPTH = 500
 """How deep schemas may be nested.  Every pointer names the whole way, so cost is quadratic in this."""
@@ -187,6 +188,7 @@ class Document:
 
     def locate(self, schema: Any, pointer: str, resource: Resource, depth: int) -> Location:
         """The place of a schema that is seen for the first time."""
+        spend()
         is_object = isinstance(schema, dict)
         if is_object:
             if "$schema" in schema or resource.dialect.id_keyword in schema:

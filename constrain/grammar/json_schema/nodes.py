@@ -226,5 +226,9 @@ ANY = Normal(
 
 def describe(value: Any) -> str:
     """A value of the schema, short enough for a message."""
-    text = repr(value)
+    try:
+        text = str(value) if isinstance(value, Decimal) else repr(value)
+    except (ValueError, RecursionError):
+        # Python writes no integer of more than some thousand digits, and nothing that is nested too deeply.
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -32,6 +32,7 @@ from constrain.grammar.json_schema.places import Either, Handle, Negation, Never
 from constrain.grammar.json_schema.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.values import value_nodes
+from constrain.limits import spend
 
 MAX_CONJUNCTIONS = 20_000
 """How many different conjunctions of schemas may come up: recursion through them can reach every subset."""
@@ -76,6 +77,7 @@ class Normalizer:
         known = done.get(handle)
         if known is not None:
             return known
+        spend(10)
         if len(handle) == 1:
             result = self._place(handle[0])
         else:

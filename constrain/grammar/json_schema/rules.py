@@ -41,6 +41,7 @@ from constrain.grammar.json_schema.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
 from constrain.grammar.regular import Regular, literal
+from constrain.limits import spend
 
 Container = ArrayNode | ObjectNode
 
@@ -102,6 +103,7 @@ class _RuleWriter:
         if conflict is not None:
             self._dead[start] = conflict
         while self._queue:
+            spend(5)
             symbol, bracket_symbol, node, layout = self._queue.popleft()
             if layout is not self.layout or layout not in self._known:
                 self.layout = layout

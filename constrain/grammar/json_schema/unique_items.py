@@ -19,6 +19,7 @@ from constrain.grammar.json_schema.layout import Layout
 from constrain.grammar.json_schema.nodes import ArrayNode
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+from constrain.limits import spend
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
@@ -39,6 +40,7 @@ def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple
         else:
             choices.append([(negate(each.item), count), (each.item, count + 1)])
     for chosen in product(*choices):
+        spend()
         handle = base
         for part, _ in chosen:
             handle = conjunction(handle, part)
