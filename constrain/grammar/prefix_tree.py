@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, literal, union
+from constrain.grammar.regular import EMPTY, EPSILON, Concat, Literal, Regular, Union, concat, literal, union
 from constrain.limits import spend
 
 # A string that is a prefix of the next, again and again ("a", "aa", "aaa", ...), makes a tree as deep as
@@ -60,3 +60,69 @@ def _common_length(left: str, right: str, start: int) -> int:
     while start < stop and left[start] == right[start]:
         start += 1
     return start
+
+
+class Sequences:
+    """Languages as texts: each byte of a literal is a character, and so is each other part of a sequence.
+
+    So what sequences of languages have in common is what their texts have.  Equal parts are the same character.
+    """
+
+    def __init__(self) -> None:
+        # What is known of an object holds as long as it lives, so it is held.
+        self._texts: dict[int, tuple[str, Regular]] = {}
+        self._numbers: dict[Regular, int] = {}
+        self._parts: list[Regular] = []
+
+    def text(self, language: Regular) -> str:
+        """The text of a language."""
+        known = self._texts.get(id(language))
+        if known is None:
+            known = self._texts[id(language)] = self._spelled(language), language
+        return known[0]
+
+    def _spelled(self, language: Regular) -> str:
+        if isinstance(language, Literal):
+            return language.data.decode("latin-1")
+        if isinstance(language, Concat):
+            return "".join(map(self._spelled, language.parts))
+        number = self._numbers.setdefault(language, len(self._parts))
+        if number == len(self._parts):
+            self._parts.append(language)
+        return chr(_FIRST_PART + number)
+
+    def language(self, text: str) -> Regular:
+        """The language of a text."""
+        parts: list[Regular] = []
+        begin = 0
+        for place, character in enumerate(text):
+            if ord(character) >= _FIRST_PART:
+                if place > begin:
+                    parts.append(Literal(text[begin:place].encode("latin-1")))
+                parts.append(self._parts[ord(character) - _FIRST_PART])
+                begin = place + 1
+        if begin < len(text):
+            parts.append(Literal(text[begin:].encode("latin-1")))
+        return concat(*parts)
+
+    def tree(self, texts: Iterable[str]) -> Regular:
+        """The union of the languages of some texts."""
+        return prefix_tree(texts, self.language)
+
+
+_FIRST_PART = 0x100
+
+
+def tree_of(languages: Iterable[Regular]) -> Regular:
+    """The union of some languages, with what sequences begin with in common spelled once."""
+    flat: list[Regular] = []
+    for language in languages:
+        flat += language.parts if isinstance(language, Union) else (language,)
+    if len(flat) < _FEW:
+        return union(*flat)
+    sequences = Sequences()
+    return sequences.tree([sequences.text(part) for part in flat if part is not EMPTY])
+
+
+# So many languages are told apart as quickly one by one.
+_FEW = 8

@@ -100,6 +100,8 @@ def number_language(
     """The numbers of a form from ``low`` to ``high``; None is no bound, an open bound is not itself among them."""
     if low is None and high is None and form is NumberForm.ANY:
         return ANY_NUMBER
+    if low is not None and low == high and not low_open and not high_open:
+        return _one_number(form, low)
     if form is not NumberForm.ANY:
         if low is not None:
             low, low_open = _next_integer(low, low_open), False
@@ -123,6 +125,44 @@ def number_language(
     if below == above:
         return concat(_SIGN, above)
     return union(concat(literal("-"), below), above)
+
+
+def _one_number(form: NumberForm, value: Decimal) -> Regular:
+    """A single number, as :func:`number_language` would have it between two bounds, but quickly: lists are long."""
+    sign = _SIGN if not value else literal("-") if value < 0 else EPSILON
+    whole, fraction = _split(value)
+    if fraction and form is not NumberForm.ANY:
+        return EMPTY
+    plain = concat(sign, _digits_alone(whole, fraction, None if form is not NumberForm.NO_FRACTION else 0))
+    exponent = value.adjusted()
+    if form is NumberForm.NO_FRACTION or not _LEAST_DOUBLE <= value.copy_abs() <= _GREATEST_DOUBLE:
+        return plain
+    if _SCIENTIFIC_BELOW < exponent < _SCIENTIFIC_FROM or (exponent < 0 and form is not NumberForm.ANY):
+        return plain
+    whole, fraction = _split(_mantissa(value))
+    most = None if form is NumberForm.ANY else _SCIENTIFIC_FROM
+    if most is not None and len(fraction) > most:
+        return plain
+    return union(plain, concat(sign, _digits_alone(whole, fraction, most), _E, _exponent_alone(exponent)))
+
+
+def _digits_alone(whole: str, fraction: str, most: int | None) -> Regular:
+    """One number without exponent and sign; behind the point there may be ``most`` digits, zeros at the end."""
+    if fraction:
+        return concat(literal(f"{whole}.{fraction}"), _zeros(0, None if most is None else most - len(fraction)))
+    if most == 0:
+        return literal(whole)
+    return concat(literal(whole), _ZERO_FRACTION if most is None else optional(concat(literal("."), _zeros(1, most))))
+
+
+@lru_cache(maxsize=64)
+def _zeros(low: int, high: int | None) -> Regular:
+    return repeat(literal("0"), low, high)
+
+
+@lru_cache(maxsize=1024)
+def _exponent_alone(exponent: int) -> Regular:
+    return _exponents(exponent, exponent) if exponent > 0 else _small_exponents(exponent, exponent)
 
 
 def _next_integer(number: Decimal, is_open: bool) -> Decimal:

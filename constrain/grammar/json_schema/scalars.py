@@ -15,6 +15,7 @@ from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell_any
 from constrain.grammar.json_schema.texts import Length, every, spelled
+from constrain.grammar.prefix_tree import tree_of
 from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
 
 Refuse = Callable[[str, str], None]
@@ -136,7 +137,7 @@ def is_regular_number(node: NumberNode) -> bool:
 def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
     low, high = node.low, node.high
     if node.values is not None:
-        language = union(*(number_language(node.form, value, False, value, False) for value in node.values))
+        language = tree_of(number_language(node.form, value, False, value, False) for value in node.values)
     elif low is None and high is None and not node.excluded:
         language = _UNBOUNDED[node.form]
     else:
