@@ -35,7 +35,7 @@ def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], de
         return spell(values[0][start:])
     if depth == 0 or len({value[start : start + 1] for value in values}) == len(values):
         # Nothing is shared, or too much.
-        return union(*(spell(value[start:]) for value in values))
+        return _either([spell(value[start:]) for value in values])
     branches: list[Regular] = []
     index = 0
     if len(values[0]) == start:
@@ -51,7 +51,12 @@ def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], de
         tail = _tree(values[index:end], stop, spell, depth - 1)
         branches.append(concat(spell(values[index][start:stop]), tail))
         index = end
-    return union(*branches)
+    return _either(branches)
+
+
+def _either(branches: list[Regular]) -> Regular:
+    """The union of some languages; these are all different, so there is no need to compare them."""
+    return branches[0] if len(branches) == 1 else Union(tuple(branches))
 
 
 def _common_length(left: str, right: str, start: int) -> int:
@@ -76,23 +81,24 @@ class Sequences:
 
     def text(self, language: Regular) -> str:
         """The text of a language."""
-        known = self._texts.get(id(language))
-        if known is None:
-            known = self._texts[id(language)] = self._spelled(language), language
-        return known[0]
-
-    def _spelled(self, language: Regular) -> str:
-        if isinstance(language, Literal):
+        if type(language) is Literal:
             return language.data.decode("latin-1")
-        if isinstance(language, Concat):
-            return "".join(map(self._spelled, language.parts))
+        known = self._texts.get(id(language))
+        if known is not None:
+            return known[0]
+        if type(language) is Concat:
+            return "".join(map(self.text, language.parts))
         number = self._numbers.setdefault(language, len(self._parts))
         if number == len(self._parts):
             self._parts.append(language)
-        return chr(_FIRST_PART + number)
+        text = chr(_FIRST_PART + number)
+        self._texts[id(language)] = text, language
+        return text
 
     def language(self, text: str) -> Regular:
         """The language of a text."""
+        if max(text, default="") < chr(_FIRST_PART):
+            return literal(text.encode("latin-1"))
         parts: list[Regular] = []
         begin = 0
         for place, character in enumerate(text):

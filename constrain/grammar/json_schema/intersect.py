@@ -219,7 +219,21 @@ def count_conflict(low: Count | None, high: Count | None) -> Conflict | None:
 # -- arrays and objects ---------------------------------------------------------------------------
 
 
+def is_any(node: ArrayNode | ObjectNode) -> bool:
+    """Whether a node has no more to say than its type, and saw nothing."""
+    if node.low is not None or node.high is not None or node.constant is not None or node.seen:
+        return False
+    if isinstance(node, ArrayNode):
+        demands = node.prefix or node.items or node.contains or node.unique or node.repeated or node.seen_contains
+        return not demands and node.seen == 0
+    return not (node.properties or node.required or node.additional or node.rules or node.some)
+
+
 def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
     low, high = most(left.low, right.low), least(left.high, right.high)
     conflict = count_conflict(low, high)
     if conflict is not None:
@@ -277,6 +291,10 @@ def element(node: ArrayNode, index: int) -> Handle:
 
 
 def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
     low, high = most(left.low, right.low), least(left.high, right.high)
     conflict = count_conflict(low, high)
     if conflict is not None:

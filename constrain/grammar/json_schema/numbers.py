@@ -21,6 +21,7 @@ from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
     Regular,
+    Union,
     byte_range,
     byte_set,
     concat,
@@ -143,7 +144,7 @@ def _one_number(form: NumberForm, value: Decimal) -> Regular:
     most = None if form is NumberForm.ANY else _SCIENTIFIC_FROM
     if most is not None and len(fraction) > most:
         return plain
-    return union(plain, concat(sign, _digits_alone(whole, fraction, most), _E, _exponent_alone(exponent)))
+    return Union((plain, concat(sign, _digits_alone(whole, fraction, most), _E, _exponent_alone(exponent))))
 
 
 def _digits_alone(whole: str, fraction: str, most: int | None) -> Regular:

@@ -68,11 +68,12 @@ def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[s
     pointer = location.pointer_to(*path)
     size = Count(len(value), pointer)
     prefix = tuple(location.beside(Constant(item), *path, str(index)) for index, item in enumerate(value))
-    return ArrayNode(pointer, prefix, (), size, size)
+    return ArrayNode(pointer, prefix, (), size, size, constant=value)
 
 
 def _object(value: dict[str, Any], location: Location, path: tuple[str, ...]) -> Node:
     pointer = location.pointer_to(*path)
     check_names(value, pointer)
     properties = {name: location.beside(Constant(item), *path, name) for name, item in value.items()}
-    return ObjectNode(pointer, properties, dict.fromkeys(value, pointer), location.beside(False, *path))
+    required = dict.fromkeys(value, pointer)
+    return ObjectNode(pointer, properties, required, location.beside(False, *path), constant=value)
