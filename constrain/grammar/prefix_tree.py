@@ -7,6 +7,7 @@ slower to make than it is to explore the part of the tree that a text reaches.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from constrain.grammar.regular import EMPTY, EPSILON, Concat, Literal, Regular, Union, concat, literal, union
@@ -76,8 +77,8 @@ class Sequences:
     def __init__(self) -> None:
         # What is known of an object holds as long as it lives, so it is held.
         self._texts: dict[int, tuple[str, Regular]] = {}
-        self._numbers: dict[Regular, int] = {}
-        self._parts: list[Regular] = []
+        self._characters: dict[Regular, str] = {}
+        self._parts: dict[str, Regular] = {}
 
     def text(self, language: Regular) -> str:
         """The text of a language."""
@@ -87,29 +88,30 @@ class Sequences:
         if known is not None:
             return known[0]
         if type(language) is Concat:
-            return "".join(map(self.text, language.parts))
-        number = self._numbers.setdefault(language, len(self._parts))
-        if number == len(self._parts):
-            self._parts.append(language)
-        text = chr(_FIRST_PART + number)
+            text = "".join(map(self.text, language.parts))
+        else:
+            return self.character(language)
         self._texts[id(language)] = text, language
         return text
 
+    def character(self, language: Regular) -> str:
+        """One character for the whole of a language, from now on: quicker where it has no beginning to share."""
+        known = self._texts.get(id(language))
+        if known is None:
+            text = self._characters.setdefault(language, chr(_FIRST_PART + len(self._parts)))
+            self._parts.setdefault(text, language)
+            known = self._texts[id(language)] = text, language
+        return known[0]
+
     def language(self, text: str) -> Regular:
         """The language of a text."""
-        if max(text, default="") < chr(_FIRST_PART):
-            return literal(text.encode("latin-1"))
         parts: list[Regular] = []
-        begin = 0
-        for place, character in enumerate(text):
-            if ord(character) >= _FIRST_PART:
-                if place > begin:
-                    parts.append(Literal(text[begin:place].encode("latin-1")))
-                parts.append(self._parts[ord(character) - _FIRST_PART])
-                begin = place + 1
-        if begin < len(text):
-            parts.append(Literal(text[begin:].encode("latin-1")))
-        return concat(*parts)
+        for run in _RUNS.findall(text):
+            if run[0] < _FIRST:
+                parts.append(Literal(run.encode("latin-1")))
+            else:
+                parts += map(self._parts.__getitem__, run)
+        return parts[0] if len(parts) == 1 else Concat(tuple(parts)) if parts else EPSILON
 
     def tree(self, texts: Iterable[str]) -> Regular:
         """The union of the languages of some texts."""
@@ -117,6 +119,8 @@ class Sequences:
 
 
 _FIRST_PART = 0x100
+_FIRST = chr(_FIRST_PART)
+_RUNS = re.compile(f"[^{_FIRST}-{chr(0x10FFFF)}]+|[{_FIRST}-{chr(0x10FFFF)}]+")
 
 
 def tree_of(languages: Iterable[Regular]) -> Regular:

@@ -38,6 +38,9 @@ MIN_LISTED = 16
 # Values that are nested deeper are written as rules too, since reading them here takes Python's stack.
 _MAX_DEPTH = 40
 
+# So many keys are told apart as quickly as a whole; of more, the beginnings that they share are spelled once.
+_FEW_KEYS = 256
+
 
 def is_listed(node: Node) -> bool:
     """Whether a node is an array or object that stands in ``enum`` or ``const``, and can be written here."""
@@ -75,6 +78,9 @@ def listed_language(
     return texts.sequences.tree(found) if found else EMPTY
 
 
+_ROOT_ARRAY, _ROOT_OBJECT = literal("["), literal("{")
+
+
 class _Texts:
     """What values look like, as texts of :class:`~constrain.grammar.prefix_tree.Sequences`."""
 
@@ -82,6 +88,7 @@ class _Texts:
         self.sequences = Sequences()
         self._refuse = refuse
         self._scalars: dict[tuple[object, ...], str | None] = {}
+        self._keys: dict[tuple[Layout, str, bool], str] = {}
 
     def container(self, value: Any, layout: Layout, pointer: str, is_root: bool) -> str | None:
         """An array or object with all that is in it; None if it holds what no text can."""
@@ -91,17 +98,17 @@ class _Texts:
         if not value and empty is not None:
             return self.sequences.text(empty)
         if is_root and empty is None:
-            opening = literal("{" if is_object else "[")
+            opening = _ROOT_OBJECT if is_object else _ROOT_ARRAY
         else:
             opening = layout.open_object if is_object else layout.open_array
-        parts = [self.sequences.text(opening)]
+        parts = [self.sequences.character(opening)]
         if is_object:
             check_names(value, pointer)
             for name, member in value.items():
                 written = self._value(member, layout, pointer)
                 if written is None or not is_text(name):
                     return None
-                parts.append(self.sequences.text(named_keys(layout, name)[len(parts) > 1]))
+                parts.append(self._key(layout, name, len(parts) == 1))
                 parts.append(written)
         else:
             for item in value:
@@ -109,10 +116,18 @@ class _Texts:
                 if written is None:
                     return None
                 if len(parts) > 1:
-                    parts.append(self.sequences.text(layout.comma))
+                    parts.append(self.sequences.character(layout.comma))
                 parts.append(written)
-        parts.append(self.sequences.text(layout.close_object if is_object else layout.close_array))
+        parts.append(self.sequences.character(layout.close_object if is_object else layout.close_array))
         return "".join(parts)
+
+    def _key(self, layout: Layout, name: str, is_first: bool) -> str:
+        key = (layout, name, is_first)
+        if key not in self._keys:
+            language = named_keys(layout, name)[0 if is_first else 1]
+            spell = self.sequences.character if len(self._keys) < _FEW_KEYS else self.sequences.text
+            self._keys[key] = spell(language)
+        return self._keys[key]
 
     def _value(self, value: Any, layout: Layout, pointer: str) -> str | None:
         if isinstance(value, (list, tuple, dict)):
