@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from operator import add
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
@@ -27,7 +28,8 @@ from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.repeated_items import RepeatedItems
 from constrain.grammar.json_schema.scalars import is_regular_number
-from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different, ways
+from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different, choices_of
+from constrain.limits import spend
 
 MAX_UNIQUE = 64
 """How many values an item may have where ``uniqueItems`` is enforced one by one."""
@@ -130,7 +132,9 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
     start: State = (0, (0,) * len(node.contains), frozenset())
     seen = {start}
     todo = deque([start])
+    next_items = _NextItems(context, node)
     while todo:
+        spend()
         state = todo.popleft()
         index, counts, used = state
         done = all(count >= each.low for count, each in zip(counts, node.contains, strict=True))
@@ -138,7 +142,8 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
             tails.append((states.symbol(state), close) if index else (close,))
         if high is not None and index >= high:
             continue
-        for handle, then_counts in ways(node, index, counts):
+        for handle, steps in next_items.of(index, counts):
+            then_counts = tuple(map(add, counts, steps))
             for key, symbol in _values(context, handle, one_by_one):
                 then_used = used
                 if unique:
@@ -158,6 +163,35 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
         where = node.contains[0].pointer if node.contains else node.unique or node.pointer
         return Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
     return tails
+
+
+class _NextItems:
+    """What the next item may be; states that say the same about it share the answer."""
+
+    def __init__(self, context: Context, node: ArrayNode) -> None:
+        self._context = context
+        self._node = node
+        self._known: dict[tuple[object, ...], list[tuple[Handle, tuple[int, ...]]]] = {}
+
+    def of(self, index: int, counts: tuple[int, ...]) -> list[tuple[Handle, tuple[int, ...]]]:
+        """The schemas it may have, each with what it adds to the counts; those without values are left out."""
+        choices = [choices_of(each, index, count) for each, count in zip(self._node.contains, counts, strict=True)]
+        base = element(self._node, index)
+        key = (base, *choices)
+        found = self._known.get(key)
+        if found is None:
+            # One demand after the other: most combinations are known to be contradictory long before they are whole.
+            found = [(base, ())]
+            for choice in choices:
+                longer = []
+                for handle, steps in found:
+                    for part, step in choice:
+                        both = conjunction(handle, part)
+                        if not part or both == handle or self._context.normal(both).nodes:
+                            longer.append((both, (*steps, step)))
+                found = longer
+            self._known[key] = found
+        return found
 
 
 def _demands(node: ArrayNode) -> list[str]:

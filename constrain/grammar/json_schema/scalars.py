@@ -173,20 +173,31 @@ def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
     return intersect(*parts)
 
 
+# More gaps between numbers are told by a list of what is left out.
+_MAX_PIECES = 64
+
+
 def _between(node: NumberNode) -> Regular:
     """The numbers within the bounds, but for the excluded ones."""
     low, high = node.low, node.high
     start: tuple[Decimal | None, bool] = (None, False) if low is None else (low.value, low.is_open)
     pieces: list[Regular] = []
-    for value in sorted(node.excluded):
-        if low is not None and (value < low.value or (value == low.value and low.is_open)):
-            continue
-        if high is not None and (value > high.value or (value == high.value and high.is_open)):
-            continue
+    inside = [
+        value
+        for value in sorted(set(node.excluded))
+        if (low is None or value > low.value or (value == low.value and not low.is_open))
+        and (high is None or value < high.value or (value == high.value and not high.is_open))
+    ]
+    many: Regular | None = None
+    if len(inside) > _MAX_PIECES:
+        # One of them as a gap brings the notations that the others are looked for in.
+        many = complement(tree_of(number_language(node.form, value, False, value, False) for value in inside[1:]))
+        inside = inside[:1]
+    for value in inside:
         pieces.append(number_language(node.form, *start, value, True))
         start = (value, True)
     pieces.append(number_language(node.form, *start, None if high is None else high.value, bool(high and high.is_open)))
-    return union(*pieces)
+    return union(*pieces) if many is None else intersect(union(*pieces), many)
 
 
 @lru_cache(maxsize=64)
