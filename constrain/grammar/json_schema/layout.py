@@ -35,6 +35,8 @@ MAX_WHITE_SPACE = 1024
 It is longer than any token: a limit that tokens of blanks could reach costs masks a walk for each blank.
 """
 
+_MOST_WHITE_SPACE = 1_000_000
+
 NULL = literal("null")
 TRUE = literal("true")
 FALSE = literal("false")
@@ -132,8 +134,8 @@ def layout_for(
     whitespace: str, max_whitespace: int, indent: int | None = None, separators: tuple[str, str] | None = None
 ) -> Layout:
     """The layout of the options of the same names.  Raises ConstrainError if they are not valid."""
-    if type(max_whitespace) is not int or max_whitespace < 0:
-        raise ConstrainError(f"max_whitespace must be an integer from 0 up, not {max_whitespace!r}")
+    if type(max_whitespace) is not int or not 0 <= max_whitespace <= _MOST_WHITE_SPACE:
+        raise ConstrainError(f"max_whitespace must be an integer from 0 to {_MOST_WHITE_SPACE}, not {max_whitespace!r}")
     if whitespace not in ("flexible", "compact"):
         raise ConstrainError(f"whitespace must be 'flexible' or 'compact', not {whitespace!r}")
     if indent is not None:
