@@ -122,7 +122,7 @@ class Automaton:
         key = (language, byte)
         known = self._derivatives.get(key)
         if known is None:
-            spend(10 + 2 * len(getattr(language, "parts", ())))
+            spend(10 + len(getattr(language, "parts", ())) // 2)
             known = self._derive(language, byte)
             # One object for all that are equal: comparing two takes as long as they are deep.
             known = self._derivatives[key] = self._same.setdefault(known, known)
