@@ -146,6 +146,15 @@ class DifferentValues:
             if node.kind != value.kind or not self.allows(node, value):
                 continue
             if isinstance(node, (ArrayNode, ObjectNode)):
+                if (
+                    is_listed(node)
+                    and layout.inner is not None
+                    and self.written.written_container(layout, node) is None
+                ):
+                    # The rules of its parts were never written.
+                    language = listed_language([node], layout.inner, self.written.refuse)
+                    symbols.append(self.unfolding.lexeme(language, "a value listed"))
+                    continue
                 automaton = self._automaton(layout, node)
                 if automaton is not None:
                     symbols.append(self.unfolding.nonterminal(automaton, automaton.start(frozenset((value,)), True)))
