@@ -188,10 +188,10 @@ class GrammarBuilder:
 
     def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language; the same symbol for an equal language."""
-        spend()
         known = self._by_id.get(id(language))
         if known is not None:
             return known[0]
+        spend()
         try:
             index = self._by_content.get(language)
         except RecursionError:

@@ -177,6 +177,7 @@ class Document:
             return self.locate(schema, pointer, resource, depth) if known is None else known
         known = self._scoped.get((id(schema), scope))
         if known is None:
+            spend(2)
             known = self.locate(schema, pointer, resource, depth)
             self.locations.clear()
             own = known.resource
@@ -188,7 +189,6 @@ class Document:
 
     def locate(self, schema: Any, pointer: str, resource: Resource, depth: int) -> Location:
         """The place of a schema that is seen for the first time."""
-        spend()
         is_object = isinstance(schema, dict)
         if is_object:
             if "$schema" in schema or resource.dialect.id_keyword in schema:

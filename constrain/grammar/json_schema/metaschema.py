@@ -114,7 +114,6 @@ def _is_plainly_valid(root: Any, dialect: Dialect) -> bool:
     todo = [root]
     # Kinds of entries are told apart by identity, most frequent first: this loop goes over every keyword there is.
     while todo:
-        spend()
         schema = todo.pop()
         if type(schema) is not dict:
             if type(schema) is bool and not is_draft_4:
