@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError, TokenizerError
+from constrain.limits import Deadline
 from constrain.version import __version__
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _EXPORTS = {
 __all__ = [
     "CompiledGrammar",
     "ConstrainError",
+    "Deadline",
     "Grammar",
     "GrammarCompiler",
     "GrammarError",

@@ -18,6 +18,7 @@ import constrain.engine.closures
 import constrain.engine.indents
 import constrain.engine.leaps
 import constrain.engine.near_splits  # noqa: F401 (other kernels call them through pointers)
+from constrain import limits
 from constrain.engine import masks, nodes, program, states
 from constrain.engine.bitmask import Bitmask, allow, words_for
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place, Traveller, find_again
@@ -116,6 +117,9 @@ _NOTHING, _SOME, _ALL = range(3)
 # New expression nodes, and parts of unions, that one call may go through before it gives up: some
 # seconds of work, where a byte of an ordinary grammar takes a handful.
 _WORK_PER_CALL = 10_000_000
+
+# Where time is limited a call gets a part of that at first, and twice as much each time it comes back for more.
+_WORK_AT_FIRST = 500_000
 
 # Tables of expressions, with the elements that each takes.
 _NODE_TABLES = {
@@ -411,6 +415,10 @@ class CompiledGrammar:
 
     def _repeat(self, attempt: Callable[[], int]) -> int:
         fresh = False
+        work = _WORK_PER_CALL
+        if limits.has_deadline():
+            limits.check()
+            work = self.ctx[BUDGET] = _WORK_AT_FIRST
         # Collecting twice for one call would be for what the call itself has added, and will add again.
         collected = _NOTHING
         while True:
@@ -419,8 +427,10 @@ class CompiledGrammar:
                 collected = self._make_room(collected)
             elif result == LIMIT and not fresh:
                 # What earlier calls used of the budget is not this call's fault.
-                self.ctx[BUDGET] = _WORK_PER_CALL
-                fresh = True
+                limits.check()
+                self.ctx[BUDGET] = work
+                fresh = work == _WORK_PER_CALL
+                work = min(2 * work, _WORK_PER_CALL)
             elif result == UNMADE:
                 assert self._unfolded is not None
                 self._unfolded.unfold()

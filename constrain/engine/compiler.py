@@ -11,6 +11,7 @@ from constrain.engine.compiled import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BY
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary import Vocabulary
 from constrain.grammar.grammar import Grammar
+from constrain.limits import Deadline, limited
 
 DEFAULT_CACHE_LIMIT_BYTES = 512 << 20
 
@@ -58,15 +59,22 @@ class GrammarCompiler:
             matcher.accept_bytes(b'"')
             matcher.fill_next_token_bitmask(mask)
 
-    def compile(self, grammar: Grammar) -> CompiledGrammar:
+    def compile(self, grammar: Grammar, *, time_limit: float | Deadline | None = None) -> CompiledGrammar:
         """The compiled grammar, from the cache if it is there.
+
+        Parameters
+        ----------
+        grammar : Grammar
+        time_limit : float or Deadline, optional
+            Seconds that this may take; a :class:`~constrain.limits.Deadline` can be shared with the making of the
+            grammar, and cancelled from another thread.  After the error the compiler is as it was.
 
         Raises
         ------
         GrammarError, SchemaError
             If the grammar matches no text at all.
         LimitError
-            If it needs more memory than ``limit_bytes``.
+            If it needs more memory than ``limit_bytes``, or more time than ``time_limit``.
         """
         if not isinstance(grammar, Grammar):
             raise TypeError(f"compile() takes a Grammar, not {type(grammar).__name__}: use one of Grammar.from_...")
@@ -76,9 +84,10 @@ class GrammarCompiler:
             if compiled is not None:
                 self._cache.move_to_end(key)
                 return compiled
-        compiled = CompiledGrammar(
-            grammar.ir, self.vocabulary, limit_bytes=self.limit_bytes, mask_limit_bytes=self.mask_limit_bytes
-        )
+        with limited(time_limit):
+            compiled = CompiledGrammar(
+                grammar.ir, self.vocabulary, limit_bytes=self.limit_bytes, mask_limit_bytes=self.mask_limit_bytes
+            )
         with self._lock:
             if self.cache_limit_bytes > 0:
                 compiled = self._cache.setdefault(key, compiled)

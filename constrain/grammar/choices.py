@@ -8,6 +8,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.words import by_language
+from constrain.limits import spend
 
 
 def from_choices(choices: Iterable[str]) -> GrammarIR:
@@ -19,7 +20,10 @@ def from_choices(choices: Iterable[str]) -> GrammarIR:
     if isinstance(choices, (str, bytes)):
         raise GrammarError(f"choices must be a list of strings, not one {type(choices).__name__}")
     try:
-        values = list(choices)
+        values = []
+        for value in choices:
+            spend()
+            values.append(value)
     except TypeError:
         raise GrammarError(f"choices must be a list of strings, not {type(choices).__name__}") from None
     if not values:

@@ -22,6 +22,7 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.regular import Regular, concat, literal, repeat, union
 from constrain.grammar.utf8 import ANY_CHAR, encode, negate, normalize
+from constrain.limits import spend
 
 MAX_REPEAT = 1_000_000
 """The largest number in ``{n,m}``: far above what a generation can reach."""
@@ -141,6 +142,7 @@ class _Reader:
         """The alternatives of a rule, up to what cannot belong to them."""
         groups = [_Group(self._at)]
         while True:
+            spend()
             group = groups[-1]
             nested = len(groups) > 1
             char = self._peek()
@@ -288,6 +290,7 @@ class _Reader:
 
     def _char(self, what: str, begin: int) -> str:
         """The next character of a literal or class, with escapes read."""
+        spend()
         char = self._peek()
         if not char or (char == "\\" and not self._peek(1)):
             raise self._error(f"the {what} that begins here is never closed", begin)

@@ -4,10 +4,51 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from constrain.errors import GrammarError, LimitError
 from constrain.grammar.ir import GrammarIR
+from constrain.limits import Deadline, limited
+
+_KEY_VALUES = 1_000_000
+"""The values in a schema (a string of 64 characters counts as one), above which its text is not its key."""
+
+
+@contextmanager
+def _reading(time_limit: float | Deadline | None) -> Iterator[None]:
+    """A front-end at work: its steps are counted, and what is nested too deeply for it is an error of ours."""
+    try:
+        with limited(time_limit):
+            yield
+    except RecursionError:
+        raise LimitError("the grammar is nested too deeply to be read; write it with fewer levels") from None
+
+
+def _check_text(value: object, what: str) -> None:
+    if not isinstance(value, str):
+        raise GrammarError(f"{what} must be a str, not {type(value).__name__}")
+
+
+def _is_small(schema: object) -> bool:
+    """Whether the text of a schema has a reasonable size: a dict may hold one object in many places."""
+    level, total = [schema], 0
+    while level:
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.values()
+            elif isinstance(value, (list, tuple)):
+                inner += value
+            elif isinstance(value, str):
+                total += len(value) >> 6
+        total += len(inner)
+        if total > _KEY_VALUES:
+            return False
+        level = inner
+    return True
+
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,6 +65,9 @@ if TYPE_CHECKING:
 
 class Grammar:
     """What a text may be.  Made with one of the ``from_...`` constructors, compiled by a ``GrammarCompiler``.
+
+    All constructors take ``time_limit``, the seconds that reading may take (no limit by default), or a
+    :class:`~constrain.limits.Deadline`; when they are over there is a LimitError.
 
     Attributes
     ----------
@@ -51,6 +95,7 @@ class Grammar:
         cls,
         schema: dict[str, Any] | bool | str | bytes,
         *,
+        time_limit: float | Deadline | None = None,
         whitespace: WhiteSpace = "flexible",
         max_whitespace: int | None = None,
         indent: int | None = None,
@@ -74,6 +119,8 @@ class Grammar:
             With a JSON pointer to the part at fault.
         ConstrainError
             If an option has a value that it cannot have.
+        LimitError
+            If reading it takes too long, or makes too much.
         """
         options: SchemaOptions = {
             "whitespace": whitespace,
@@ -91,74 +138,112 @@ class Grammar:
         }
         from constrain.grammar.json_schema import from_json_schema
 
-        ir = from_json_schema(schema, **options)
-        if registry is not None:
-            # What it holds may be different next time, so the options are not the whole story.
-            return cls(ir)
-        try:
-            text = schema if isinstance(schema, (str, bytes)) else json.dumps(schema)
-        except (TypeError, ValueError, RecursionError):
-            # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the key.
-            return cls(ir)
-        hashable = (tuple(value) if isinstance(value, list) else value for value in options.values())
-        return cls(ir, ("json_schema", text, *hashable))
+        with _reading(time_limit):
+            ir = from_json_schema(schema, **options)
+            if registry is not None:
+                # What it holds may be different next time, so the options are not the whole story.
+                return cls(ir)
+            try:
+                if isinstance(schema, (str, bytes)):
+                    text = schema
+                elif _is_small(schema):
+                    text = json.dumps(schema)
+                else:
+                    return cls(ir)
+            except (TypeError, ValueError, RecursionError):
+                # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the
+                # key.
+                return cls(ir)
+            hashable = (tuple(value) if isinstance(value, list) else value for value in options.values())
+            return cls(ir, ("json_schema", text, *hashable))
 
     @classmethod
-    def from_regex(cls, pattern: str, flags: str = "") -> Grammar:
+    def from_regex(cls, pattern: str, flags: str = "", *, time_limit: float | Deadline | None = None) -> Grammar:
         """Texts that a regular expression matches from beginning to end.
 
         Raises
         ------
         GrammarError
             With the place in the pattern.
+        LimitError
+            If reading it takes too long, or makes too much.
         """
         from constrain.grammar.regex import from_regex
 
-        return cls(from_regex(pattern, flags), ("regex", pattern, flags))
+        _check_text(pattern, "a pattern")
+        _check_text(flags, "the flags of a pattern")
+        with _reading(time_limit):
+            return cls(from_regex(pattern, flags), ("regex", pattern, flags))
 
     @classmethod
-    def from_lark(cls, text: str, *, start: str = "start", base_path: str | os.PathLike[str] | None = None) -> Grammar:
+    def from_lark(
+        cls,
+        text: str,
+        *,
+        start: str = "start",
+        base_path: str | os.PathLike[str] | None = None,
+        time_limit: float | Deadline | None = None,
+    ) -> Grammar:
         """Texts of a grammar in Lark's notation; ``base_path`` is the folder for relative imports.
 
         Raises
         ------
         GrammarError
             With line and column.
+        LimitError
+            If reading it takes too long, or makes too much.
         """
         from constrain.grammar.lark import from_lark
 
-        ir = from_lark(text, start=start, base_path=base_path)
+        _check_text(text, "a grammar")
+        _check_text(start, "the name of the start rule")
+        if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
+            raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
+        with _reading(time_limit):
+            ir = from_lark(text, start=start, base_path=base_path)
         # What a relative import brought in may be different next time, so the text is not the whole story.
         return cls(ir, ("lark", text, start) if base_path is None else None)
 
     @classmethod
-    def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:
+    def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:
         """Texts of a grammar in llama.cpp's GBNF notation.
 
         Raises
         ------
         GrammarError
             With line and column.
+        LimitError
+            If reading it takes too long, or makes too much.
         """
         from constrain.grammar.gbnf import from_gbnf
 
-        return cls(from_gbnf(text, start=start), ("gbnf", text, start))
+        _check_text(text, "a grammar")
+        _check_text(start, "the name of the start rule")
+        with _reading(time_limit):
+            return cls(from_gbnf(text, start=start), ("gbnf", text, start))
 
     @classmethod
-    def from_choices(cls, choices: Sequence[str]) -> Grammar:
+    def from_choices(cls, choices: Sequence[str], *, time_limit: float | Deadline | None = None) -> Grammar:
         """Exactly one of the given strings.
 
         Raises
         ------
         GrammarError
             If there is no choice, or one is not a string.
+        LimitError
+            If reading them takes too long, or makes too much.
         """
         from constrain.grammar.choices import from_choices
 
-        return cls(from_choices(choices), ("choices", *choices))
+        with _reading(time_limit):
+            ir = from_choices(choices)
+            # An iterator has been used up by now.
+            return cls(ir, ("choices", *choices) if isinstance(choices, (list, tuple)) else None)
 
     @classmethod
-    def from_pydantic(cls, model: Any, **options: Unpack[SchemaOptions]) -> Grammar:
+    def from_pydantic(
+        cls, model: Any, *, time_limit: float | Deadline | None = None, **options: Unpack[SchemaOptions]
+    ) -> Grammar:
         """JSON texts that a pydantic model (or any type pydantic knows) accepts.
 
         Options are those of :meth:`from_json_schema`.
@@ -167,7 +252,10 @@ class Grammar:
         ------
         SchemaError
             If the model's JSON Schema cannot be enforced.
+        LimitError
+            If reading it takes too long, or makes too much.
         """
         from constrain.grammar.pydantic import from_pydantic
 
-        return cls(from_pydantic(model, **options))
+        with _reading(time_limit):
+            return cls(from_pydantic(model, **options))

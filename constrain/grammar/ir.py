@@ -18,6 +18,7 @@ from typing import Protocol
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.regular import Regular
 from constrain.grammar.words import Describer, by_name
+from constrain.limits import spend
 
 Symbol = int
 """A symbol in a production: ``n >= 0`` is nonterminal ``n``, ``n < 0`` is lexeme ``~n``."""
@@ -190,6 +191,7 @@ class GrammarBuilder:
         known = self._by_id.get(id(language))
         if known is not None:
             return known[0]
+        spend()
         try:
             index = self._by_content.get(language)
         except RecursionError:
@@ -224,6 +226,7 @@ class GrammarBuilder:
 
     def add(self, left: Symbol, right: Iterable[Symbol] = ()) -> None:
         """Add the production ``left -> right``."""
+        spend()
         if left < 0:
             raise ValueError("the left-hand side of a production must be a nonterminal")
         self._productions.append((left, tuple(right)))

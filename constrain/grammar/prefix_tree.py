@@ -7,9 +7,11 @@ slower to make than it is to explore the part of the tree that a text reaches.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
-from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, literal, union
+from constrain.grammar.regular import EMPTY, EPSILON, Concat, Literal, Regular, Union, concat, literal, union
+from constrain.limits import spend
 
 # A string that is a prefix of the next, again and again ("a", "aa", "aaa", ...), makes a tree as deep as
 # there are strings; whoever reads trees by recursion must not fall for it.  Below this depth there is
@@ -29,11 +31,12 @@ def prefix_tree(values: Iterable[str], spell: Callable[[str], Regular] = literal
 
 def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], depth: int) -> Regular:
     """The language of what follows the first ``start`` characters, which all ``values`` (sorted) share."""
+    spend(len(values))
     if len(values) == 1:
         return spell(values[0][start:])
     if depth == 0 or len({value[start : start + 1] for value in values}) == len(values):
         # Nothing is shared, or too much.
-        return union(*(spell(value[start:]) for value in values))
+        return _either([spell(value[start:]) for value in values])
     branches: list[Regular] = []
     index = 0
     if len(values[0]) == start:
@@ -49,7 +52,12 @@ def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], de
         tail = _tree(values[index:end], stop, spell, depth - 1)
         branches.append(concat(spell(values[index][start:stop]), tail))
         index = end
-    return union(*branches)
+    return _either(branches)
+
+
+def _either(branches: list[Regular]) -> Regular:
+    """The union of some languages; these are all different, so there is no need to compare them."""
+    return branches[0] if len(branches) == 1 else Union(tuple(branches))
 
 
 def _common_length(left: str, right: str, start: int) -> int:
@@ -58,3 +66,73 @@ def _common_length(left: str, right: str, start: int) -> int:
     while start < stop and left[start] == right[start]:
         start += 1
     return start
+
+
+class Sequences:
+    """Languages as texts: each byte of a literal is a character, and so is each other part of a sequence.
+
+    So what sequences of languages have in common is what their texts have.  Equal parts are the same character.
+    """
+
+    def __init__(self) -> None:
+        # What is known of an object holds as long as it lives, so it is held.
+        self._texts: dict[int, tuple[str, Regular]] = {}
+        self._characters: dict[Regular, str] = {}
+        self._parts: dict[str, Regular] = {}
+
+    def text(self, language: Regular) -> str:
+        """The text of a language."""
+        if type(language) is Literal:
+            return language.data.decode("latin-1")
+        known = self._texts.get(id(language))
+        if known is not None:
+            return known[0]
+        if type(language) is Concat:
+            text = "".join(map(self.text, language.parts))
+        else:
+            return self.character(language)
+        self._texts[id(language)] = text, language
+        return text
+
+    def character(self, language: Regular) -> str:
+        """One character for the whole of a language, from now on: quicker where it has no beginning to share."""
+        known = self._texts.get(id(language))
+        if known is None:
+            text = self._characters.setdefault(language, chr(_FIRST_PART + len(self._parts)))
+            self._parts.setdefault(text, language)
+            known = self._texts[id(language)] = text, language
+        return known[0]
+
+    def language(self, text: str) -> Regular:
+        """The language of a text."""
+        parts: list[Regular] = []
+        for run in _RUNS.findall(text):
+            if run[0] < _FIRST:
+                parts.append(Literal(run.encode("latin-1")))
+            else:
+                parts += map(self._parts.__getitem__, run)
+        return parts[0] if len(parts) == 1 else Concat(tuple(parts)) if parts else EPSILON
+
+    def tree(self, texts: Iterable[str]) -> Regular:
+        """The union of the languages of some texts."""
+        return prefix_tree(texts, self.language)
+
+
+_FIRST_PART = 0x100
+_FIRST = chr(_FIRST_PART)
+_RUNS = re.compile(f"[^{_FIRST}-{chr(0x10FFFF)}]+|[{_FIRST}-{chr(0x10FFFF)}]+")
+
+
+def tree_of(languages: Iterable[Regular]) -> Regular:
+    """The union of some languages, with what sequences begin with in common spelled once."""
+    flat: list[Regular] = []
+    for language in languages:
+        flat += language.parts if isinstance(language, Union) else (language,)
+    if len(flat) < _FEW:
+        return union(*flat)
+    sequences = Sequences()
+    return sequences.tree([sequences.text(part) for part in flat if part is not EMPTY])
+
+
+# So many languages are told apart as quickly one by one.
+_FEW = 8

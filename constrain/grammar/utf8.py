@@ -8,8 +8,10 @@ what comes out of :func:`encode` is only ever well-formed UTF-8 (Unicode Standar
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from constrain.grammar.regular import ByteSet, Literal, Regular, byte_range, concat, repeat, union
+from constrain.limits import spend
 
 CodePoints = tuple[tuple[int, int], ...]
 
@@ -61,9 +63,11 @@ def common(left: CodePoints, right: CodePoints) -> CodePoints:
     return tuple(out)
 
 
+@lru_cache(maxsize=1024)
 def encode(points: CodePoints) -> Regular:
     """The UTF-8 encodings of the code points in ``points``, without surrogates."""
     pieces: list[Regular] = []
+    spend(10 * len(points))
     for first, last in common(points, negate(_SURROGATES)):
         for low, high in ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, LAST)):
             begin, end = max(first, low), min(last, high)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.complement import complement_node
-from constrain.grammar.json_schema.intersect import Probe, intersect_nodes, member
+from constrain.grammar.json_schema.intersect import Probe, intersect_nodes, is_any, member
 from constrain.grammar.json_schema.nodes import (
     ANY,
     ArrayNode,
@@ -23,6 +23,7 @@ from constrain.grammar.json_schema.nodes import (
 )
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.texts import ALL_TEXTS, some
+from constrain.limits import spend
 
 # Each anyOf that stands beside another multiplies the nodes.
 MAX_NODES = 10_000
@@ -58,6 +59,7 @@ class Budget:
 
     def spend(self, work: int, pointer: str) -> None:
         """Take note of work.  Raises LimitError if it was too much."""
+        spend(work)
         self._work += work
         if self._work > self.max_work:
             raise LimitError(
@@ -74,7 +76,7 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
         return left
     if not right.nodes:
         return right
-    if len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
+    if min(len(left.nodes), len(right.nodes)) > len(ANY.nodes) and len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
         raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
     if len(left.nodes) > 1 and len(right.nodes) > 1:
         left, right = _with_fewer_strings(left, right)
@@ -101,6 +103,11 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
 
 def _cost(left: Node, right: Node) -> int:
     """How much work a pair of nodes is."""
+    if getattr(left, "constant", None) is not None or getattr(right, "constant", None) is not None:
+        # Values of a list are many, but each is either one of a type or is not.
+        for node in (left, right):
+            if isinstance(node, (ArrayNode, ObjectNode)) and is_any(node):
+                return 0
     if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
         return 1 + (len(left.properties) + len(right.properties)) // 4
     return 1
@@ -253,7 +260,7 @@ def _kinds(normal: Normal) -> str:
 
 def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
     """Each alternative once, without those that are part of another one."""
-    if len(nodes) > MAX_NODES:
+    if len(nodes) > MAX_NODES and sum(getattr(node, "constant", None) is None for node in nodes) > MAX_NODES:
         raise LimitError(f"at {pointer}: more than {MAX_NODES} alternatives")
     if len(nodes) < 2:
         return tuple(nodes)

@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from operator import add
 
+from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.different import other_classes
@@ -27,10 +29,15 @@ from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.repeated_items import RepeatedItems
 from constrain.grammar.json_schema.scalars import is_regular_number
-from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different, ways
+from constrain.grammar.json_schema.unique_items import MAX_SCARCE, UniqueItems, can_be_different, choices_of
+from constrain.limits import spend
 
 MAX_UNIQUE = 64
 """How many values an item may have where ``uniqueItems`` is enforced one by one."""
+
+
+MAX_DIFFERENT = 10_000
+"""The greatest ``minItems`` beside ``uniqueItems``: an item more than is there must be known to exist."""
 
 
 def array_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
@@ -126,7 +133,9 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
     start: State = (0, (0,) * len(node.contains), frozenset())
     seen = {start}
     todo = deque([start])
+    next_items = _NextItems(context, node)
     while todo:
+        spend()
         state = todo.popleft()
         index, counts, used = state
         done = all(count >= each.low for count, each in zip(counts, node.contains, strict=True))
@@ -134,7 +143,8 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
             tails.append((states.symbol(state), close) if index else (close,))
         if high is not None and index >= high:
             continue
-        for handle, then_counts in ways(node, index, counts):
+        for handle, steps in next_items.of(index, counts):
+            then_counts = tuple(map(add, counts, steps))
             for key, symbol in _values(context, handle, one_by_one):
                 then_used = used
                 if unique:
@@ -154,6 +164,35 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
         where = node.contains[0].pointer if node.contains else node.unique or node.pointer
         return Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
     return tails
+
+
+class _NextItems:
+    """What the next item may be; states that say the same about it share the answer."""
+
+    def __init__(self, context: Context, node: ArrayNode) -> None:
+        self._context = context
+        self._node = node
+        self._known: dict[tuple[object, ...], list[tuple[Handle, tuple[int, ...]]]] = {}
+
+    def of(self, index: int, counts: tuple[int, ...]) -> list[tuple[Handle, tuple[int, ...]]]:
+        """The schemas it may have, each with what it adds to the counts; those without values are left out."""
+        choices = [choices_of(each, index, count) for each, count in zip(self._node.contains, counts, strict=True)]
+        base = element(self._node, index)
+        key = (base, *choices)
+        found = self._known.get(key)
+        if found is None:
+            # One demand after the other: most combinations are known to be contradictory long before they are whole.
+            found = [(base, ())]
+            for choice in choices:
+                longer = []
+                for handle, steps in found:
+                    for part, step in choice:
+                        both = conjunction(handle, part)
+                        if not part or both == handle or self._context.normal(both).nodes:
+                            longer.append((both, (*steps, step)))
+                found = longer
+            self._known[key] = found
+        return found
 
 
 def _demands(node: ArrayNode) -> list[str]:
@@ -182,6 +221,8 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
         return tails
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None else node.high.value
+    if low > MAX_DIFFERENT:
+        raise LimitError(f"{node.low} beside uniqueItems (at {node.unique}): it can be at most {MAX_DIFFERENT}")
     few = FewValues(context.normal, other_classes)
     if node.prefix or node.contains:
         if len(node.contains) > 1 and high is not None:

@@ -15,6 +15,9 @@ from constrain.grammar.json_schema.places import Handle
 # Above this a float is no exact count; a Decimal with a huge exponent is not worth writing out.
 _GREATEST_FLOAT_COUNT = 2**53
 
+MAX_COUNT = 1_000_000_000
+"""The greatest length or number of things that is told from others: no text has more."""
+
 TYPES = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
 
 
@@ -80,7 +83,8 @@ def to_decimal(value: Any, pointer: str) -> Decimal:
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise SchemaError(f"{value!r} is not a JSON number", pointer)
-        number = Decimal(repr(value))
+        # Subclasses, as numpy has one, may be printed in another way.
+        number = Decimal(float.__repr__(value))
     elif isinstance(value, Decimal) and value.is_finite():
         number = value
     else:
@@ -109,8 +113,10 @@ def to_count(value: Any, location: Location, keyword: str) -> Count:
         location.fail(f"{keyword} must be a non-negative integer, not {_shown(value)}", keyword)
     count = int(value)
     if count < 0:
-        location.fail(f"{keyword} must be a non-negative integer, not {count}", keyword)
-    return Count(count, f"{location.pointer}/{keyword}")
+        location.fail(f"{keyword} must be a non-negative integer, not {_shown(value)}", keyword)
+    if count > MAX_COUNT and keyword.startswith("min"):
+        location.fail(f"{keyword} must be at most {MAX_COUNT}: no text has more, not {_shown(value)}", keyword)
+    return Count(min(count, MAX_COUNT), f"{location.pointer}/{keyword}")
 
 
 def _is_count(value: int | float | Decimal) -> bool:
@@ -120,7 +126,11 @@ def _is_count(value: int | float | Decimal) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return str(value) if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else type_name(value)
+    return (
+        describe(value)
+        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+        else type_name(value)
+    )
 
 
 def to_array(value: Any, location: Location, keyword: str, of: str) -> list[Any] | tuple[Any, ...]:

@@ -27,6 +27,7 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
+from constrain.limits import spend
 
 _ALL_BYTES = (1 << 256) - 1
 
@@ -65,10 +66,13 @@ class Automaton:
             language = self._derivative(self._states[state], byte)
             then = self._numbers.get(language)
             if then is None:
-                then = self._numbers[language] = len(self._states)
+                # Automata are kept: what may raise comes before the state is there.
+                ends = has_empty_string(language)
+                then = len(self._states)
                 self._states.append(language)
                 self._rows.append({})
-                self._ends.append(has_empty_string(language))
+                self._ends.append(ends)
+                self._numbers[language] = then
             self._rows[state][byte] = then
         return then
 
@@ -118,6 +122,7 @@ class Automaton:
         key = (language, byte)
         known = self._derivatives.get(key)
         if known is None:
+            spend(10 + len(getattr(language, "parts", ())) // 2)
             known = self._derive(language, byte)
             # One object for all that are equal: comparing two takes as long as they are deep.
             known = self._derivatives[key] = self._same.setdefault(known, known)
@@ -150,6 +155,7 @@ class Automaton:
     def matches(self, data: bytes) -> bool:
         """Whether ``data`` is in the language."""
         state, rows = 0, self._rows
+        spend(1 + len(data) // 8)
         for byte in data:
             then = rows[state].get(byte)
             state = self._step(state, byte) if then is None else then

@@ -18,6 +18,7 @@ from constrain.grammar.json_schema.few_values import FewValues, few_words, membe
 from constrain.grammar.json_schema.instances import Instance, decimal
 from constrain.grammar.json_schema.intersect import element, number_fits
 from constrain.grammar.json_schema.layout import Layout, named_keys
+from constrain.grammar.json_schema.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,
@@ -38,9 +39,12 @@ from constrain.grammar.json_schema.scalars import scalar, scalar_name
 from constrain.grammar.json_schema.strings import is_text
 from constrain.grammar.json_schema.texts import Text, Words, contains, every, spelled, without
 from constrain.grammar.json_schema.unfolding import Edge, JsonUnfolding, Right, TextBefore
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import Empty, Regular
 
 Values = frozenset[Instance]
+
+MAX_LISTED = 2000
+"""How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
 
 _MOST_DIGITS, _GREATEST_EXPONENT = 100, 400
 
@@ -105,7 +109,7 @@ class DifferentValues:
         kinds = {value.kind for value in others}
         if all(node.kind not in kinds for node in nodes):
             return self.any(layout, handle)
-        symbols: list[Symbol] = []
+        symbols, nodes = self._listed(layout, nodes, others)
         for node in nodes:
             mine = frozenset(value for value in others if value.kind == node.kind)
             if isinstance(node, (ArrayNode, ObjectNode)):
@@ -123,6 +127,19 @@ class DifferentValues:
                 symbols += self._scalar(layout, rest)
         return symbols
 
+    def _listed(self, layout: Layout, nodes: tuple[Node, ...], others: Values) -> tuple[list[Symbol], tuple[Node, ...]]:
+        """The symbol of those arrays and objects of a long list that are none of ``others``; and the other nodes."""
+        several = [node for node in nodes if is_listed(node)]
+        if len(several) < MIN_LISTED or self.written.any_order or layout.inner is None:
+            return [], nodes
+        if len(several) > MAX_LISTED:
+            raise LimitError(f"at {several[0].pointer}: uniqueItems over more than {MAX_LISTED} arrays and objects")
+        known = set(several)
+        left = [node for node in several if others.isdisjoint(self.few.of_node(node, 1))]
+        language = listed_language(left, layout.inner, self.written.refuse)
+        symbols = [] if isinstance(language, Empty) else [self.unfolding.lexeme(language, "a value listed")]
+        return symbols, tuple(node for node in nodes if node not in known)
+
     def same(self, layout: Layout, handle: Handle, value: Instance) -> list[Symbol]:
         """What derives one value."""
         symbols: list[Symbol] = []
@@ -130,6 +147,15 @@ class DifferentValues:
             if node.kind != value.kind or not self.allows(node, value):
                 continue
             if isinstance(node, (ArrayNode, ObjectNode)):
+                if (
+                    is_listed(node)
+                    and layout.inner is not None
+                    and self.written.written_container(layout, node) is None
+                ):
+                    # The rules of its parts were never written.
+                    language = listed_language([node], layout.inner, self.written.refuse)
+                    symbols.append(self.unfolding.lexeme(language, "a value listed"))
+                    continue
                 automaton = self._automaton(layout, node)
                 if automaton is not None:
                     symbols.append(self.unfolding.nonterminal(automaton, automaton.start(frozenset((value,)), True)))

@@ -23,6 +23,7 @@ from constrain.grammar.json_schema.vocabulary import (
     UNSUPPORTED_DIALECTS,
     Dialect,
 )
+from constrain.limits import spend
 
 MAX_DEPTH = 500
 """How deep schemas may be nested.  Every pointer names the whole way, so cost is quadratic in this."""
@@ -176,6 +177,7 @@ class Document:
             return self.locate(schema, pointer, resource, depth) if known is None else known
         known = self._scoped.get((id(schema), scope))
         if known is None:
+            spend(2)
             known = self.locate(schema, pointer, resource, depth)
             self.locations.clear()
             own = known.resource

@@ -29,6 +29,7 @@ from constrain.grammar.json_schema.nodes import (
 from constrain.grammar.json_schema.numbers import NumberForm
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.texts import Every, Format, Pattern, Text, Without, Words, every, plain
+from constrain.limits import spend
 
 _MOST_STEPS = 200_000
 _MOST_DEPTH = 40
@@ -183,6 +184,7 @@ class FewValues:
             choices = [choice if choice[-1] is not None else choice[::-1] for choice in choices]
         found: list[Instance] = []
         for members in islice(product(*choices), _MOST_STEPS):
+            spend(1 + len(members) // 4)
             there = [one for one in members if one is not None]
             if low <= len(there) and (high is None or len(there) <= high):
                 found.append(Instance("object", frozenset(there)))
@@ -201,6 +203,7 @@ def _all_different(lists: list[list[Instance]], items: tuple[Instance, ...]) -> 
     if not lists:
         yield ()
     for _ in range(_MOST_STEPS):
+        spend()
         if not ways:
             return
         value = next((one for one in ways[-1] if one not in taken), None)
@@ -246,7 +249,7 @@ def few_words(text: Text, most: int) -> list[str]:
     """Short strings of a set, as many as asked for or all there are."""
     excluded = _words_excluded(text)
     if excluded is not None:
-        others = (word for length in count() if (word := "a" * length) not in excluded)
+        others = (word for number in count() if (word := _letters(number)) not in excluded)
         return list(islice(others, most))
     easier = _EASIER.get(text, text)
     if isinstance(text, Every):
@@ -259,6 +262,15 @@ def few_words(text: Text, most: int) -> list[str]:
     if found is None:
         raise LimitError(f"whether there are {most} different strings with {text} is not clear")
     return [word.decode() for word in found]
+
+
+def _letters(number: int) -> str:
+    """A word for each number from 0 up, shorter ones first."""
+    word = ""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        word = chr(97 + letter) + word
+    return word
 
 
 def _words_excluded(text: Text) -> frozenset[str] | None:
@@ -274,6 +286,7 @@ def _words_excluded(text: Text) -> frozenset[str] | None:
 def _numbers(node: NumberNode, most: int) -> list[Instance]:
     found: list[Instance] = []
     for tried, value in enumerate(_candidates(node)):
+        spend(2)
         if number_fits(value, node):
             found.append(Instance("number", number(format(value, "f"))))
             if len(found) >= most:

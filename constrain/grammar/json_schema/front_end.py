@@ -11,6 +11,7 @@ from constrain.grammar.json_schema.collection import paused_collection
 from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.layout import layout_for
 from constrain.grammar.json_schema.metaschema import check_document
+from constrain.grammar.json_schema.nodes import describe
 from constrain.grammar.json_schema.notation import notation_for
 from constrain.grammar.json_schema.references import References, ScopeNeeded
 from constrain.grammar.json_schema.rules import write_rules
@@ -102,6 +103,7 @@ def from_json_schema(
         ("formats", formats, Formats),
     ):
         check_choice(name, value, choices)
+    _check_options(max_whitespace, indent, *(separators or ()))
     if type(ensure_ascii) is not bool:
         raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
     notation = notation_for(spelling == "canonical", ensure_ascii, numbers == "plain")
@@ -109,6 +111,10 @@ def from_json_schema(
     layout = layout_for(whitespace, max_whitespace, indent, pair, notation)
     if type(max_work) is not int or max_work < 1:
         raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    if not isinstance(lenient, (bool, int)):
+        raise ConstrainError(f"lenient must be a boolean, not {describe(lenient)}")
+    if registry is not None and not hasattr(registry, "get_or_retrieve"):
+        raise ConstrainError(f"registry must have get_or_retrieve, which {type(registry).__name__} has not")
     options = Options(formats == "assert", bool(lenient))
     any_order = property_order == "any"
 
@@ -132,3 +138,10 @@ def from_json_schema(
             return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
+
+
+def _check_options(*options: Any) -> None:
+    """What is no plain value cannot be the value of any option, and not even be compared with those that can."""
+    for value in options:
+        if value is not None and not isinstance(value, (str, int, float)):
+            raise ConstrainError(f"no option for a schema can be {describe(value)}")

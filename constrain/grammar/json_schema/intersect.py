@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 from constrain.grammar.json_schema.multiples import is_multiple
@@ -64,7 +65,8 @@ def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
     if values is None:
         values = right.values
     elif right.values is not None:
-        values = tuple(value for value in values if value in right.values)
+        others = set(right.values)
+        values = tuple(value for value in values if value in others)
     if left.values and right.values and not values:
         return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
     form = max(left.form, right.form)
@@ -76,7 +78,7 @@ def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
             low,
             high,
             values,
-            left.excluded + right.excluded,
+            tuple(dict.fromkeys(left.excluded + right.excluded)),
             tuple(dict.fromkeys(left.divisors + right.divisors)),
             tuple(dict.fromkeys(left.not_divisors + right.not_divisors)),
             left.has_fraction or right.has_fraction,
@@ -88,7 +90,9 @@ def settle_number(node: NumberNode) -> Node | Conflict:
     """The node with those of its values that fit; a conflict where nothing does."""
     low, high = node.low, node.high
     if node.values is not None:
-        kept = tuple(value for value in node.values if number_fits(value, node))
+        excluded = frozenset(node.excluded)
+        rest = replace(node, excluded=())
+        kept = tuple(value for value in node.values if value not in excluded and number_fits(value, rest))
         if not kept:
             which = (
                 f"the value {describe(str(node.values[0]))} is not"
@@ -219,7 +223,21 @@ def count_conflict(low: Count | None, high: Count | None) -> Conflict | None:
 # -- arrays and objects ---------------------------------------------------------------------------
 
 
+def is_any(node: ArrayNode | ObjectNode) -> bool:
+    """Whether a node has no more to say than its type, and saw nothing."""
+    if node.low is not None or node.high is not None or node.constant is not None or node.seen:
+        return False
+    if isinstance(node, ArrayNode):
+        demands = node.prefix or node.items or node.contains or node.unique or node.repeated or node.seen_contains
+        return not demands and node.seen == 0
+    return not (node.properties or node.required or node.additional or node.rules or node.some)
+
+
 def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
     low, high = most(left.low, right.low), least(left.high, right.high)
     conflict = count_conflict(low, high)
     if conflict is not None:
@@ -277,6 +295,10 @@ def element(node: ArrayNode, index: int) -> Handle:
 
 
 def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
     low, high = most(left.low, right.low), least(left.high, right.high)
     conflict = count_conflict(low, high)
     if conflict is not None:

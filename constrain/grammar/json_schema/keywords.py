@@ -14,6 +14,7 @@ from constrain.grammar.json_schema.assertions import TYPES, Assertions, check_na
 from constrain.grammar.json_schema.document import Location, escape, type_name
 from constrain.grammar.json_schema.format_patterns import FORMATS
 from constrain.grammar.json_schema.idn_hostname import IDN_HOSTNAME
+from constrain.grammar.json_schema.json_values import check_values
 from constrain.grammar.json_schema.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.texts import ALL_TEXTS, Format, Text, Words, pattern_text
@@ -65,10 +66,13 @@ def _read_type(assertions: Assertions, value: Any, location: Location, keyword: 
 
 
 def _read_enum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.enum = tuple(to_array(value, location, keyword, "values"))
+    values = to_array(value, location, keyword, "values")
+    check_values(values, f"{location.pointer}/{keyword}")
+    assertions.enum = tuple(values)
 
 
 def _read_const(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    check_values((value,), f"{location.pointer}/{keyword}")
     assertions.const = (value,)
 
 

@@ -43,6 +43,7 @@ A model that has nothing better to do than to go on with white space comes to an
 
 USUAL_GAP_BEFORE_MARK = optional(literal(" "))
 """The same before a comma or a colon."""
+_MOST_WHITE_SPACE = 1_000_000
 
 NULL = literal("null")
 TRUE = literal("true")
@@ -137,8 +138,8 @@ def layout_for(
     notation: Notation,
 ) -> Layout:
     """The layout of the options of the same names, in a notation.  Raises ConstrainError if they are not valid."""
-    if max_whitespace is not None and (type(max_whitespace) is not int or max_whitespace < 0):
-        raise ConstrainError(f"max_whitespace must be an integer from 0 up, not {max_whitespace!r}")
+    if max_whitespace is not None and (type(max_whitespace) is not int or not 0 <= max_whitespace <= _MOST_WHITE_SPACE):
+        raise ConstrainError(f"max_whitespace must be an integer from 0 to {_MOST_WHITE_SPACE}, not {max_whitespace!r}")
     if indent is not None:
         if type(indent) is not int or not 0 <= indent <= 64:
             raise ConstrainError(f"indent must be an integer from 0 to 64, not {indent!r}")

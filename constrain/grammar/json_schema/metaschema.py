@@ -15,8 +15,10 @@ from typing import Any, NoReturn
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.assertions import TYPES
 from constrain.grammar.json_schema.document import Document, Resource, escape, type_name
+from constrain.grammar.json_schema.json_values import check_values
 from constrain.grammar.json_schema.nodes import describe
 from constrain.grammar.json_schema.vocabulary import DRAFT_4, DRAFT_2019, DRAFT_2020, Dialect
+from constrain.limits import spend
 
 Link = tuple["Link | None", tuple[str, ...]]
 """Where a schema is: the one around it, and the way from there.  Pointers are only written for messages."""
@@ -36,6 +38,7 @@ def check_document(document: Document) -> None:
     tables: dict[Dialect, dict[str, Any]] = {}
     seen: set[int] = set()
     while todo:
+        spend()
         schema, link, resource = todo.pop()
         if type(schema) is bool:
             if resource.dialect is DRAFT_4:
@@ -202,7 +205,7 @@ def _number(value: Any) -> str | None:
 def _positive(value: Any) -> str | None:
     if not _is_number(value):
         return f"must be a number, not {type_name(value)}"
-    return None if value > 0 else f"must be greater than 0, not {value}"
+    return None if value > 0 else f"must be greater than 0, not {describe(value)}"
 
 
 def _count(value: Any) -> str | None:
@@ -211,7 +214,7 @@ def _count(value: Any) -> str | None:
     # By the remainder, since a Decimal may have too large an exponent to be written as an integer.
     if _is_number(value) and value >= 0 and (isinstance(value, int) or _is_whole(value)):
         return None
-    return f"must be a non-negative integer, not {value if _is_number(value) else type_name(value)}"
+    return f"must be a non-negative integer, not {describe(value) if _is_number(value) else type_name(value)}"
 
 
 def _is_whole(value: float | Decimal) -> bool:
@@ -245,6 +248,7 @@ def _values(value: Any) -> str | None:
         return wrong
     if not value:
         return "must hold at least one value"
+    check_values(value, "#")
     return _REPEATED_VALUES if _repeats(value) else None
 
 

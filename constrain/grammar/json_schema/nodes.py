@@ -160,6 +160,7 @@ class ArrayNode(Node):
     ``unique`` is the pointer of the keyword that forbids equal items, ``repeated`` that of the one whose complement
     demands them.  ``seen`` and ``seen_contains`` matter to
     ``unevaluatedItems`` only: how many items were evaluated (None: all), and what those elsewhere match that were.
+    ``constant`` is the array itself where the node is no more than one value of ``enum`` or ``const``.
     """
 
     kind = "array"
@@ -172,6 +173,7 @@ class ArrayNode(Node):
     repeated: str | None = None
     seen: int | None = 0
     seen_contains: tuple[Handle, ...] = ()
+    constant: list[Any] | tuple[Any, ...] | None = None
 
 
 class KeyRule(NamedTuple):
@@ -188,7 +190,8 @@ class ObjectNode(Node):
     ``required`` maps a name to the pointer of the keyword that says so.  ``rules`` bind every member that is not
     named in ``properties``, beside ``additional``.  For each rule of ``some`` there is a member, named or not,
     that is as it says.  ``low`` and ``high`` are the number of members.  ``seen`` matters to
-    ``unevaluatedProperties`` only: the keys that were evaluated.
+    ``unevaluatedProperties`` only: the keys that were evaluated.  ``constant`` is the object itself where the node is
+    no more than one value of ``enum`` or ``const``.
     """
 
     kind = "object"
@@ -200,6 +203,7 @@ class ObjectNode(Node):
     low: Count | None = None
     high: Count | None = None
     seen: tuple[Text, ...] = ()
+    constant: dict[str, Any] | None = None
 
 
 class Conflict(NamedTuple):
@@ -236,5 +240,9 @@ ANY = Normal(
 
 def describe(value: Any) -> str:
     """A value of the schema, short enough for a message."""
-    text = repr(value)
+    try:
+        text = str(value) if isinstance(value, Decimal) else repr(value)
+    except (ValueError, RecursionError):
+        # Python writes no integer of more than some thousand digits, and nothing that is nested too deeply.
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

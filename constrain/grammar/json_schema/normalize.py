@@ -32,12 +32,16 @@ from constrain.grammar.json_schema.places import Either, Handle, Negation, Never
 from constrain.grammar.json_schema.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.values import value_nodes
+from constrain.limits import spend
 
 MAX_CONJUNCTIONS = 20_000
 """How many different conjunctions of schemas may come up: recursion through them can reach every subset."""
 
 # Looking for contradictions in what is required is a convenience beyond this depth: the engine finds them too.
 _PROBE_DEPTH = 12
+
+# Intersecting one by one takes time in the square of the branches.
+_MANY_BRANCHES = 16
 
 # How many properties may be tried for the one that tells the branches of oneOf apart.
 _MAX_KINDS = 4
@@ -76,6 +80,7 @@ class Normalizer:
         known = done.get(handle)
         if known is not None:
             return known
+        spend(10)
         if len(handle) == 1:
             result = self._place(handle[0])
         else:
@@ -174,8 +179,8 @@ class Normalizer:
             result = intersect(result, self.normal(assertions.ref), pointer, budget)
         if assertions.dynamic_ref is not None:
             result = intersect(result, self.normal(assertions.dynamic_ref), pointer, budget)
-        for branch in assertions.all_of or ():
-            result = intersect(result, self.normal(branch), pointer, budget)
+        if assertions.all_of is not None:
+            result = self._all_of(result, assertions.all_of, pointer)
         if assertions.any_of is not None:
             if self._tracking:
                 result = self._any_of_tracking(result, assertions.any_of, location)
@@ -190,6 +195,16 @@ class Normalizer:
             result = self._if(result, assertions.condition, assertions, location)
         for name, consequence in assertions.dependencies:
             result = self._depend(result, name, consequence, location)
+        return result
+
+    def _all_of(self, result: Normal, branches: tuple[Handle, ...], pointer: str) -> Normal:
+        """What ``result`` and all branches allow; of many, halves first, so that none is copied for each other one."""
+        if len(branches) > _MANY_BRANCHES:
+            middle = len(branches) // 2
+            left = self._all_of(result, branches[:middle], pointer)
+            return intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
+        for branch in branches:
+            result = intersect(result, self.normal(branch), pointer, self._budget)
         return result
 
     def _untracked(self, handle: Handle) -> Normal:

@@ -23,6 +23,7 @@ from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
     Regular,
+    Union,
     byte_range,
     byte_set,
     concat,
@@ -112,6 +113,8 @@ def number_language(
         return PLAIN_NUMBER if is_plain else ANY_NUMBER
     if is_plain and form is NumberForm.INTEGRAL:
         form = NumberForm.NO_FRACTION
+    if low is not None and low == high and not low_open and not high_open and not is_plain:
+        return _one_number(form, low)
     if form is not NumberForm.ANY:
         if low is not None:
             low, low_open = _next_integer(low, low_open), False
@@ -135,6 +138,44 @@ def number_language(
     if below == above:
         return concat(_SIGN, above)
     return union(concat(literal("-"), below), above)
+
+
+def _one_number(form: NumberForm, value: Decimal) -> Regular:
+    """A single number, as :func:`number_language` would have it between two bounds, but quickly: lists are long."""
+    sign = _SIGN if not value else literal("-") if value < 0 else EPSILON
+    whole, fraction = _split(value)
+    if fraction and form is not NumberForm.ANY:
+        return EMPTY
+    plain = concat(sign, _digits_alone(whole, fraction, None if form is not NumberForm.NO_FRACTION else 0))
+    exponent = value.adjusted()
+    if form is NumberForm.NO_FRACTION or not _LEAST_DOUBLE <= value.copy_abs() <= _GREATEST_DOUBLE:
+        return plain
+    if _SCIENTIFIC_BELOW < exponent < _SCIENTIFIC_FROM or (exponent < 0 and form is not NumberForm.ANY):
+        return plain
+    whole, fraction = _split(_mantissa(value))
+    most = None if form is NumberForm.ANY else _SCIENTIFIC_FROM
+    if most is not None and len(fraction) > most:
+        return plain
+    return Union((plain, concat(sign, _digits_alone(whole, fraction, most), _E, _exponent_alone(exponent))))
+
+
+def _digits_alone(whole: str, fraction: str, most: int | None) -> Regular:
+    """One number without exponent and sign; behind the point there may be ``most`` digits, zeros at the end."""
+    if fraction:
+        return concat(literal(f"{whole}.{fraction}"), _zeros(0, None if most is None else most - len(fraction)))
+    if most == 0:
+        return literal(whole)
+    return concat(literal(whole), _ZERO_FRACTION if most is None else optional(concat(literal("."), _zeros(1, most))))
+
+
+@lru_cache(maxsize=64)
+def _zeros(low: int, high: int | None) -> Regular:
+    return repeat(literal("0"), low, high)
+
+
+@lru_cache(maxsize=1024)
+def _exponent_alone(exponent: int) -> Regular:
+    return _exponents(exponent, exponent) if exponent > 0 else _small_exponents(exponent, exponent)
 
 
 def _next_integer(number: Decimal, is_open: bool) -> Decimal:

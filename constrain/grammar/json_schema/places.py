@@ -7,6 +7,8 @@ two schemas is to put two handles together, which keeps recursive schemas lazy.
 
 from __future__ import annotations
 
+from constrain.limits import spend
+
 Handle = tuple["Place", ...]
 """A conjunction of places: a value must be valid for all of them.  The empty one allows everything."""
 
@@ -84,6 +86,7 @@ def conjunction(left: Handle, right: Handle) -> Handle:
         return right
     if not right:
         return left
+    spend(1 + (len(left) + len(right)) // 8)
     both = tuple(dict.fromkeys(left + right))
     for place in both:
         if type(place) is Negation and len(place.item) == 1 and place.item[0] in both:

@@ -8,7 +8,7 @@ so the recognizer has one row for it and not one per history.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from constrain.errors import ConstrainError, SchemaError
@@ -20,6 +20,7 @@ from constrain.grammar.json_schema.counted_multiples import CountedMultiples, Mu
 from constrain.grammar.json_schema.document import Document
 from constrain.grammar.json_schema.idn_hostname import idn_hostname
 from constrain.grammar.json_schema.layout import BOOLEAN, MAX_INDENTED_DEPTH, NULL, Layout
+from constrain.grammar.json_schema.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.nodes import (
     ANY,
     ArrayNode,
@@ -39,7 +40,8 @@ from constrain.grammar.json_schema.stock import stock_for
 from constrain.grammar.json_schema.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.unfolding import Template, UnfoldingMaker
 from constrain.grammar.json_schema.words import describe
-from constrain.grammar.regular import Regular, literal
+from constrain.grammar.regular import Empty, Regular, literal
+from constrain.limits import spend
 
 Container = ArrayNode | ObjectNode
 
@@ -85,7 +87,10 @@ class _RuleWriter:
         start = builder.nonterminal("#")
         normal = self._normalizer.normal(self._document.references.follow(self._document.root))
         conflict = normal.conflict
-        for node in normal.nodes:
+        listed, nodes = self._listed(normal.nodes, self.layout, is_root=True)
+        if listed is not None:
+            builder.add(start, (listed,))
+        for node in nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):
                 bracket = "[" if isinstance(node, ArrayNode) else "{"
                 language = literal(bracket)
@@ -101,6 +106,7 @@ class _RuleWriter:
         if conflict is not None:
             self._dead[start] = conflict
         while self._queue:
+            spend(5)
             symbol, bracket_symbol, node, layout = self._queue.popleft()
             if layout is not self.layout or layout not in self._known:
                 self.layout = layout
@@ -162,7 +168,10 @@ class _RuleWriter:
         normal = self._normalizer.normal(handle)
         conflict = normal.conflict
         symbols: dict[Symbol, None] = {}
-        for node in normal.nodes:
+        listed, nodes = self._listed(normal.nodes, self.layout.inner)
+        if listed is not None:
+            symbols[listed] = None
+        for node in nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):
                 container = self._container(node)
                 if container is None:
@@ -212,6 +221,22 @@ class _RuleWriter:
         symbols = {"object": an_object, "array": an_array}
         self._written.containers.update((node, symbols[node.kind]) for node in ANY.nodes if node.kind in symbols)
         return value
+
+    def _listed(
+        self, nodes: tuple[Node, ...], layout: Layout | None, *, is_root: bool = False
+    ) -> tuple[Symbol | None, Sequence[Node]]:
+        """The symbol of all arrays and objects of a long list of values; and the nodes that are still to be written."""
+        if len(nodes) < MIN_LISTED or self.any_order or layout is None:
+            return None, nodes
+        several = [node for node in nodes if is_listed(node)]
+        if len(several) < MIN_LISTED:
+            return None, nodes
+        language = listed_language(several, layout, self.refuse, is_root=is_root)
+        if isinstance(language, Empty):
+            return None, nodes
+        known = set(several)
+        symbol = self.builder.own_lexeme(language, f"a value listed at {several[0].pointer.rpartition('/')[0]}")
+        return symbol, [node for node in nodes if node not in known]
 
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None for a handle."""

@@ -24,6 +24,7 @@ from constrain.grammar.json_schema.numbers import (
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.strings import Spelling, is_text
 from constrain.grammar.json_schema.texts import Length, every, spelled
+from constrain.grammar.prefix_tree import tree_of
 from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
 
 Refuse = Callable[[str, str], None]
@@ -148,7 +149,7 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
         # Multiples of integers are integers.
         form = max(form, NumberForm.INTEGRAL)
     if node.values is not None:
-        language = union(*(constant(value, form, node.has_fraction, notation) for value in node.values))
+        language = tree_of(constant(value, form, node.has_fraction, notation) for value in node.values)
     elif low is None and high is None and not node.excluded:
         language = notation.numbers[form]
     else:
@@ -184,21 +185,34 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
     return intersect(*parts)
 
 
+# More gaps between numbers are told by a list of what is left out.
+_MAX_PIECES = 64
+
+
 def _between(node: NumberNode, form: NumberForm, is_plain: bool) -> Regular:
     """The numbers within the bounds, but for the excluded ones."""
     low, high = node.low, node.high
     start: tuple[Decimal | None, bool] = (None, False) if low is None else (low.value, low.is_open)
     pieces: list[Regular] = []
-    for value in sorted(node.excluded):
-        if low is not None and (value < low.value or (value == low.value and low.is_open)):
-            continue
-        if high is not None and (value > high.value or (value == high.value and high.is_open)):
-            continue
+    inside = [
+        value
+        for value in sorted(set(node.excluded))
+        if (low is None or value > low.value or (value == low.value and not low.is_open))
+        and (high is None or value < high.value or (value == high.value and not high.is_open))
+    ]
+    many: Regular | None = None
+    if len(inside) > _MAX_PIECES:
+        # One of them as a gap brings the notations that the others are looked for in.
+        many = complement(
+            tree_of(number_language(form, value, False, value, False, is_plain=is_plain) for value in inside[1:])
+        )
+        inside = inside[:1]
+    for value in inside:
         pieces.append(number_language(form, *start, value, True, is_plain=is_plain))
         start = (value, True)
     end: tuple[Decimal | None, bool] = (None, False) if high is None else (high.value, high.is_open)
     pieces.append(number_language(form, *start, *end, is_plain=is_plain))
-    return union(*pieces)
+    return union(*pieces) if many is None else intersect(union(*pieces), many)
 
 
 @lru_cache(maxsize=64)

@@ -16,33 +16,37 @@ from constrain.grammar.json_schema.few_values import FewValues
 from constrain.grammar.json_schema.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.intersect import element
 from constrain.grammar.json_schema.layout import Layout
-from constrain.grammar.json_schema.nodes import ArrayNode
+from constrain.grammar.json_schema.nodes import ArrayNode, Contains
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+from constrain.limits import spend
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
 
 
+def choices_of(each: Contains, index: int, count: int) -> tuple[tuple[Handle, int], ...]:
+    """What an item may be for the sake of one ``contains``, with what it adds to the count."""
+    if index < each.start or (each.high is None and count >= each.low):
+        return (((), 0),)
+    if each.high is None:
+        # Not to count an item that would is no fault: there only have to be enough.
+        return ((), 0), (each.item, 1)
+    if count >= each.high:
+        return ((negate(each.item), 0),)
+    return (negate(each.item), 0), (each.item, 1)
+
+
 def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
     """What the next item may be, with the counts after it."""
     base = element(node, index)
-    choices: list[list[tuple[Handle, int]]] = []
-    for each, count in zip(node.contains, counts, strict=True):
-        if index < each.start or (each.high is None and count >= each.low):
-            choices.append([((), count)])
-        elif each.high is None:
-            # Not to count an item that would is no fault: there only have to be enough.
-            choices.append([((), count), (each.item, count + 1)])
-        elif count >= each.high:
-            choices.append([(negate(each.item), count)])
-        else:
-            choices.append([(negate(each.item), count), (each.item, count + 1)])
+    choices = [choices_of(each, index, count) for each, count in zip(node.contains, counts, strict=True)]
     for chosen in product(*choices):
+        spend()
         handle = base
         for part, _ in chosen:
             handle = conjunction(handle, part)
-        yield handle, tuple(count for _, count in chosen)
+        yield handle, tuple(count + step for count, (_, step) in zip(counts, chosen, strict=True))
 
 
 def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: frozenset[Instance]) -> bool:

@@ -45,7 +45,7 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
         else:
             own_path = (*path, str(index)) if path == ("enum",) else path
             if isinstance(value, (int, float, Decimal)):
-                numbers[_number(value, location.pointer_to(*own_path))] = None
+                numbers[number_as_written(value, location.pointer_to(*own_path))] = None
             elif isinstance(value, (list, tuple)):
                 nodes.append(_array(value, location, own_path))
             elif isinstance(value, dict):
@@ -64,7 +64,7 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
     return Normal((), Conflict(reason, pointer))
 
 
-def _number(value: int | float | Decimal, pointer: str) -> Decimal:
+def number_as_written(value: int | float | Decimal, pointer: str) -> Decimal:
     """A number of the schema as it stands there: only what has a fraction or an exponent has an exponent other than 0.
 
     So ``0.0`` and ``1e0`` can be told from 0 and 1, with which they are equal.
@@ -82,11 +82,12 @@ def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[s
     pointer = location.pointer_to(*path)
     size = Count(len(value), pointer)
     prefix = tuple(location.beside(Constant(item), *path, str(index)) for index, item in enumerate(value))
-    return ArrayNode(pointer, prefix, (), size, size)
+    return ArrayNode(pointer, prefix, (), size, size, constant=value)
 
 
 def _object(value: dict[str, Any], location: Location, path: tuple[str, ...]) -> Node:
     pointer = location.pointer_to(*path)
     check_names(value, pointer)
     properties = {name: location.beside(Constant(item), *path, name) for name, item in value.items()}
-    return ObjectNode(pointer, properties, dict.fromkeys(value, pointer), location.beside(False, *path))
+    required = dict.fromkeys(value, pointer)
+    return ObjectNode(pointer, properties, required, location.beside(False, *path), constant=value)

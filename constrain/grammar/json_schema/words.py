@@ -86,6 +86,8 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
     if not name and progress.name.startswith("a string with"):
         # What the name quotes it has escaped, which makes patterns hard to read.
         name = _PLACE.sub("", progress.name).replace("\\\\", "\\")
+    elif not name and progress.name.startswith("a value listed"):
+        name = progress.name
     elif not name:
         name = ("a string" if is_string else "a number") + f" as {progress.name} says" * progress.name.startswith("#")
     if not progress.begun:

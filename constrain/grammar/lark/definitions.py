@@ -314,6 +314,8 @@ def _open(is_relative: bool, path: tuple[str, ...], source: Source, at: Token) -
         raise source.error(f"cannot import {found}: {error.strerror}", at) from None
     except UnicodeDecodeError:
         raise source.error(f"cannot import {found}: it is not UTF-8 text", at) from None
+    except ValueError as error:
+        raise source.error(f"cannot import {str(found)!r}: {error}", at) from None
     return Source(found.name, found.parent), text, str(found.resolve())
 
 

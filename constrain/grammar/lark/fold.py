@@ -8,6 +8,7 @@ from typing import Any
 from lark import Token
 
 from constrain.grammar.lark.source import Node, Source
+from constrain.limits import spend
 
 MAX_REPEAT = 1_000_000
 """The largest number in ``~n..m``: far above what a generation can reach."""
@@ -24,6 +25,7 @@ def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
     values: list[Any] = []
     todo: list[tuple[Any, Node | Token]] = [(None, tree)]
     while todo:
+        spend()
         state, node = todo.pop()
         if isinstance(node, Token):
             values.append(node)

@@ -15,6 +15,7 @@ from lark import Token, UnexpectedInput, UnexpectedToken, load_grammar
 
 from constrain.errors import ConstrainError
 from constrain.grammar.lark.source import Node, Source
+from constrain.limits import spend
 
 _MAX_BLANK_LINES = 5_000
 
@@ -66,11 +67,20 @@ def read(text: str, source: Source) -> Node:
     _check_tokens(text, source)
     try:
         # Lark's notation wants a line end after every statement, the last one too.
-        return cast(Node, _grammar_parser().parse(text + "\n", "start"))
+        return _parsed(text + "\n")
     except UnexpectedInput as error:
         found = _found(error.token) if isinstance(error, UnexpectedToken) else repr(getattr(error, "char", ""))
         reason = f"unexpected {found}{_expected_after(text[: error.pos_in_stream or 0])}"
         raise source.error(reason, (error.line, error.column)) from None
+
+
+def _parsed(text: str) -> Node:
+    """Lark's tree, token by token, so that a limit on time is seen meanwhile."""
+    parser = _grammar_parser().parse_interactive(text, "start")
+    last: Token | None = None
+    for last in parser.iter_parse():  # noqa: B007
+        spend(20)
+    return cast(Node, parser.feed_eof(last))
 
 
 def _grammar_parser() -> Any:
@@ -114,6 +124,7 @@ def _check_tokens(text: str, source: Source) -> None:
         raise source.error("a lone surrogate is not text", place(surrogate.start()))
     offset = 0
     while offset < len(text):
+        spend()
         char = text[offset]
         if char == '"':
             token = _STRING.match(text, offset)

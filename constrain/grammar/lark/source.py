@@ -10,6 +10,7 @@ from typing import TypeAlias
 from lark import Token, Tree
 
 from constrain.errors import GrammarError
+from constrain.limits import spend
 
 Node: TypeAlias = "Tree[Token]"
 
@@ -60,6 +61,7 @@ def subtrees_of(tree: Node) -> Iterator[Node]:
     """All subtrees in the order of the text, the tree itself first; without recursion."""
     stack: list[Node | Token] = [tree]
     while stack:
+        spend()
         node = stack.pop()
         if isinstance(node, Tree):
             yield node

@@ -30,6 +30,7 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
+from constrain.limits import spend
 
 # The engine walks a regular language recursively, so its depth has to stay far below Python's limit.
 _MAX_DEPTH = 100
@@ -94,6 +95,7 @@ class Terminals:
         done: set[str] = set()
         todo = [(name, False)]
         while todo:
+            spend()
             current, ready = todo.pop()
             if ready:
                 yield current
@@ -282,6 +284,7 @@ def _measured(language: Regular) -> _Part:
     known: dict[int, tuple[int, int]] = {}
     todo = [(language, False)]
     while todo:
+        spend()
         node, ready = todo.pop()
         if id(node) in known:
             continue

@@ -50,6 +50,7 @@ from constrain.grammar.regular import (
     union,
 )
 from constrain.grammar.utf8 import ALL, CodePoints, common, negate
+from constrain.limits import spend
 
 Must = tuple[CodePoints, bool] | None
 """What the next character must be in, and whether the end of the text will do; None for no demand."""
@@ -128,6 +129,7 @@ class Lowering:
 
     def lower(self, node: Node, state: State, rest: Rest) -> Regular:
         """The texts that begin with a match of ``node`` and go on with ``rest``."""
+        spend(10)
         if node.tier < LOOKS:
             found = self.paths(node, state, rest.reads)
             return self._checked(union(*(concat(path, rest.after(then)) for then, path in found.items())), node)
@@ -248,6 +250,7 @@ class Lowering:
 
     def paths(self, node: Node, state: State, reads: bool) -> dict[State, Regular]:
         """What ``node`` matches from ``state``, by the state it ends in; ``reads``: the previous character matters."""
+        spend(5)
         if node.tier == PLAIN:
             return self._plain_paths(node, state, reads)
         left, must = state

@@ -23,6 +23,7 @@ from constrain.grammar.regex.charsets import (
 )
 from constrain.grammar.regex.nodes import After, Before, Chars, Node, alt, chars, look, rep, seq
 from constrain.grammar.utf8 import ALL, CodePoints, negate
+from constrain.limits import spend
 
 MAX_LENGTH = 200_000
 """Characters in a pattern."""
@@ -104,6 +105,7 @@ class _Parser(Source):
     def parse(self) -> Node:
         text, size = self.text, len(self.text)
         while self.at < size:
+            spend()
             char = text[self.at]
             if char not in _SPECIAL:
                 if self.flags & VERBOSE and (char in _BLANK or char == "#"):

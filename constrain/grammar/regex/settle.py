@@ -31,6 +31,7 @@ from constrain.grammar.regex.nodes import (
     seq,
 )
 from constrain.grammar.utf8 import ALL, CodePoints, common, negate, normalize
+from constrain.limits import spend
 
 _MAX_NULLABLE = 32
 """Up to so many items in a row that may be empty, the result is written out; it grows with their square."""
@@ -38,6 +39,7 @@ _MAX_NULLABLE = 32
 
 def settle(node: Node, at_start: bool = False) -> Node:
     """An equal tree with as few assertions as can be; ``at_start``: the text begins where ``node`` does."""
+    spend()
     if node.tier == PLAIN:
         return node
     if type(node) is Seq:
@@ -149,6 +151,7 @@ def _settle_ahead(items: list[Node], index: int) -> None:
 
 def trim(node: Node, points: CodePoints, at_end: bool) -> Node:
     """The matches of a plain ``node`` that are not empty and begin (or, ``at_end``, end) in ``points``."""
+    spend()
     if type(node) is Chars:
         return node if points == ALL else chars(common(node.points, points))
     if type(node) is Alt:

@@ -26,6 +26,7 @@ from constrain.grammar.regular import (
 )
 from constrain.grammar.regular import Repeat as RegularRepeat
 from constrain.grammar.utf8 import CodePoints
+from constrain.limits import spend
 
 Encoder = Callable[[CodePoints], Regular]
 """Says how one code point out of a set is written in bytes."""
@@ -55,6 +56,7 @@ class Speller:
 
     def spell(self, node: Node) -> Regular:
         """The language of a plain node."""
+        spend()
         kind = type(node)
         if kind is Chars:
             return self.characters(node.points)  # type: ignore[attr-defined]

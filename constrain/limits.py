@@ -1,0 +1,130 @@
+"""Limits on the work and the time that making a grammar takes.
+
+Whatever reads a grammar calls :func:`spend` in each of its loops that can be long.  So no input, however small and
+hostile, takes more than a fixed number of steps, and a :class:`Deadline` holds in every part of a front-end without
+being handed through all of them.  Outside of :func:`limited` it costs a look at a context variable and does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from constrain.errors import ConstrainError, LimitError
+
+MAX_STEPS = 8_000_000
+"""Steps that one grammar may take, each of about a microsecond; ordinary ones take some thousand."""
+
+# The clock is read once in so many steps.
+_SLICE = 128
+
+
+class Deadline:
+    """A limit on time that another thread may bring forward.
+
+    The clock starts when it is made.  It can be given as ``time_limit`` to several calls, which then share the time.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        None for no limit but :meth:`cancel`.
+
+    Raises
+    ------
+    ConstrainError
+        ``seconds`` is no positive number.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        if seconds is not None and (
+            isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
+        ):
+            raise ConstrainError(f"a time limit must be a positive number of seconds, not {seconds!r}")
+        self.seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + min(float(seconds), 1e9)
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """End the calls that have this deadline with a LimitError, soon; from any thread."""
+        self._is_cancelled = True
+
+    def check(self) -> None:
+        """Raise LimitError if it was cancelled, or if time is up."""
+        if self._is_cancelled:
+            raise LimitError("the work on this grammar was cancelled")
+        if self._end is not None and time.monotonic() > self._end:
+            raise LimitError(
+                f"the grammar takes longer than {self.seconds:g} s (time_limit): allow more or simplify the grammar"
+            )
+
+
+class _Work:
+    """What is left to one call, and until when."""
+
+    __slots__ = ("deadline", "left", "outer", "until_look")
+
+    def __init__(self, deadline: Deadline | None, outer: _Work | None) -> None:
+        self.deadline = deadline
+        self.outer = outer
+        self.left = MAX_STEPS
+        self.until_look = _SLICE
+
+    def look(self) -> None:
+        """Check all limits."""
+        self.left -= _SLICE - self.until_look
+        self.until_look = _SLICE
+        if self.left < 0:
+            raise LimitError(f"the grammar is too large: reading it takes more than {MAX_STEPS:,} steps; simplify it")
+        work: _Work | None = self
+        while work is not None:
+            if work.deadline is not None:
+                work.deadline.check()
+            work = work.outer
+
+
+_current: ContextVar[_Work | None] = ContextVar("constrain_work", default=None)
+
+
+def spend(steps: int = 1) -> None:
+    """Take note of some steps of work.  Raises LimitError if they are too many, or take too long."""
+    work = _current.get()
+    if work is not None:
+        work.until_look -= steps
+        if work.until_look < 0:
+            work.look()
+
+
+def check() -> None:
+    """Look at the limits now: before and after what is long by itself."""
+    work = _current.get()
+    if work is not None:
+        work.look()
+
+
+def has_deadline() -> bool:
+    """Whether the time of this call is limited, or may be."""
+    work = _current.get()
+    while work is not None:
+        if work.deadline is not None:
+            return True
+        work = work.outer
+    return False
+
+
+@contextmanager
+def limited(time_limit: float | Deadline | None) -> Iterator[None]:
+    """In here :func:`spend` counts, and ``time_limit`` (seconds, or a deadline) holds beside those around it."""
+    deadline = time_limit if time_limit is None or isinstance(time_limit, Deadline) else Deadline(time_limit)
+    outer = _current.get()
+    if deadline is None and outer is not None:
+        yield
+        return
+    work = _Work(deadline, outer)
+    token = _current.set(work)
+    try:
+        work.look()
+        yield
+    finally:
+        _current.reset(token)

@@ -1,0 +1,192 @@
+"""Limits on the steps and the time that making a grammar takes, and arguments of wrong types."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain import ConstrainError, Deadline, Grammar, GrammarCompiler, LimitError, Vocabulary, limits
+
+BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_ids=[256])
+
+# Seconds of work for each part of a front-end, so that a limit of a tenth is reached in the middle of it.
+_NAMES = {
+    "type": "object",
+    "propertyNames": {"allOf": [{"pattern": f"{chr(97 + n % 26)}.{{{n}}}b"} for n in range(60)]},
+}
+_LONG = {
+    "schema": lambda limit: Grammar.from_json_schema(_NAMES, time_limit=limit),
+    "numbers": lambda limit: Grammar.from_json_schema({"enum": [n / 7 for n in range(60_000)]}, time_limit=limit),
+    "objects": lambda limit: Grammar.from_json_schema({"enum": [{"a": n} for n in range(60_000)]}, time_limit=limit),
+    "regex": lambda limit: Grammar.from_regex("|".join(f"w{n}" for n in range(30_000)), time_limit=limit),
+    "look-around": lambda limit: Grammar.from_regex(
+        "".join(f"(?:(?!{chr(97 + n)}{chr(98 + n)}).)*" for n in range(20)), time_limit=limit
+    ),
+    "lark": lambda limit: Grammar.from_lark("start: " + " | ".join(f'"w{n}"' for n in range(15_000)), time_limit=limit),
+    "gbnf": lambda limit: Grammar.from_gbnf(
+        "root ::= " + " | ".join(f'"w{n}"' for n in range(30_000)), time_limit=limit
+    ),
+    "choices": lambda limit: Grammar.from_choices([f"w{n}" for n in range(200_000)], time_limit=limit),
+}
+
+
+@pytest.mark.parametrize("name", _LONG)
+def test_time_limit_in_the_front_end(name: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(LimitError, match="time_limit"):
+        _LONG[name](0.05)
+    assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize("name", ["schema", "lark"])
+def test_cancelled_in_the_front_end(name: str) -> None:
+    deadline = Deadline()
+    timer = threading.Timer(0.2, deadline.cancel)
+    timer.start()
+    with pytest.raises(LimitError, match="cancelled"):
+        _LONG[name](deadline)
+    timer.join()
+    with pytest.raises(LimitError, match="cancelled"):
+        Grammar.from_regex("a", time_limit=deadline)
+
+
+# Its conjunction has more states than can be searched for one that is left.
+_PATTERNS = [{"pattern": f"{chr(97 + n % 26)}.{{{n}}}{chr(98 + n % 24)}"} for n in range(60)]
+
+
+@pytest.fixture
+def many_patterns() -> Grammar:
+    return Grammar.from_json_schema({"type": "string", "allOf": _PATTERNS})
+
+
+def test_time_limit_of_compile(many_patterns: Grammar) -> None:
+    compiler = GrammarCompiler(BYTES)
+    with pytest.raises(LimitError, match="time_limit"):
+        compiler.compile(many_patterns, time_limit=0.05)
+    assert compiler.nbytes == 0
+    # Without the limit there is the other one, of work.
+    with pytest.raises(LimitError, match="too long to follow"):
+        compiler.compile(many_patterns)
+    small = Grammar.from_regex("a+")
+    assert compiler.compile(small, time_limit=60) is compiler.compile(small)
+
+
+def test_cancelled_compile(many_patterns: Grammar) -> None:
+    deadline = Deadline(600)
+    timer = threading.Timer(0.1, deadline.cancel)
+    timer.start()
+    begin = time.process_time()
+    with pytest.raises(LimitError, match="cancelled"):
+        GrammarCompiler(BYTES).compile(many_patterns, time_limit=deadline)
+    assert time.process_time() - begin < 2
+
+
+def test_a_limit_that_is_kept_changes_nothing() -> None:
+    compiler = GrammarCompiler(BYTES)
+    deadline = Deadline(600)
+    grammar = Grammar.from_json_schema({"type": "string", "pattern": "^a+$"}, time_limit=deadline)
+    assert grammar.ir == Grammar.from_json_schema({"type": "string", "pattern": "^a+$"}).ir
+    matcher = constrain.Matcher(compiler.compile(grammar, time_limit=deadline))
+    assert matcher.accept_bytes(b'"aa"')
+    assert matcher.is_accepting()
+    assert not limits.has_deadline()
+
+
+def test_a_deadline_is_for_all_calls_together() -> None:
+    deadline = Deadline(0.05)
+    time.sleep(0.1)
+    for call in (
+        lambda: Grammar.from_json_schema({}, time_limit=deadline),
+        lambda: Grammar.from_pydantic(int, time_limit=deadline),
+        lambda: GrammarCompiler(BYTES).compile(Grammar.from_regex("a"), time_limit=deadline),
+    ):
+        with pytest.raises(LimitError, match=r"longer than 0\.05 s"):
+            call()
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, "2", float("nan"), [1], 1j])
+def test_wrong_time_limits(limit: Any) -> None:
+    with pytest.raises(ConstrainError, match="positive number of seconds"):
+        Grammar.from_regex("a", time_limit=limit)
+    with pytest.raises(ConstrainError, match="positive number of seconds"):
+        GrammarCompiler(BYTES).compile(Grammar.from_regex("a"), time_limit=limit)
+
+
+def test_steps_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_STEPS", 10_000)
+    for make in _LONG.values():
+        with pytest.raises(LimitError, match=r"10,000 steps"):
+            make(None)
+    Grammar.from_json_schema({"type": "object", "properties": {"a": {"type": "string"}}})
+
+
+def test_limits_within_limits() -> None:
+    with limits.limited(600), limits.limited(None), limits.limited(Deadline(700)):
+        assert limits.has_deadline()
+        limits.check()
+        outer = Deadline()
+        with limits.limited(outer), limits.limited(500):
+            outer.cancel()
+            with pytest.raises(LimitError, match="cancelled"):
+                limits.check()
+    limits.spend(1 << 60)
+
+
+# -- arguments that are none ----------------------------------------------------------------------
+
+
+def _endless() -> Iterator[str]:
+    while True:
+        yield "a"
+
+
+_WRONG: dict[str, Callable[[], object]] = {
+    "a pattern": lambda: Grammar.from_regex(b"a"),  # type: ignore[arg-type]
+    "flags": lambda: Grammar.from_regex("a", 5),  # type: ignore[arg-type]
+    "Lark": lambda: Grammar.from_lark(None),  # type: ignore[arg-type]
+    "Lark's start": lambda: Grammar.from_lark("start: /a/", start=5),  # type: ignore[arg-type]
+    "Lark's folder": lambda: Grammar.from_lark("start: /a/", base_path=5),  # type: ignore[arg-type]
+    "a folder that cannot be": lambda: Grammar.from_lark("%import .x.y\nstart: y", base_path="\0"),
+    "GBNF": lambda: Grammar.from_gbnf(b"x"),  # type: ignore[arg-type]
+    "GBNF's start": lambda: Grammar.from_gbnf('root ::= "a"', start=None),  # type: ignore[arg-type]
+    "choices": lambda: Grammar.from_choices(5),  # type: ignore[arg-type]
+    "endless choices": lambda: Grammar.from_choices(_endless()),  # type: ignore[arg-type]
+    "pydantic": lambda: Grammar.from_pydantic(5),
+}
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_wrong_arguments(name: str) -> None:
+    with pytest.raises(ConstrainError) as caught:
+        _WRONG[name]()
+    assert "\n" not in str(caught.value)
+
+
+_OPTIONS = (
+    *("whitespace", "max_whitespace", "indent", "separators", "property_order", "formats", "lenient", "registry"),
+    *("max_work", "ensure_ascii"),
+)
+_NO_OPTIONS: tuple[Any, ...] = ([1], {}, b"x", object(), ({}, []), np.zeros(3), -1j, 10**30, float("nan"))
+
+
+@pytest.mark.parametrize("option", _OPTIONS)
+@pytest.mark.parametrize("value", _NO_OPTIONS, ids=lambda value: type(value).__name__)
+def test_wrong_options(option: str, value: Any) -> None:
+    if (option, value if isinstance(value, int) else 0) in (("max_work", 10**30), ("lenient", 10**30)):
+        pytest.skip("large, but no wrong type")
+    with pytest.raises(ConstrainError) as caught:
+        GrammarCompiler(BYTES).compile(Grammar.from_json_schema({}, **{option: value}))
+    assert "\n" not in str(caught.value)
+
+
+def test_choices_of_an_iterator_are_told_apart() -> None:
+    compiler = GrammarCompiler(BYTES)
+    for word in ("a", "b"):
+        grammar = Grammar.from_choices(iter([word]))  # type: ignore[arg-type]
+        assert constrain.Matcher(compiler.compile(grammar)).accept_bytes(word.encode())
