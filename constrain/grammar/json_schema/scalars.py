@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.numbers import ANY_NUMBER, PLAIN_NUMBER, TINY
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.strings import ANY_CHARACTER, is_text, spell_any
 from constrain.grammar.json_schema.texts import Length, every, spelled
-from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
+from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union, union_of_distinct
 
 Refuse = Callable[[str, str], None]
 
@@ -136,7 +136,8 @@ def is_regular_number(node: NumberNode) -> bool:
 def _number(node: NumberNode, refuse: Refuse) -> Regular | Conflict:
     low, high = node.low, node.high
     if node.values is not None:
-        language = union(*(number_language(node.form, value, False, value, False) for value in node.values))
+        numbers = [number_language(node.form, value, False, value, False) for value in dict.fromkeys(node.values)]
+        language = union_of_distinct(numbers)
     elif low is None and high is None and not node.excluded:
         language = _UNBOUNDED[node.form]
     else:
@@ -185,7 +186,7 @@ def _between(node: NumberNode) -> Regular:
         pieces.append(number_language(node.form, *start, value, True))
         start = (value, True)
     pieces.append(number_language(node.form, *start, None if high is None else high.value, bool(high and high.is_open)))
-    return union(*pieces)
+    return union_of_distinct(pieces)
 
 
 @lru_cache(maxsize=64)
