@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from constrain.kernel_compiler import OPTIONS
+from constrain.kernel_files import njit
 from constrain.uninterrupted import uninterrupted
 
 _ENTRY: dict[str, Any] = {**OPTIONS, "_nrt": False}
