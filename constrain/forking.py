@@ -31,7 +31,8 @@ def _after_fork() -> None:
     for function in _functions:
         function()
     # Not by iterating over the set itself, which another thread may have been doing.
-    for reference in list(_owners.data):
+    references: Any = _owners.data  # type: ignore[attr-defined]
+    for reference in list(references):
         owner = reference()
         if owner is not None:
             owner._renew_after_fork()

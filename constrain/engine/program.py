@@ -187,7 +187,7 @@ class LexemeProgram:
                     operation = OP_FIT
                     self.counts = True
                 parts = node.parts
-                loads = [load(id(part)) for part in parts]
+                loads: list[Any] = [load(id(part)) for part in parts]
                 if None in loads:
                     loaded = loads.index(None)
                     code += loads[:loaded]

@@ -733,7 +733,7 @@ def _gather_sets(ctx, items):
     if rest < 0:
         return rest
     sort_keys(keys, rest)
-    count = rest
+    count = int64(rest)
     dots = int64(0)
     set_used(ctx, KERNEL, rest)
     if not room(ctx, KERNEL, end // 6):
