@@ -751,13 +751,13 @@ def _gather_sets(ctx, items):
     out = rest + dots
     if not room(ctx, KERNEL, dots + count):
         return int64(FAIL)
-    i = int64(0)
+    taken = int64(0)
     for j in range(dots):
         dot, record = keys[rest + j] >> 32, keys[rest + j] & 0x7FFFFFFF
-        while i < rest and keys[i] >> 32 < dot:
-            keys[out] = keys[i]
+        while taken < rest and keys[taken] >> 32 < dot:
+            keys[out] = keys[taken]
             out += 1
-            i += 1
+            taken += 1
         begin = records[record + NEW_BEGIN]
         for word in range(records[record + NEW_LOW], records[record + NEW_HIGH]):
             bits = words[begin + word]
@@ -767,10 +767,10 @@ def _gather_sets(ctx, items):
                 keys[out] = key + bit
                 out += 1
                 bits ^= int64(1) << bit
-    while i < rest:
-        keys[out] = keys[i]
+    while taken < rest:
+        keys[out] = keys[taken]
         out += 1
-        i += 1
+        taken += 1
     for i in range(count):
         keys[i] = keys[rest + dots + i]
     set_used(ctx, KERNEL, count)
