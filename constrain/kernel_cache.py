@@ -16,11 +16,13 @@ import importlib
 import os
 import re
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 _STAMP = "constrain-kernels.stamp"
 _COMPILER = Path(__file__).with_name("kernel_compiler.py")
+_HOUR = 3600.0
 _IMPORT = re.compile(rb"^\s*from [\w.]*\.(\w+) import\b", re.MULTILINE)
 
 
@@ -56,16 +58,20 @@ def drop_stale_kernels(folder: str | os.PathLike[str]) -> None:
     if cache is None:
         return
     stamp = cache / _STAMP
-    digest = kernel_digest(os.fspath(folder))
+    digest = kernel_digest(os.fspath(folder)).encode()
     with contextlib.suppress(OSError):
-        if stamp.read_text() == digest:
+        if stamp.read_bytes() == digest:
             return
-    # A folder that cannot be changed is none that numba would use, so failures here need no attention.
-    with contextlib.suppress(OSError):
-        for pattern in ("*.nbi", "*.nbc"):
+    # What cannot be removed, as a file of another user, is not taken for what it is not (kernel_files.py).
+    # Unfinished files are left by processes that were ended while they wrote; young ones may be being written.
+    for pattern, age in (("*.nbi", 0.0), ("*.nbc", 0.0), ("*.nb[ic].tmp.*", _HOUR), (f"*.{_STAMP}", _HOUR)):
+        with contextlib.suppress(OSError):
             for file in cache.glob(pattern):
-                file.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=cache, delete=False) as file_:
+                with contextlib.suppress(OSError):
+                    if age == 0 or file.stat().st_mtime < time.time() - age:
+                        file.unlink()
+    with contextlib.suppress(OSError):
+        with tempfile.NamedTemporaryFile(dir=cache, suffix=f".{_STAMP}", delete=False) as file_:
             file_.write(digest)
         os.replace(file_.name, stamp)
 

@@ -114,5 +114,5 @@ class KernelCompiler(_numba.CompilerBase):  # type: ignore[misc, unused-ignore]
         return [passes]
 
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "pipeline_class": KernelCompiler}
-"""Options of ``numba.njit`` for every kernel."""
+OPTIONS: dict[str, Any] = {"nogil": True, "pipeline_class": KernelCompiler}
+"""Options of :func:`constrain.kernel_files.njit` for every kernel."""

@@ -12,7 +12,7 @@ from constrain.kernel_compiler import OPTIONS, KernelCompiler
 
 pytestmark = pytest.mark.skipif(not hasattr(njit(lambda: None), "overloads"), reason="numba compiles nothing")
 
-NOT_KEPT = {**OPTIONS, "cache": False}
+NOT_KEPT = OPTIONS
 
 
 def spread(values: np.ndarray, low: int) -> tuple[float, int]:

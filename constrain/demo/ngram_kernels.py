@@ -8,9 +8,8 @@ machine.
 
 from __future__ import annotations
 
-from numba import njit
-
 from constrain.kernel_compiler import OPTIONS
+from constrain.kernel_files import njit
 
 
 @njit("int64(int32[::1], uint16[::1], int64, int64, int64)", **OPTIONS)

@@ -9,7 +9,6 @@ are shared out among the threads.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from constrain.engine.known_masks import write_known_masks
 from constrain.engine.matcher import Matcher
 from constrain.engine.tables import NO_TABLES
 from constrain.errors import ConstrainError
+from constrain.forking import call_in_child
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -150,14 +150,11 @@ _pool: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()
 
 
+@call_in_child
 def _forget_pool() -> None:
-    """After a fork the child has no threads, and a lock as it happened to be."""
+    """After a fork the child has no threads."""
     global _pool, _pool_lock
     _pool, _pool_lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
 
 
 def _helpers() -> ThreadPoolExecutor:

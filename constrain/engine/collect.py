@@ -17,7 +17,16 @@ from __future__ import annotations
 from numba import int32, int64, types, uint8
 
 from constrain.engine.jit import njit_entry, njit_inner
-from constrain.engine.rows import CORE_GROUP_COUNT, ROW_ACCEPTS, ROW_CORE, ROW_COUNT, ROW_DONE, ROW_OFFSET
+from constrain.engine.rows import (
+    CORE_COUNT,
+    CORE_GROUP_COUNT,
+    ROW_ACCEPTS,
+    ROW_CORE,
+    ROW_COUNT,
+    ROW_DONE,
+    ROW_OFFSET,
+    make_origin_sets,
+)
 from constrain.engine.states import MASK_FIELDS, STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
 from constrain.engine.tables import (
     AFTER_COSTS,
@@ -28,10 +37,12 @@ from constrain.engine.tables import (
     DONE_MEMO,
     DONE_STAMP,
     LEAP_KEYS,
+    ORIGIN_SETS,
     ROW_BUCKETS,
     ROW_COSTS,
     ROW_HASH,
     ROW_ITEMS,
+    ROW_SETS,
     ROWS,
     SCAN_KEYS,
     STATE_BUCKETS,
@@ -114,6 +125,13 @@ def _move_rows(ctx, row_map):
     set_used(ctx, DONE_MEMO, done)
     set_used(ctx, DONE_STAMP, done)
     set_used(ctx, DONE_ITEMS, 0)
+    set_used(ctx, ORIGIN_SETS, 0)
+    for row in range(count):
+        offset, n = int64(records[5 * row + ROW_OFFSET]), int64(records[5 * row + ROW_COUNT])
+        dots = int64(cores[7 * int64(records[5 * row + ROW_CORE]) + CORE_COUNT])
+        # Where there is no room for sets, none are kept: they only save time.
+        i32(ctx, ROW_SETS)[row] = max(make_origin_sets(ctx, offset, n, dots), -1)
+    set_used(ctx, ROW_SETS, count)
     set_used(ctx, ROW_COSTS, 0)
     set_used(ctx, UP_COSTS, 0)
     set_used(ctx, AFTER_COSTS, 0)

@@ -10,6 +10,7 @@ from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary import Vocabulary
+from constrain.forking import renew_in_child
 from constrain.grammar.grammar import Grammar
 from constrain.limits import Deadline, limited
 
@@ -47,8 +48,14 @@ class GrammarCompiler:
         self.mask_limit_bytes = mask_limit_bytes
         self._lock = threading.Lock()
         self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
+        renew_in_child(self)
         if vocabulary.size >= _LARGE and vocabulary.known_splits == 0:
             self._find_usual_splits()
+
+    def _renew_after_fork(self) -> None:
+        if self._lock.locked():
+            self._cache = OrderedDict()
+        self._lock = threading.Lock()
 
     def _find_usual_splits(self) -> None:
         """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""

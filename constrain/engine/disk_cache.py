@@ -1,9 +1,12 @@
 """Named arrays in a file that may be lost, torn or shared at any time: a cache, never a source of truth.
 
 Several processes may write the same file at once (each writes a file of its own and renames it), a
-machine may stop in the middle (a length and a checksum tell), and a folder may not be writable
-(then nothing is kept).  No failure here is one that a caller has to know of: what cannot be read is
+machine may stop in the middle (a length and a checksum tell), and a folder may not be writable or a
+disk full (then nothing is kept).  No failure here is one that a caller has to know of: what cannot be read is
 as if it had not been there.
+
+All files of a folder together have a limit in bytes, which the environment variable
+``CONSTRAIN_CACHE_LIMIT_BYTES`` sets.  Those that were not used for the longest time go first.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import contextlib
 import json
 import os
 import tempfile
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +23,37 @@ from typing import Any
 
 import numpy as np
 
+from constrain.errors import ConstrainError
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _MAGIC = b"constrain arrays 1 "
 _LONGEST_HEADER = 4096
-_SUFFIX = ".arrays"
-# A vocabulary of 128,256 tokens takes two files, 7 MB and up to 1.5 MB.
-_FILES_KEPT = 16
+_SUFFIX, _UNFINISHED = ".arrays", ".arrays.tmp"
+_HOUR = 3600.0
+
+LIMIT_VARIABLE = "CONSTRAIN_CACHE_LIMIT_BYTES"
+DEFAULT_LIMIT_BYTES = 256 << 20
+"""A vocabulary of 128,256 tokens takes two files, 7 MB and up to 1.5 MB."""
+
+_SHARE = 4
+"""One file may take the limit divided by this."""
+
+
+def limit_bytes() -> int:
+    """How many bytes the files of a folder may have together.
+
+    Raises
+    ------
+    ConstrainError
+        If the environment variable is no number of bytes.
+    """
+    stated = os.environ.get(LIMIT_VARIABLE)
+    if stated is None:
+        return DEFAULT_LIMIT_BYTES
+    if not stated.isdecimal():
+        raise ConstrainError(f"{LIMIT_VARIABLE} must be a number of bytes, not {stated!r}; 0 keeps nothing")
+    return int(stated)
 
 
 def path_of(folder: Path, name: str) -> Path:
@@ -55,15 +83,21 @@ def read(path: Path) -> dict[str, Array] | None:
                 checksum = zlib.crc32(arrays[name].data, checksum)
             if checksum != int(stated, 16):
                 return None
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError, RecursionError, SyntaxError):
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)  # for _forget_oldest
+        os.utime(path)  # for forget_oldest
     return arrays
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> bool:
-    """Keep one-dimensional arrays in a file, in place of what it holds; False if that is not possible."""
+    """Keep one-dimensional arrays in a file, in place of what it holds; False if that is not possible.
+
+    It is not possible for arrays that would take more than a fourth of the limit.
+    """
+    limit = limit_bytes()
+    if _SHARE * sum(array.nbytes for array in arrays.values()) > limit:
+        return False
     entries = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     listed = json.dumps(entries).encode() + b"\n"
     checksum = zlib.crc32(listed)
@@ -73,29 +107,38 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_SUFFIX, delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_UNFINISHED, delete=False) as file:
             temporary = file.name
             file.write(header)
             for array in arrays.values():
                 file.write(np.ascontiguousarray(array).data)
         os.replace(temporary, path)
+        temporary = None
     except OSError:
+        return False
+    finally:
+        # Also after an interrupt.
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        return False
-    _forget_oldest(path.parent)
+    forget_oldest(path.parent, limit)
     return True
 
 
-def _forget_oldest(folder: Path) -> None:
-    """Keep the files that were used last; others are of older versions, or of vocabularies no longer in use."""
-    used: list[tuple[float, Path]] = []
+def forget_oldest(folder: Path, limit: int) -> None:
+    """Keep the files that were used last, up to the limit; remove what processes left that were ended while writing."""
+    used: list[tuple[float, int, Path]] = []
     with contextlib.suppress(OSError):
-        for file in folder.glob(f"*{_SUFFIX}"):
+        for file in folder.glob(f"*{_SUFFIX}*"):
             with contextlib.suppress(OSError):  # another process may have been quicker
-                used.append((file.stat().st_mtime, file))
-    used.sort(reverse=True)
-    for _, file in used[_FILES_KEPT:]:
-        with contextlib.suppress(OSError):
-            file.unlink()
+                found = file.stat()
+                if file.name.endswith(_SUFFIX):
+                    used.append((found.st_mtime, found.st_size, file))
+                elif file.name.endswith(_UNFINISHED) and found.st_mtime < time.time() - _HOUR:
+                    file.unlink()
+    total = 0
+    for _, size, file in sorted(used, reverse=True):
+        total += size
+        if total > limit:
+            with contextlib.suppress(OSError):
+                file.unlink()

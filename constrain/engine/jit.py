@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from constrain.kernel_compiler import OPTIONS
-from constrain.uninterrupted import uninterrupted
+from constrain.kernel_files import njit
 
 _ENTRY: dict[str, Any] = {**OPTIONS, "_nrt": False}
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -41,17 +39,13 @@ def compile_deferred() -> None:
         if hasattr(kernel, "inner_signatures"):
             compile_inner(kernel)
             continue
-        _compile(kernel, signatures)
-
-
-def _compile(kernel: Any, signatures: tuple[Any, ...]) -> None:
-    for signature in signatures:
-        uninterrupted(kernel.compile, signature)
+        for signature in signatures:
+            kernel.compile(signature)
 
 
 def _compile_now_or_later(signatures: tuple[Any, ...], options: dict[str, Any]) -> Any:
     if _deferred is None:
-        return lambda function: uninterrupted(njit(list(signatures), **options), function)
+        return njit(list(signatures), **options)
 
     def decorate(function: Any) -> Any:
         kernel = njit(**options)(function)
@@ -105,7 +99,8 @@ def put_off(kernel: Any) -> bool:
 def compile_inner(kernel: Any) -> Any:
     """The compiled code of an inner kernel (numba's compile result), for the first of its signatures."""
     if not kernel.overloads:
-        _compile(kernel, kernel.inner_signatures)
+        for signature in kernel.inner_signatures:
+            kernel.compile(signature)
         kernel.disable_compile()
     return next(iter(kernel.overloads.values()))
 

@@ -191,14 +191,14 @@ class LexemeProgram:
                     operation = OP_FIT
                     self.counts = True
                 parts = node.parts
-                for loaded, part in enumerate(parts):
-                    known = load(id(part))
-                    if known is None:
-                        stack.append((operation, len(parts), OP_KEEP, register))
-                        stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
-                        break
-                    code.append(known)
+                loads: list[Any] = [load(id(part)) for part in parts]
+                if None in loads:
+                    loaded = loads.index(None)
+                    code += loads[:loaded]
+                    stack.append((operation, len(parts), OP_KEEP, register))
+                    stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
                 else:
+                    code += loads
                     code += (operation, len(parts), OP_KEEP, register)
             elif kind is Literal:
                 code += (OP_LITERAL, len(data), len(node.data))

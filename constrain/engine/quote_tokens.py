@@ -5,35 +5,39 @@ from __future__ import annotations
 import json
 import re
 import weakref
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from constrain.engine.vocabulary import NORMAL, Vocabulary
+from constrain.errors import LimitError
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 _QUOTE = ord('"')
 
-# The colon of a key that may end in the token, with its quote or without; behind it, in the same object, another key.
-_TWO_KEYS = re.compile(rb'(?:"|\A)[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*"', re.DOTALL)
+# The colon of a key that may end in the token, with its quote or without.  All patterns here take linear time, however
+# long a token is: none has a part of any length before another.
+_KEY_END = re.compile(rb'(?:"|\A)[ \t\r\n]*:')
 
-# Such a colon, and behind it the comma before another.
-_KEY_AND_COMMA = re.compile(rb'(?:"|\A)[ \t\r\n]*:.*,', re.DOTALL)
+# A whole key behind a comma.
+_WHOLE_KEY = re.compile(rb',[ \t\r\n]*"[^"]*"')
 
 # Nothing but white space behind the last comma, or it and a quote.
 _NO_KEY_BEGUN = re.compile(rb',[ \t\r\n]*"?\Z')
 
-_QUOTE_AND_COMMA = re.compile(rb'".*,', re.DOTALL)
 _QUOTE_FIRST = re.compile(rb'[ \t\r\n]*"')
 
 # What stands of a key behind a comma; the next may begin in it.
 _NEXT_KEY = re.compile(rb',[ \t\r\n]*"(?=([^"]*))')
 
-# The rest of a string with its closing quote.
-_STRING_REST = re.compile(rb'((?:[^"\\]|\\.)*)"', re.DOTALL)
+_BACKSLASH = ord("\\")
+
+_MOST_CONTENT = 64 << 20
+"""Bytes of all strings that stand in tokens.  A token of n escaped quotes holds n strings, the square of its length."""
 
 
 class QuoteTokens:
@@ -73,16 +77,18 @@ class QuoteTokens:
         self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
         self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
         self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
-        contents = sorted({content for token in self.with_strings for content in _contents(tokens[token])})
+        contents = sorted(_contents(map(tokens.__getitem__, self.with_strings)))
         self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
         self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
-        self.to_next_key = [token for token in ordered if _KEY_AND_COMMA.search(tokens[token])]
+        # Where such a colon ends, in the tokens that have a comma behind it.
+        colons = {token: found.end() for token in ordered if (found := _KEY_END.search(tokens[token]))}
+        self.to_next_key = [token for token, end in colons.items() if tokens[token].find(b",", end) >= 0]
         self.begins_next_key = any(not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key)
         texts = list(map(tokens.__getitem__, ordered))
         self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
         self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
         self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
-        self.may_hold_two_keys = any(_TWO_KEYS.search(tokens[token]) for token in self.to_next_key)
+        self.may_hold_two_keys = any(_WHOLE_KEY.search(tokens[token], colons[token]) for token in self.to_next_key)
 
     @cached_property
     def to_limited_keys(self) -> tuple[Int32Array, Int32Array]:
@@ -93,7 +99,7 @@ class QuoteTokens:
         """
         tokens = self._tokens
         commas = np.flatnonzero(self._counts(ord(","))).tolist()
-        behind_quote = {token for token in commas if _QUOTE_AND_COMMA.search(tokens[token])}
+        behind_quote = {token for token in commas if 0 <= tokens[token].find(b'"') < tokens[token].rfind(b",")}
         lists = (
             sorted(behind_quote),
             [token for token in commas if token not in behind_quote],
@@ -120,29 +126,56 @@ class _Beginnings:
     """Beginnings of strings as they stand in tokens."""
 
     def __init__(self, texts: Iterable[bytes]) -> None:
-        distinct = set(texts)
-        self._plain = {text[:end] for text in distinct for end in range(len(text) + 1)}
-        # What is before a backslash, and how long it may be with what is behind.
-        self._escaped = {(text.split(b"\\", 1)[0], len(text)) for text in distinct if b"\\" in text}
+        self._sorted = sorted(set(texts))
+        # What is before a backslash, and how long the longest may be with what is behind.
+        self._escaped: dict[bytes, int] = {}
+        for text in self._sorted:
+            if b"\\" in text:
+                before = text.split(b"\\", 1)[0]
+                self._escaped[before] = max(self._escaped.get(before, 0), len(text))
 
     def may_hold(self, beginning: bytes) -> bool:
         """Whether some text begins so; True as well if it is not sure."""
-        return beginning in self._plain or any(
-            beginning.startswith(before) and len(beginning) <= most for before, most in self._escaped
-        )
+        place = bisect_left(self._sorted, beginning)
+        if place < len(self._sorted) and self._sorted[place].startswith(beginning):
+            return True
+        return any(beginning.startswith(before) and len(beginning) <= most for before, most in self._escaped.items())
 
 
-def _contents(token: bytes) -> list[bytes]:
+def _contents(tokens: Iterable[bytes]) -> set[bytes]:
     """What stands between two quotes of a token, if that is a string wherever it begins."""
-    found = []
-    for place, byte in enumerate(token):
-        rest = _STRING_REST.match(token, place + 1) if byte == _QUOTE else None
-        if rest is not None:
+    found: set[bytes] = set()
+    total = 0
+    for token in tokens:
+        for begin, end in _strings(token):
             try:
-                found.append(json.loads(b'"' + rest[1] + b'"', strict=False).encode())
+                content = json.loads(token[begin - 1 : end + 1], strict=False).encode()
             except ValueError:
                 continue  # no JSON, or no UTF-8
+            if content not in found:
+                found.add(content)
+                total += len(content)
+            if total > _MOST_CONTENT:
+                raise LimitError(
+                    f"the vocabulary has tokens that hold strings of {total:,} bytes; keys that must not come again "
+                    f"are looked for in {_MOST_CONTENT:,} bytes of them"
+                )
     return found
+
+
+def _strings(token: bytes) -> Iterator[tuple[int, int]]:
+    """Where strings begin and end that a token may hold: behind a quote, and at the next that is not escaped."""
+    size = len(token)
+    # Of a string with its next character at each of the last places gone through: where it ends, or -1.
+    here, later = -1, -1
+    found = []
+    for place in range(size - 1, -1, -1):
+        byte = token[place]
+        if byte == _QUOTE and here >= 0:
+            found.append((place + 1, here))
+        ends = place if byte == _QUOTE else later if byte == _BACKSLASH else here
+        here, later = ends, here
+    return reversed(found)
 
 
 _known: weakref.WeakKeyDictionary[Vocabulary, QuoteTokens] = weakref.WeakKeyDictionary()

@@ -29,6 +29,7 @@ from constrain.engine.rows import (
     ROW_CORE,
     ROW_COUNT,
     ROW_OFFSET,
+    is_within,
     make_start_row,
 )
 from constrain.engine.tables import (
@@ -112,6 +113,9 @@ MASK_DENSE, MASK_LIST, MASK_COUNT, MASK_SPLIT_LIST, MASK_SPLIT_COUNT = range(5)
 MASK_FIELDS = 5
 NO_MASK = -2
 """In MASK_DENSE: the mask of this state has not been computed yet."""
+
+_FEW_THREADS = 4
+"""So many threads that go on are not looked at for whether they are needed."""
 
 # Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
 # the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
@@ -249,6 +253,27 @@ def first_groups(ctx, state):
     return result
 
 
+@njit_inner(RESULT1)
+def _drop_needless(ctx, count):
+    """Drop threads among STATE_WORK[:count] that allow nothing beside the one with the latest row; returns the rest.
+
+    They are those in the same lexer state whose row is within that row.  With an ignored lexeme that matches any text,
+    each row is within the next, and a text would have as many threads as bytes.
+    """
+    work = i64(ctx, STATE_WORK)
+    latest = work[0]
+    for i in range(1, count):
+        latest = max(latest, work[i])
+    kept = int64(0)
+    for i in range(count):
+        thread = work[i]
+        if thread != latest and (thread ^ latest) & 0x7FFFFFFF == 0 and is_within(ctx, thread >> 32, latest >> 32):
+            continue
+        work[kept] = thread
+        kept += 1
+    return kept
+
+
 @njit_inner(RESULT2)
 def step(ctx, state, byte_class):
     """The state after one byte of the class, with OPEN added if it is an open one.  < 0: FAIL, LIMIT or UNMADE.
@@ -293,6 +318,8 @@ def step(ctx, state, byte_class):
         if i64(ctx, STATE_WORK)[0] & 0x7FFFFFFF == i32(ctx, THREADS)[2 * offset + 1]:
             i32(ctx, STATE_TRANS)[place] = state
             return state
+    if kept > _FEW_THREADS:
+        kept = _drop_needless(ctx, kept)
     accepts = int64(0)
     kinds = int64(0)
     key_ends = int64(0)

@@ -36,6 +36,7 @@ from constrain.engine.tables import (
     Tables,
 )
 from constrain.errors import LimitError
+from constrain.forking import call_in_child
 from constrain.grammar.regular import Regular
 
 StockMaker = Callable[[], tuple[Regular, ...]]
@@ -91,6 +92,14 @@ class Stock:
 
 _lock = threading.Lock()
 _stocks: OrderedDict[tuple[StockMaker, int], Stock] = OrderedDict()
+
+
+@call_in_child
+def _renew_lock() -> None:
+    global _lock, _stocks
+    if _lock.locked():
+        _stocks = OrderedDict()
+    _lock = threading.Lock()
 
 
 def stock_for(make: StockMaker, longest: int) -> Stock:

@@ -63,30 +63,58 @@ def _following() -> np.ndarray[Any, np.dtype[np.uint8]]:
 BIT_OF_BYTE, _FOLLOWING = _bits(), _following()
 
 
-@njit_entry(types.void(int32[::1], int64, uint8[::1], uint8[::1], int32[::1], int64[::1]))
-def _collect(node, depth_shift, bits, following, parent, below):
-    """Fill ``below`` (int64[2 * n_nodes], zeroed), with ``parent`` (int32[n_nodes + longest]) as scratch."""
+@njit_entry(
+    types.void(
+        *(int32[::1], int64, uint8[::1], uint8[::1], int32[::1], int64[::1], int32[::1], int32[::1], int64[::1]),
+        *(int64[::1],),
+    )
+)
+def _describe(node, depth_shift, bits, following, parent, above_all, index, token, children, subtrees):
+    """Fill ``subtrees`` as :func:`describe_subtrees` returns it; zeroed, as is ``above_all``.
+
+    ``parent`` (int32[n_nodes + longest + 1]) is scratch, and so is ``above_all`` (int64[4 * (longest + 1)]): of the
+    node at each depth on the way to the one under way, what is known by now to stand below it.  Nodes are gone through
+    backwards, so all below a node is known when the node is come to.
+    """
     n_nodes = len(node)
     path = parent[n_nodes:]
+    ended = int64(0)
     for p in range(n_nodes):
         depth = node[p] >> depth_shift
         parent[p] = path[depth - 1] if depth else -1
         path[depth] = p
-    # Backwards: of all that is below a node is known what it adds to those above before the node is come to.
+        ended += int64(token[p] >= 0)
+        if index[p] >= 0:
+            subtrees[4 * index[p] + 2] = ended
     for p in range(n_nodes - 1, -1, -1):
+        depth = int64(node[p] >> depth_shift)
+        own = 4 * depth
         byte = node[p] & 255
         bit = int64(bits[byte])
         mark = int64(1) << (bit & 63)
         if byte >= 0xC0:
-            below[2 * p] |= mark
+            above_all[own] |= mark
+        w0, w1 = above_all[own], above_all[own + 1]
+        tokens, groups = above_all[own + 2], above_all[own + 3] | children[p]
+        for i in range(4):
+            above_all[own + i] = 0
+        if index[p] >= 0:
+            record = 4 * index[p]
+            subtrees[record] = w0
+            subtrees[record + 1] = w1
+            subtrees[record + 2] |= tokens << 32
+            subtrees[record + 3] = groups
         above = parent[p]
         if above < 0:
             continue
+        over = own - 4
+        above_all[over + 2] += tokens + int64(token[p] >= 0)
+        above_all[over + 3] |= groups
         if node[above] & 255 < 0xC0:
-            below[2 * above + (bit >> 6)] |= mark
+            above_all[over + (bit >> 6)] |= mark
             if byte < 0x80:
-                below[2 * above] |= below[2 * p]
-                below[2 * above + 1] |= below[2 * p + 1]
+                above_all[over] |= w0
+                above_all[over + 1] |= w1
         # The character that is under way, if one is, began with the last byte that does not go on with one.
         first = above
         count = 1
@@ -97,21 +125,29 @@ def _collect(node, depth_shift, bits, following, parent, below):
         if count > following[more]:
             continue
         low, high = (following[more + 1], following[more + 2]) if count == 1 else (uint8(0x80), uint8(0xBF))
-        w0, w1 = int64(0), int64(0)
         if byte < low or byte > high:
-            w0 = int64(1) << ILL_FORMED
-        elif count == following[more]:
-            w0, w1 = below[2 * p], below[2 * p + 1]
-        for q in (first, parent[first]):
-            if q >= 0 and (q == first or node[q] & 255 < 0xC0):
-                below[2 * q] |= w0
-                below[2 * q + 1] |= w1
+            w0, w1 = int64(1) << ILL_FORMED, int64(0)
+        elif count != following[more]:
+            w0, w1 = int64(0), int64(0)
+        at = own - 4 * count
+        above_all[at] |= w0
+        above_all[at + 1] |= w1
+        before = parent[first]
+        if before >= 0 and node[before] & 255 < 0xC0:
+            above_all[at - 4] |= w0
+            above_all[at - 3] |= w1
 
 
-def bytes_below(
-    node: np.ndarray[Any, np.dtype[np.int32]], depth_shift: int, longest: int
+def describe_subtrees(
+    node: np.ndarray[Any, np.dtype[np.int32]],
+    depth_shift: int,
+    longest: int,
+    index: np.ndarray[Any, np.dtype[np.int32]],
+    count: int,
+    token: np.ndarray[Any, np.dtype[np.int32]],
+    children: np.ndarray[Any, np.dtype[np.int64]],
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The sets of all nodes.
+    """What stands below some nodes.
 
     Parameters
     ----------
@@ -119,13 +155,23 @@ def bytes_below(
         The trie's, in depth-first order: the byte in the lowest eight bits, the depth from ``depth_shift`` on.
     longest : int
         How many bytes the longest token has.
+    index : int32[n_nodes]
+        Which nodes: those with a number, different and below ``count``; -1 for others.
+    count : int
+    token : int32[n_nodes]
+        The token that ends at each node, or -1.
+    children : int64[n_nodes]
+        The groups of the bytes of each node's children, as sets.
 
     Returns
     -------
-    int64[2 * n_nodes]
-        Two words for each node, with the bits of :data:`CHARACTERS`: that of an ASCII character is its number, and in
-        place of most control characters there are others.
+    int64[4 * count]
+        For each of these nodes: two words with the bits of :data:`CHARACTERS` (that of an ASCII character is its
+        number, and in place of most control characters there are others); how many tokens end at it or at nodes before
+        it, and in the upper half how many strictly below it; ``children`` of it and of all nodes below it.
     """
-    below = np.zeros(2 * len(node), np.int64)
-    _collect(node, depth_shift, BIT_OF_BYTE, _FOLLOWING, np.empty(len(node) + longest + 1, np.int32), below)
-    return below
+    subtrees = np.zeros(4 * count, np.int64)
+    parent = np.empty(len(node) + longest + 1, np.int32)
+    above_all = np.zeros(4 * (longest + 1), np.int64)
+    _describe(node, depth_shift, BIT_OF_BYTE, _FOLLOWING, parent, above_all, index, token, children, subtrees)
+    return subtrees

@@ -159,6 +159,8 @@ ROWS = _slot("rows", np.int32, 5 * 128)
 ROW_ITEMS = _slot("row items", np.int32, 2 * 512)
 ROW_HASH = _slot("row hashes", np.int32, 128)
 ROW_BUCKETS = _slot("row buckets", np.int32, 256, ROW_HASH)
+ROW_SETS = _slot("origin sets of rows", np.int32, 128)
+ORIGIN_SETS = _slot("origin sets", np.int64, 0)
 DONE_STAMP = _slot("completion marks", np.int32, 1024)
 DONE_MEMO = _slot("completion memo", np.int32, 1024)
 DONE_ITEMS = _slot("completion items", np.int32, 1024)
@@ -169,6 +171,9 @@ LEAP_VALUES = _slot("leap values", np.int32, 512)
 KERNEL = _slot("kernel items", np.int64, 1024)
 KERNEL_SLOTS = _slot("kernel item slots", np.int32, 2048)
 KERNEL_PLACES = _slot("kernel item places", np.int32, 1024)
+NEW_SETS = _slot("origin sets of a new row", np.int64, 0)
+NEW_WORDS = _slot("words of the origin sets of a new row", np.int64, 0)
+SET_OF_DOT = _slot("origin sets of a new row, by dot", np.int32, 0)
 WORK = _slot("completion work list", np.int32, 256)
 UNMADE_BRANCHES = _slot("branches without rules", np.int32, 64)
 OPEN_NODES = _slot("trie nodes at open states", np.int32, 64)
@@ -271,7 +276,7 @@ _SIBLINGS = {
         ),
         (LEX, LEX_POOL, LEX_HASH, LEX_BUCKETS, LEX_TWIN, LEX_FIRST, LEX_TRANS, SPLITS),
         (CORES, CORE_KINDS, CORE_DOTS, CORE_HASH, CORE_BUCKETS, CORE_SCANS, CORE_GROUPS, CORE_WAITS),
-        (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
+        (ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, ROW_SETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
         (STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS),
     )
     for slot in group
@@ -279,7 +284,8 @@ _SIBLINGS = {
 _MAP_VALUES = {values: keys for keys, values in _MAPS.items()}
 
 BY_ROW_OR_STATE = (
-    *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS, SCAN_KEYS, SCAN_VALUES),
+    *(ROWS, ROW_ITEMS, ROW_HASH, ROW_BUCKETS, ROW_SETS, ORIGIN_SETS, DONE_STAMP, DONE_MEMO, DONE_ITEMS),
+    *(SCAN_KEYS, SCAN_VALUES),
     *(STATES, THREADS, STATE_HASH, STATE_BUCKETS, STATE_TRANS, STATE_KEYS, STATE_MASKS, LEAP_KEYS, LEAP_VALUES),
     *(ROW_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
@@ -562,6 +568,11 @@ def map_put(ctx, keys_slot, values_slot, key, value):  # type: ignore[no-untyped
 @njit_inner(types.void(int64[::1], int64))
 def sort_keys(keys, count):  # type: ignore[no-untyped-def]
     """Sort the first ``count`` keys in place (Shell sort with the gaps of Ciura, 2001, continued by 2.25)."""
+    sorted_to = 1
+    while sorted_to < count and keys[sorted_to - 1] <= keys[sorted_to]:
+        sorted_to += 1
+    if sorted_to >= count:
+        return
     gap = 1
     while gap < count // 2:
         gap = gap * 9 // 4 + 1

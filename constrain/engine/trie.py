@@ -15,7 +15,7 @@ from numba import int32, int64, uint8
 from numba.core import types
 
 from constrain.engine.jit import njit_entry
-from constrain.engine.subtree_bytes import bytes_below
+from constrain.engine.subtree_bytes import describe_subtrees
 from constrain.errors import ConstrainError
 
 
@@ -55,6 +55,10 @@ WIDE_CHILDREN = 16
 LARGE_SUBTREE = 8
 """From this many nodes on a subtree is large: what stands in it is known (loops.py)."""
 
+_CHAIN_STEP = 8
+"""Of nodes that follow each other without a choice, as in one long token, it is only known for the first and for those
+whose depth is a multiple of this.  A long token would otherwise take twice the memory."""
+
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 
@@ -66,14 +70,13 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
         int32[::1],
         int32[::1],
         int32[::1],
-        int32[::1],
         uint8[::1],
         int64[::1],
         int32[::1],
         int32[::1],
     )
 )
-def _build(data, starts, order, node, size, height, token, group, children, same, path):  # type: ignore[no-untyped-def]
+def _build(data, starts, order, node, size, token, group, children, same, path):  # type: ignore[no-untyped-def]
     """Fill the arrays of the trie.
 
     Parameters
@@ -82,7 +85,7 @@ def _build(data, starts, order, node, size, height, token, group, children, same
         Token ``i`` is ``data[starts[i]:starts[i + 1]]``.
     order : int32[n]
         Tokens to insert, none of them empty, sorted by their bytes.
-    node, size, height, token : int32[capacity]
+    node, size, token : int32[capacity]
         Output; capacity is at least the number of bytes in all tokens.
     group : uint8[256]
         :data:`BYTE_GROUP`.
@@ -110,8 +113,6 @@ def _build(data, starts, order, node, size, height, token, group, children, same
             common += 1
         for depth in range(common, previous_length):
             size[path[depth]] = count - path[depth]
-        for depth in range(common):
-            height[path[depth]] = max(height[path[depth]], length - 1 - depth)
         if common == length and common == previous_length:
             same[order[k - 1]] = order[k]
             duplicates += 1
@@ -119,7 +120,6 @@ def _build(data, starts, order, node, size, height, token, group, children, same
             path[depth] = count
             node[count] = int64(data[start + depth]) | depth << DEPTH_SHIFT
             token[count] = -1
-            height[count] = length - 1 - depth
             if depth > 0:
                 children[path[depth - 1]] |= int64(1) << int64(group[data[start + depth]])
             count += 1
@@ -133,33 +133,47 @@ def _build(data, starts, order, node, size, height, token, group, children, same
 
 
 @njit_entry(
-    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
-        int32[::1], int32[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1]
+    types.UniTuple(int64, 3)(  # type: ignore[no-untyped-call]
+        *(int32[::1], int32[::1], int32[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1]),
+        *(int32[::1], int32[::1]),
     )
 )
-def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no-untyped-def]
-    """Find the wide nodes, set their flags and those of their children, and list the children.
+def _index(node, size, token, wide, masks, ends, first, child, by_byte, byte_starts):  # type: ignore[no-untyped-def]
+    """Find the wide nodes and the other large ones, set flags, list the wide nodes' children, and sort all nodes.
 
     Wide node 0 is the root, which has no place of its own in the arrays.
 
     Parameters
     ----------
-    node, size : int32[n_nodes]
+    node, size, token : int32[n_nodes]
         The trie; the flags are set in ``node``.
     wide : int32[n_nodes]
-        Output, filled with -1: the index of a wide node.
+        Output, filled with -1: the index of a wide node, and behind those of other large ones.
     masks : int64[4 * capacity]
         Output, zeroed: the bytes of the children of each wide node.
     ends, first : int32[capacity]
         Output: where the subtree of each wide node ends, and where its children begin in ``child``.
     child : int32[n_nodes]
         Output: the children of the wide nodes.
+    by_byte, byte_starts : int32[n_nodes], int32[257]
+        Output: the nodes in the order of their bytes (``byte_starts`` filled with 0).
 
     Returns
     -------
-    (number of wide nodes, number of their children)
+    (number of wide nodes, number of their children, number of wide and large nodes)
     """
     n_nodes = len(node)
+    for p in range(n_nodes):
+        byte_starts[(node[p] & 255) + 1] += 1
+    for byte in range(256):
+        byte_starts[byte + 1] += byte_starts[byte]
+    for p in range(n_nodes):
+        byte = node[p] & 255
+        by_byte[byte_starts[byte]] = p
+        byte_starts[byte] += 1
+    for byte in range(256, 0, -1):
+        byte_starts[byte] = byte_starts[byte - 1]
+    byte_starts[0] = 0
     count, total = int64(1), int64(0)
     ends[0] = n_nodes
     first[0] = 0
@@ -188,11 +202,22 @@ def _index_wide(node, size, wide, masks, ends, first, child):  # type: ignore[no
             child[total] = p
             total += 1
             p += size[p]
-    return count, total
+    indexed = count
+    for p in range(n_nodes):
+        if size[p] < LARGE_SUBTREE:
+            continue
+        if wide[p] < 0:
+            # The only child of a node at which no token ends: the subtree is that of its parent, but for one byte.
+            if p > 0 and size[p - 1] == size[p] + 1 and token[p - 1] < 0 and (node[p] >> DEPTH_SHIFT) % _CHAIN_STEP:
+                continue
+            wide[p] = indexed
+            indexed += 1
+        node[p] |= LARGE
+    return count, total, indexed
 
 
 _ARRAYS = (
-    *("node", "size", "children", "height", "token", "same", "subtrees", "in_order"),
+    *("node", "size", "children", "token", "same", "subtrees", "in_order"),
     *("wide", "wide_masks", "wide_ends", "wide_first", "wide_child", "by_byte", "byte_starts", "by_length"),
 )
 
@@ -205,7 +230,7 @@ class TokenTrie:
     node : int32[n_nodes]
         ``byte | flags | depth << DEPTH_SHIFT``; the first byte of a token has depth 0.  The flags say
         whether the node is wide (:data:`WIDE_CHILDREN`), whether its parent is (the root is), and whether the node
-        is large (:data:`LARGE_SUBTREE`).
+        is large and has an index in ``wide`` (:data:`LARGE_SUBTREE`).
     wide : int32[n_nodes]
         The index of a wide node, or of another large one (:data:`LARGE_SUBTREE`), which come behind; or -1.
     wide_masks : int64[4 * n_wide]
@@ -216,8 +241,6 @@ class TokenTrie:
         The children of the wide nodes, in the order of their bytes.
     children : int64[n_nodes]
         Which groups of bytes the node's children are in: bit ``g`` for group ``g`` (:data:`BYTE_GROUP`).
-    height : int32[n_nodes]
-        How many bytes the longest token below the node goes on for.
     size : int32[n_nodes]
         Nodes in the subtree, the node itself included.
     token : int32[n_nodes]
@@ -241,12 +264,14 @@ class TokenTrie:
     """
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> TokenTrie:
-        """The trie that :meth:`arrays` was called on."""
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> TokenTrie | None:
+        """The trie that :meth:`arrays` was called on; None if these are the arrays of something else."""
+        if arrays.keys() != set(_ARRAYS):
+            return None
         trie = cls.__new__(cls)
         for name in _ARRAYS:
             setattr(trie, name, arrays[name])
-        trie.depth = int(trie.height.max(initial=-1)) + 1
+        trie.depth = int(trie.node.max(initial=-1) >> DEPTH_SHIFT) + 1
         return trie
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -268,59 +293,39 @@ class TokenTrie:
         if self.depth > LONGEST_TOKEN:
             longest = members[int(lengths[members].argmax())]
             raise ConstrainError(f"token {longest} has {self.depth:,} bytes; at most {LONGEST_TOKEN:,} are supported")
+        # Addresses for a node of each byte.  Memory is taken by those that are written, so nothing is copied after.
         capacity = int(used.sum()) + 1
         if capacity > MOST_BYTES:
             raise ConstrainError(
                 f"the tokens have {capacity - 1:,} bytes together; fewer than {MOST_BYTES:,} are supported"
             )
         children = np.zeros(capacity, np.int64)
-        node, size, height, token = (np.empty(capacity, np.int32) for _ in range(4))
+        node, size, token = (np.empty(capacity, np.int32) for _ in range(3))
         same = np.full(len(tokens), -1, np.int32)
         path = np.empty(self.depth + 1, np.int32)
-        count, duplicates = _build(data, starts, order, node, size, height, token, BYTE_GROUP, children, same, path)
-        self.node: Int32Array = node[:count].copy()
-        self.size: Int32Array = size[:count].copy()
+        count, duplicates = _build(data, starts, order, node, size, token, BYTE_GROUP, children, same, path)
+        self.node: Int32Array = node[:count]
+        self.size: Int32Array = size[:count]
+        self.children: np.ndarray[Any, np.dtype[np.int64]] = children[:count]
+        self.token: Int32Array = token[:count]
+        self.same: Int32Array = same if duplicates else same[:0].copy()
+        self.in_order: Int32Array = self.token[self.token >= 0]
         # A wide node has WIDE_CHILDREN subtrees of its own, so there cannot be more than this.
         capacity = count // WIDE_CHILDREN + 1
         self.wide: Int32Array = np.full(count, -1, np.int32)
         masks = np.zeros(4 * capacity, np.int64)
         ends, first = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         child = np.empty(count, np.int32)
-        n_wide, n_children = _index_wide(self.node, self.size, self.wide, masks, ends, first, child)
+        self.by_byte: Int32Array = np.empty(count, np.int32)
+        self.byte_starts: Int32Array = np.zeros(257, np.int32)
+        n_wide, n_children, n_indexed = _index(
+            *(self.node, self.size, self.token, self.wide, masks, ends, first, child, self.by_byte, self.byte_starts)
+        )
         self.wide_masks: np.ndarray[Any, np.dtype[np.int64]] = masks[: 4 * n_wide].copy()
         self.wide_ends: Int32Array = ends[:n_wide].copy()
         self.wide_first: Int32Array = first[:n_wide].copy()
         self.wide_child: Int32Array = child[:n_children].copy()
-        byte = self.node & 255
-        self.by_byte: Int32Array = np.argsort(byte, kind="stable").astype(np.int32)
-        self.byte_starts: Int32Array = np.searchsorted(byte[self.by_byte], np.arange(257)).astype(np.int32)
         self.by_length: Int32Array = order[np.argsort(-lengths[order], kind="stable")]
-        self.children: np.ndarray[Any, np.dtype[np.int64]] = children[:count].copy()
-        self.height: Int32Array = height[:count].copy()
-        self.token: Int32Array = token[:count].copy()
-        self.same: Int32Array = same if duplicates else same[:0].copy()
-        self.in_order: Int32Array = self.token[self.token >= 0]
-        self.subtrees = self._index_large(n_wide)
-
-    def _index_large(self, n_wide: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Give large nodes an index and their flag; returns ``subtrees``."""
-        is_large = self.size >= LARGE_SUBTREE
-        self.node[is_large] |= LARGE
-        is_large[self.wide >= 0] = False
-        n_large = int(np.count_nonzero(is_large))
-        self.wide[is_large] = np.arange(n_wide, n_wide + n_large, dtype=np.int32)
-        indexed = np.flatnonzero(self.wide >= 0)
-        index = self.wide[indexed]
-        # How many tokens end at nodes before this one.
-        rank = np.zeros(len(self.node) + 1, np.int32)
-        np.cumsum(self.token >= 0, out=rank[1:])
-        first = rank[indexed + 1].astype(np.int64)
-        subtrees = np.zeros((n_wide + n_large, 4), np.int64)
-        subtrees[index, :2] = bytes_below(self.node, DEPTH_SHIFT, self.depth).reshape(-1, 2)[indexed]
-        ends = indexed + self.size[indexed]
-        subtrees[index, 2] = first | (rank[ends] - first) << 32
-        if len(indexed):
-            # One more, since ``reduceat`` takes no end behind the last element.
-            children = np.append(self.children, 0)
-            subtrees[index, 3] = np.bitwise_or.reduceat(children, np.column_stack((indexed, ends)).reshape(-1))[::2]
-        return subtrees.reshape(-1)
+        self.subtrees = describe_subtrees(
+            self.node, DEPTH_SHIFT, self.depth, self.wide, n_indexed, self.token, self.children
+        )

@@ -16,6 +16,7 @@ from constrain.engine.repetitions import COUNTED_CLOSURES, COUNTED_PLACES, count
 from constrain.engine.splits import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split, shared_entry
 from constrain.engine.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
+from constrain.forking import renew_in_child
 
 if TYPE_CHECKING:
     from constrain.tokenizers.base import Tokenizer
@@ -124,6 +125,7 @@ class Vocabulary:
         # arrays take memory when they are first written.
         words = (self.size + 31) // 32
         self._lock = threading.Lock()
+        renew_in_child(self)
         self._shared_counts = np.zeros(3, np.int64)
         self._tables |= {
             tables.SHARED_COUNTS: self._shared_counts,
@@ -142,6 +144,10 @@ class Vocabulary:
         weakref.finalize(self, files.save_splits, shared, words)
         self._local = threading.local()
         self.shared_tables = tables.sharing(self._tables)
+
+    def _renew_after_fork(self) -> None:
+        # What another thread was publishing is not counted yet, and so not there.
+        self._lock = threading.Lock()
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
         trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())

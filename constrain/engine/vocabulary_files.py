@@ -63,7 +63,9 @@ class VocabularyFiles:
     def load_splits(self, shared: Mapping[str, Array], words: int) -> None:
         """Fill the vocabulary's tables of shared splits (splits.py), still empty, with those that are there."""
         arrays = disk_cache.read(self._splits) if self._splits is not None else None
-        if arrays is None:
+        if arrays is None or arrays.keys() != shared.keys():
+            return
+        if any(len(array) > len(shared[name]) for name, array in arrays.items()):
             return
         for name, array in arrays.items():
             shared[name][: len(array)] = array

@@ -259,6 +259,14 @@ def union(*parts: Regular) -> Regular:
     return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
 
 
+def union_of_distinct(parts: list[Regular]) -> Regular:
+    """Any of the parts, which are different from each other.  They are not compared, which takes long for many."""
+    parts = [part for part in parts if type(part) is not Empty]
+    if not parts:
+        return EMPTY
+    return parts[0] if len(parts) == 1 else Union(tuple(parts))
+
+
 def intersect(*parts: Regular) -> Regular:
     """What lies in all of the parts (at least one must be given)."""
     if len(parts) == 1:

@@ -15,8 +15,8 @@ space would take hours.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 
 NO_TOKEN = -1

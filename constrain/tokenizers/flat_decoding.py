@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY
 
 

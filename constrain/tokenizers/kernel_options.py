@@ -1,4 +1,4 @@
-"""Options of ``numba.njit``."""
+"""Options of :func:`constrain.kernel_files.njit`."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any
 
 from constrain.errors import ConstrainError
+from constrain.forking import call_in_child
 from constrain.tokenizers.base import Tokenizer
 
 _SECONDS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -25,6 +26,12 @@ _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_
 
 _lock = threading.Lock()
 _enabled: _Metrics | None = None
+
+
+@call_in_child
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
 
 
 def enable(registry: Any = None) -> None:

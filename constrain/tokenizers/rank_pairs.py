@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.bpe_kernels import find_token
 from constrain.tokenizers.kernel_options import ENTRY
 

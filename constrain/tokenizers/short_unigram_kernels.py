@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import carray, njit  # type: ignore[attr-defined]
+from numba import carray  # type: ignore[attr-defined]
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.addresses import as_pointer
 from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.short_normalization import ENDS, NORMAL, OUT, normalize_short, put_ids

@@ -11,8 +11,7 @@ number of digits in a piece, plus 16 for that last rule.
 
 from __future__ import annotations
 
-from numba import njit
-
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.split_common import (
     SIGNATURE,

@@ -18,8 +18,7 @@ The pieces cover the whole of ``data``, and none is empty.
 
 from __future__ import annotations
 
-from numba import njit
-
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import INNER
 from constrain.tokenizers.unicode_classes import NUMBER, OTHER_LETTER, SPACE
 

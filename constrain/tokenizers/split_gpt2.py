@@ -7,8 +7,7 @@ There is no option.
 
 from __future__ import annotations
 
-from numba import njit
-
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.split_common import (
     SIGNATURE,

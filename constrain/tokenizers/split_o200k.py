@@ -10,8 +10,7 @@ There is no option.
 
 from __future__ import annotations
 
-from numba import njit
-
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.split_common import (
     SIGNATURE,

@@ -23,8 +23,8 @@ that grows with the text's length the search gives up.  Patterns of real tokeniz
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.split_common import char_at
 

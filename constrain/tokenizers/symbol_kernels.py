@@ -14,8 +14,8 @@ The tables are those of :mod:`constrain.tokenizers.bpe_kernels`, and
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.bpe_kernels import find_token, merge_long, merge_short
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN

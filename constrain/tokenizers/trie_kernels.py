@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 
 CHECK, BASE, TOKEN = range(3)

@@ -12,8 +12,8 @@ Others have double precision throughout.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 

@@ -147,17 +147,101 @@ def test_readers_see_one_version_or_the_other(tmp_path: Path) -> None:
             thread.join()
 
 
-def test_old_files_go(tmp_path: Path) -> None:
+def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [disk_cache.path_of(tmp_path, str(index)) for index in range(20)]
     for index, path in enumerate(paths):
         assert disk_cache.write(path, ARRAYS)
         os.utime(path, (1000 + index, 1000 + index))
     disk_cache.read(paths[4])  # which makes it a recent one
-    (tmp_path / "another's file").write_text("")
+    (tmp_path / "another's file").write_text("x" * 100_000)
+    monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, str(16 * paths[0].stat().st_size))
     assert disk_cache.write(paths[19], ARRAYS)
     left = {path for path in paths if path.exists()}
     assert left == {paths[4], *paths[5:]}
     assert (tmp_path / "another's file").exists()
+
+
+def test_one_file_has_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = disk_cache.path_of(tmp_path, "file")
+    size = sum(array.nbytes for array in ARRAYS.values())
+    monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, str(4 * size - 1))
+    assert not disk_cache.write(path, ARRAYS)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, str(4 * size))
+    assert disk_cache.write(path, ARRAYS)
+    monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, "0")
+    assert not disk_cache.write(path, ARRAYS)
+    monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, "1 GB")
+    with pytest.raises(constrain.ConstrainError, match="CONSTRAIN_CACHE_LIMIT_BYTES must be a number of bytes"):
+        disk_cache.write(path, ARRAYS)
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    # A limit for files is met in the middle of a write, as the end of a disk is.
+    resource = pytest.importorskip("resource")
+    path = disk_cache.path_of(tmp_path, "file")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+    try:
+        assert not disk_cache.write(path, ARRAYS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
+    assert disk_cache.write(path, ARRAYS)
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    path = disk_cache.path_of(tmp_path, "file")
+    assert disk_cache.write(path, {"a": np.zeros(3, np.int32)})
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        disk_cache.write(path, ARRAYS)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert same(disk_cache.read(path), {"a": np.zeros(3, np.int32)})
+
+
+def test_what_ended_processes_left_goes(tmp_path: Path) -> None:
+    left, young = tmp_path / "tmpabc.arrays.tmp", tmp_path / "tmpdef.arrays.tmp"
+    for file in (left, young):
+        file.write_bytes(b"constrain arrays")
+    os.utime(left, (1000, 1000))
+    assert disk_cache.write(disk_cache.path_of(tmp_path, "file"), ARRAYS)
+    assert not left.exists()
+    assert young.exists()
+
+
+def test_files_of_something_else_are_not_taken(folder: Path) -> None:
+    expected = masks(constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1]))
+    gc.collect()
+    for file in folder.iterdir():
+        arrays = disk_cache.read(file)
+        assert arrays is not None
+        for changed in (ARRAYS, {name: np.zeros(1 << 20, array.dtype) for name, array in arrays.items()}):
+            if changed is ARRAYS or file.name.startswith("splits"):
+                assert disk_cache.write(file, changed)
+                assert masks(constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])) == expected
+        assert disk_cache.write(file, arrays)
+
+
+def test_folders_in_the_place_of_files(folder: Path) -> None:
+    expected = masks(constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1]))
+    gc.collect()
+    for file in list(folder.iterdir()):
+        file.unlink()
+        (file / "inside").mkdir(parents=True)
+    assert masks(constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])) == expected
+    gc.collect()
+
+
+def test_long_tokens_are_not_kept_on_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A file may take a fourth of this, and the trie takes some thirty times the bytes of the tokens.
+    monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, str(8 << 20))
+    long = [b"%d" % index + b"x" * 2000 for index in range(100)]
+    constrain.Vocabulary([*TOKENS[:-1], *long, b"</s>"], eos_ids=[len(TOKENS) + 99])
+    assert not list(folder.iterdir())
 
 
 def test_the_same_trie_and_masks_from_disk(folder: Path) -> None:

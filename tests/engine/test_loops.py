@@ -49,7 +49,10 @@ def bits_of(texts: set[bytes]) -> set[int]:
 @given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map(b"".join), min_size=1, max_size=60))
 def test_sets_hold_what_stands_below_a_node(tokens: list[bytes]) -> None:
     trie = constrain.Vocabulary(tokens).trie
-    sets = subtree_bytes.bytes_below(trie.node, DEPTH_SHIFT, trie.depth).reshape(-1, 2)
+    count = len(trie.node)
+    sets = subtree_bytes.describe_subtrees(
+        trie.node, DEPTH_SHIFT, trie.depth, np.arange(count, dtype=np.int32), count, trie.token, trie.children
+    ).reshape(-1, 4)
     path = bytearray()
     for p, node in enumerate(trie.node.tolist()):
         del path[node >> DEPTH_SHIFT :]
@@ -59,6 +62,11 @@ def test_sets_hold_what_stands_below_a_node(tokens: list[bytes]) -> None:
         found = {bit for bit in range(128) if int(sets[p, bit >> 6]) >> (bit & 63) & 1}
         # Beside the mark for what is no text, other bits say nothing.
         assert found == expected or subtree_bytes.ILL_FORMED in found & expected
+        below = range(p + 1, p + int(trie.size[p]))
+        inside = [int(trie.token[q]) for q in below if trie.token[q] >= 0]
+        begin = int(sets[p, 2]) & 0x7FFFFFFF
+        assert trie.in_order[begin : begin + (int(sets[p, 2]) >> 32)].tolist() == inside
+        assert int(sets[p, 3]) == int(np.bitwise_or.reduce(trie.children[p : p + int(trie.size[p])]))
 
 
 def vocabulary() -> constrain.Vocabulary:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine import compiled as compiled_module
+from constrain.engine.tables import BRANCHES
 from constrain.errors import LimitError, SchemaError
 
 BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
@@ -231,6 +232,34 @@ def test_values_that_take_long_to_find_are_not_looked_for() -> None:
     assert fits(grammar, f"[{first}, {second}, {third}]")
     assert not fits(grammar, f"[{first}, {second}, {first}]")
     assert time.process_time() - began < 1
+
+
+def follow_items(values: Iterable[Any]) -> tuple[constrain.CompiledGrammar, float]:
+    """The grammar of arrays of unique items after a text of these items, and the processor seconds that it took."""
+    grammar = compiled({"type": "array", "uniqueItems": True})
+    matcher = constrain.Matcher(grammar)
+    begin = time.process_time()
+    for index, value in enumerate(values):
+        assert matcher.accept_bytes((b"," if index else b"[") + json.dumps(value).encode())
+    return grammar, time.process_time() - begin
+
+
+def test_objects_that_lack_the_same_are_one_way() -> None:
+    branches = []
+    for size in (20, 40):
+        grammar, _ = follow_items({"a": index} for index in range(size))
+        branches.append(grammar._tables.used(BRANCHES))
+    # Earlier items that are as different as later ones would make this quadratic.
+    assert branches[1] < 2.2 * branches[0]
+
+
+@pytest.mark.parametrize("make", [lambda i: {"a": i}, lambda i: {"a": i, "b": f"x{i}"}, lambda i: f"word{i}"])
+def test_many_items_take_quadratic_time_at_most(make: Any) -> None:
+    follow_items(map(make, range(20)))
+    _, short = follow_items(map(make, range(60)))
+    _, long = follow_items(map(make, range(240)))
+    # 16 times as long by the square, 64 times by the cube; what is linear makes it less.
+    assert long < 30 * short + 0.5
 
 
 def test_tokens_that_close_several_items() -> None:

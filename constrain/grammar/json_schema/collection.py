@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
+
+from constrain.forking import call_in_child
 
 _lock = threading.Lock()
-_pauses = 0
+_pauses: Counter[int] = Counter()
+"""How many pauses each thread is in."""
 _resume = False
+
+
+@call_in_child
+def _forget_other_threads() -> None:
+    """In a forked child there is one thread, and so no pause of another."""
+    global _lock, _pauses
+    was_paused = bool(_pauses) or _lock.locked()
+    _lock = threading.Lock()
+    here = get_ident()
+    _pauses = Counter({here: _pauses[here]} if _pauses[here] else {})
+    if was_paused and not _pauses and _resume:
+        gc.enable()
 
 
 @contextmanager
@@ -19,17 +36,20 @@ def paused_collection() -> Iterator[None]:
     Reading a schema makes one object after the other and drops none before the end.  The collector is called for
     every so many new objects and finds nothing: for a schema of 3 MB that is more than half of the time.
     """
-    global _pauses, _resume
+    global _resume
+    here = get_ident()
     # Calls in several threads overlap: the first one pauses, the last one resumes.
     with _lock:
-        if _pauses == 0:
+        if not _pauses:
             _resume = gc.isenabled()
             gc.disable()
-        _pauses += 1
+        _pauses[here] += 1
     try:
         yield
     finally:
         with _lock:
-            _pauses -= 1
-            if _pauses == 0 and _resume:
+            _pauses[here] -= 1
+            if _pauses[here] <= 0:
+                del _pauses[here]
+            if not _pauses and _resume:
                 gc.enable()

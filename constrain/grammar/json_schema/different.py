@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.few_values import FewValues, few_words, members_of
-from constrain.grammar.json_schema.instances import Instance, decimal
+from constrain.grammar.json_schema.instances import Instance, Number, decimal
 from constrain.grammar.json_schema.intersect import element, number_fits
 from constrain.grammar.json_schema.layout import Layout, named_keys
 from constrain.grammar.json_schema.listed_values import MIN_LISTED, is_listed, listed_language
@@ -95,6 +96,7 @@ class DifferentValues:
         self.few = few
         self.unique = unique
         self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
+        self._allowed_scalars: dict[Node, dict[Instance, bool]] = {}
 
     def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
         """The symbol of all values, if there are any."""
@@ -106,12 +108,14 @@ class DifferentValues:
         if not others:
             return self.any(layout, handle)
         nodes = self.written.normal(handle).nodes
-        kinds = {value.kind for value in others}
-        if all(node.kind not in kinds for node in nodes):
+        by_kind: dict[str, list[Instance]] = {}
+        for value in others:
+            by_kind.setdefault(value.kind, []).append(value)
+        if all(node.kind not in by_kind for node in nodes):
             return self.any(layout, handle)
         symbols, nodes = self._listed(layout, nodes, others)
         for node in nodes:
-            mine = frozenset(value for value in others if value.kind == node.kind)
+            mine = frozenset(by_kind.get(node.kind, ()))
             if isinstance(node, (ArrayNode, ObjectNode)):
                 if not mine:
                     symbol = self.written.written_container(layout, node)
@@ -160,7 +164,23 @@ class DifferentValues:
                 if automaton is not None:
                     symbols.append(self.unfolding.nonterminal(automaton, automaton.start(frozenset((value,)), True)))
             else:
-                symbols += self._scalar(layout, only(node, value))
+                symbols += self._scalar(layout, only(node, [value]))
+        return symbols
+
+    def one_of(self, layout: Layout, handle: Handle, values: list[Instance]) -> list[Symbol]:
+        """What derives some scalar values of one kind."""
+        symbols: list[Symbol] = []
+        for node in self.written.normal(handle).nodes:
+            if node.kind == values[0].kind:
+                known = self._allowed_scalars.setdefault(node, {})
+                for value in values:
+                    if value not in known:
+                        known[value] = self.allows(node, value)
+                allowed = [value for value in values if known[value]]
+                is_free = isinstance(node, NumberNode) and node.values is None and not layout.notation.is_usual
+                # Together they would be written as numbers of the schema are, which have a spelling of their own.
+                for some in [[value] for value in allowed] if is_free else [allowed] if allowed else []:
+                    symbols += self._scalar(layout, only(node, some))
         return symbols
 
     def allows(self, node: Node, value: Instance) -> bool:
@@ -262,8 +282,8 @@ def excluding(node: Node, values: Values) -> Node | None:
     assert isinstance(node, NumberNode)
     numbers = []
     for value in values:
-        number = decimal(value.content)
-        if number is None or len(value.content.digits) > _MOST_DIGITS or abs(number.adjusted()) > _GREATEST_EXPONENT:
+        number = _moderate(value.content)
+        if number is None:
             raise LimitError(
                 f"at {node.pointer}: a number of more than {_MOST_DIGITS} digits, or beyond 1e{_GREATEST_EXPONENT}, "
                 "from which others have to be different"
@@ -275,16 +295,27 @@ def excluding(node: Node, values: Values) -> Node | None:
     return replace(node, excluded=(*node.excluded, *sorted(numbers)))
 
 
-def only(node: Node, value: Instance) -> Node:
-    """A scalar node with just one of its values."""
+@lru_cache(maxsize=1 << 14)
+def _moderate(value: Number) -> Decimal | None:
+    """A number as a Decimal; None if it is too long or too large to be left out of others."""
+    number = decimal(value)
+    if number is None or len(value.digits) > _MOST_DIGITS or abs(number.adjusted()) > _GREATEST_EXPONENT:
+        return None
+    return number
+
+
+def only(node: Node, values: list[Instance]) -> Node:
+    """A scalar node with just some of its values."""
     if isinstance(node, BooleanNode):
-        return replace(node, values=(value.content,))
+        return replace(node, values=tuple(value.content for value in values))
     if isinstance(node, StringNode):
-        return StringNode(node.pointer, values=(value.content,))
+        return StringNode(node.pointer, values=tuple(value.content for value in values))
     if isinstance(node, NumberNode):
-        number = decimal(value.content)
-        assert number is not None
-        return single_number(node, number)
+        numbers = [number for value in values if (number := decimal(value.content)) is not None]
+        assert len(numbers) == len(values)
+        if len(numbers) == 1:
+            return single_number(node, numbers[0])
+        return NumberNode(node.pointer, node.form, values=tuple(numbers), has_fraction=node.has_fraction)
     return node
 
 
@@ -427,6 +458,12 @@ class ArrayAutomaton:
 # -- objects -------------------------------------------------------------------------------------
 
 
+Member = tuple[str, Instance]
+Members = frozenset[Member]
+
+_SCALARS = frozenset(("null", "boolean", "number", "string"))
+
+
 class _Members(NamedTuple):
     used: int
     """The names that were written, as a set of bits."""
@@ -436,8 +473,8 @@ class _Members(NamedTuple):
     """How many members there are; up to where that matters, once all is decided."""
     keys: frozenset[str]
     """What was written of the keys without a name that ``others`` have."""
-    others: Values
-    """The objects that have the same members."""
+    others: frozenset[Members]
+    """What the objects that have the same members have beside these: objects that lack the same are alike from here."""
     is_same: bool
     """Whether it must be the one of ``others``, or none of them."""
     is_empty: bool
@@ -469,14 +506,18 @@ class ObjectAutomaton:
             (self._open, self._close) if layout.empty_object is None else (lexeme(layout.empty_object),)
         )
         self._is_different = lru_cache(maxsize=10_000)(self._find_difference)
+        self._has_endless_keys = values.is_roomy(node)
+        # A text of n unique items asks for these n times for each of them.
+        self._same: dict[tuple[Handle, Instance], list[Symbol]] = {}
+        self._parts: dict[Members, dict[str, tuple[Instance, frozenset[Members]]]] = {}
 
-    def start(self, others: Values, is_same: bool) -> Hashable:
+    def start(self, others: Values, is_same: bool) -> _Members:
         """The state before the opening brace."""
-        return _Members(0, -1, 0, frozenset(), others, is_same, True)
+        return _Members(0, -1, 0, frozenset(), frozenset(other.content for other in others), is_same, True)
 
     def can_differ(self, others: Values) -> bool:
         """Whether any object is none of ``others``."""
-        return self._can_end(_Members(0, -1, 0, frozenset(), others, False, True))
+        return self._can_end(self.start(others, False))
 
     def edges(self, state: _Members) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
@@ -485,18 +526,25 @@ class ObjectAutomaton:
         before: Right = (self._open,) if state.is_empty else ()
         if self._ends(state):
             ends.append(self._empty if state.is_empty else (self._close,))
-        members = {other: dict(other.content) for other in state.others}
+        members = [self._parts.get(other) or self._split(other) for other in state.others]
 
         def add(key: Symbol, name: str, handle: Handle, then: _Members) -> None:
             """A member with a name: with the value of some of the others, or with one of none."""
-            groups: dict[Instance, set[Instance]] = {}
-            for other, have in members.items():
-                if name in have:
-                    groups.setdefault(have[name], set()).add(other)
-            for value, group in groups.items():
-                after = then._replace(others=frozenset(group))
+            groups: dict[Instance, frozenset[Members]] = {}
+            for have in members:
+                part = have.get(name)
+                if part is not None:
+                    value, rest = part
+                    known = groups.get(value)
+                    groups[value] = rest if known is None else known | rest
+            # Scalars that leave the same to be written are one way: n objects with one member each are one, and not n.
+            ways: dict[tuple[frozenset[Members], str | Instance], list[Instance]] = {}
+            for value, rest in groups.items():
+                ways.setdefault((rest, value.kind if value.kind in _SCALARS else value), []).append(value)
+            for (rest, _), values in ways.items():
+                after = then._replace(others=rest)
                 if self._can_end(after):
-                    symbols = self._values.same(self._layout, handle, value)
+                    symbols = self._same_as(handle, values)
                     further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
             after = self._decided(then)
             if not state.is_same and self._can_end(after):
@@ -507,12 +555,12 @@ class ObjectAutomaton:
             bit = 1 << position
             if state.used & bit or not self._possible & bit or (position < state.last and not self._any_order):
                 continue
-            if state.is_same and any(name not in have for have in members.values()):
+            if state.is_same and any(name not in have for have in members):
                 continue
             then = state._replace(used=state.used | bit, last=position, size=state.size + 1, is_empty=False)
             add(self._key(named_keys(self._layout, name), name, state), name, handle, then)
         for keys, handle in self._classes:
-            names = {name for have in members.values() for name in have if name not in self._position}
+            names = {name for have in members for name in have if name not in self._position}
             names = {name for name in names if is_text(name) and contains(keys, name)}
             then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
             for name in sorted(names - state.keys):
@@ -536,6 +584,20 @@ class ObjectAutomaton:
         """No branch is open."""
         raise AssertionError("no branch is open")
 
+    def _same_as(self, handle: Handle, values: list[Instance]) -> list[Symbol]:
+        if len(values) > 1:
+            return self._values.one_of(self._layout, handle, values)
+        key = handle, values[0]
+        symbols = self._same.get(key)
+        if symbols is None:
+            symbols = self._same[key] = self._values.same(self._layout, handle, values[0])
+        return symbols
+
+    def _split(self, other: Members) -> dict[str, tuple[Instance, frozenset[Members]]]:
+        """The members by their names, each with what is left without it."""
+        parts = self._parts[other] = {name: (value, frozenset((other - {(name, value)},))) for name, value in other}
+        return parts
+
     def _key(self, languages: tuple[Regular, Regular], name: str, state: _Members) -> Symbol:
         return self._values.unfolding.lexeme(languages[0 if state.is_empty else 1], name)
 
@@ -551,10 +613,10 @@ class ObjectAutomaton:
 
     def _ends(self, state: _Members) -> bool:
         if state.is_same:
-            return all(len(other.content) == state.size for other in state.others)
+            return not any(state.others)
         if self._required & ~state.used or state.size < self._low:
             return False
-        return all(len(other.content) != state.size for other in state.others)
+        return all(state.others)
 
     def _can_end(self, state: _Members) -> bool:
         """Whether there is a way from a state to an end."""
@@ -562,14 +624,14 @@ class ObjectAutomaton:
         if state.is_same:
             # The names that are still to come have not been passed by.
             (other,) = state.others
-            missing = {name for name, _ in other.content} - state.keys
-            bits = sum(1 << self._position[name] for name in missing if name in self._position)
-            return not bits & ~state.used & ~free
+            return not sum(1 << self._position[name] for name, _ in other if name in self._position) & ~free
         if self._required & ~state.used & ~free:
             return False
         required = (self._required & ~state.used).bit_count()
         if self._high is not None and state.size + required > self._high:
             return False
+        if self._has_endless_keys:
+            return True
         if not state.others:
             return bool(self._classes) or state.size + free.bit_count() >= self._low
         return self._is_different(state)
@@ -582,13 +644,12 @@ class ObjectAutomaton:
             if free >> position & 1
         ]
         written = {name for position, (name, _) in enumerate(self._named) if state.used >> position & 1} | state.keys
-        rests = {frozenset(member for member in other.content if member[0] not in written) for other in state.others}
         found = self._values.few.of_members(
             named,
             self._classes,
             frozenset(written),
             max(self._low - state.size, 0),
             None if self._high is None else self._high - state.size,
-            len(rests) + 1,
+            len(state.others) + 1,
         )
-        return any(rest.content not in rests for rest in found)
+        return any(rest.content not in state.others for rest in found)

@@ -160,8 +160,12 @@ class FewValues:
         fewest = sum(required for _, _, required in named)
 
         def suffice() -> bool:
-            """Whether there are enough objects without any further member."""
-            return low <= fewest and (high is None or len(choices) <= high) and prod(map(len, choices)) >= most
+            """Whether there are enough objects without any further member: some with all of these, or with any."""
+            if high is not None and len(choices) > high:
+                return False
+            if low <= fewest and prod(map(len, choices)) >= most:
+                return True
+            return low <= len(choices) and prod(len(choice) - (choice[-1] is None) for choice in choices) >= most
 
         for name, handle, required in sorted(named, key=lambda each: not each[2]):
             if not required and suffice():
@@ -177,7 +181,9 @@ class FewValues:
             if values:
                 wanted = most + low
                 for name in few_words(keys, wanted + len(taken)):
-                    if name not in taken and len(choices) < wanted + len(named):
+                    if len(choices) >= wanted + len(named) or suffice():
+                        break
+                    if name not in taken:
                         choices.append([*[(name, value) for value in values], None])
         if high is not None and high < len(choices):
             # What may be absent is absent first.

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from constrain.errors import LimitError
@@ -53,6 +54,7 @@ def number(text: str) -> Number:
     return Number(sign == "-", least, int(exponent or "0") - len(fraction) + len(digits) - len(least))
 
 
+@lru_cache(maxsize=1 << 14)
 def decimal(value: Number) -> Decimal | None:
     """The same as a Decimal; None if it is out of reach."""
     if abs(value.exponent) > 10_000 or len(value.digits) > 10_000:

@@ -30,6 +30,8 @@ class Notation:
 
     Attributes
     ----------
+    is_usual : bool
+        Whether numbers of the schema are written as all others are.
     spelling : Spelling
     string : Regular
     numbers : dict of NumberForm to Regular
@@ -38,6 +40,7 @@ class Notation:
     def __init__(self, *, is_canonical: bool, ensure_ascii: bool, is_plain: bool) -> None:
         self.is_canonical = is_canonical
         self.is_plain = is_plain
+        self.is_usual = not is_canonical and not is_plain
         self.spelling: Spelling = spelling_for(canonical=is_canonical, ensure_ascii=ensure_ascii)
         self.string = quoted(self.spelling.body)
         self.numbers = {

@@ -95,7 +95,7 @@ def is_integral(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1 << 13)
 def number_language(
     form: NumberForm,
     low: Decimal | None = None,

@@ -25,7 +25,7 @@ from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.strings import Spelling, is_text
 from constrain.grammar.json_schema.texts import Length, every, spelled
 from constrain.grammar.prefix_tree import tree_of
-from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union
+from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union, union_of_distinct
 
 Refuse = Callable[[str, str], None]
 
@@ -212,7 +212,8 @@ def _between(node: NumberNode, form: NumberForm, is_plain: bool) -> Regular:
         start = (value, True)
     end: tuple[Decimal | None, bool] = (None, False) if high is None else (high.value, high.is_open)
     pieces.append(number_language(form, *start, *end, is_plain=is_plain))
-    return union(*pieces) if many is None else intersect(union(*pieces), many)
+    separate = union_of_distinct(pieces)
+    return separate if many is None else intersect(separate, many)
 
 
 @lru_cache(maxsize=64)

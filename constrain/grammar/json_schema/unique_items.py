@@ -229,6 +229,10 @@ class _Automaton:
             count >= each.low for count, each in zip(counts, self._node.contains, strict=True)
         )
 
+    def _has(self, handle: Handle, count: int) -> bool:
+        """Whether a schema has so many values; more are looked for, since the next item asks for one more."""
+        return len(self._values.few.of(handle, 1 << count.bit_length())) >= count
+
     def _goes_on(self, state: _Items, counts: tuple[int, ...]) -> bool:
         """Whether there can be another item after the next, whatever that is."""
         index, node = state.size + 1, self._node
@@ -239,10 +243,10 @@ class _Automaton:
                 return False
         enough = len(state.items) + 2
         if not node.prefix and not node.contains:
-            return len(self._values.few.of(node.items, enough)) >= enough
+            return self._has(node.items, enough)
         found = False
         for handle, _ in ways(node, index, counts):
-            if len(self._values.few.of(handle, enough)) >= enough:
+            if self._has(handle, enough):
                 found = True
             elif self._template.written.normal(handle).nodes:
                 raise LimitError(f"at {node.unique}: an item beyond the number of different values of its schema")

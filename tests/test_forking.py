@@ -1,0 +1,159 @@
+"""A forked child can use everything, whatever other threads were doing when it was made."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.engine import batch, stock
+from constrain.grammar.json_schema import collection
+from constrain.tokenizers import metrics
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
+    pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning"),
+]
+
+TOKENS = [bytes((byte,)) for byte in range(256)]
+TOKENS += [bytes((a, b)) for a in range(32, 127) for b in range(32, 127)] + [b"</s>"]
+SCHEMA = {"type": "array", "items": {"type": "string", "maxLength": 5}}
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> constrain.Vocabulary:
+    return constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
+
+
+def child_does(work: Callable[[], bool]) -> bool:
+    """Whether a forked child does some work within ten seconds, with the right result."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(10)
+            status = 0 if work() else 1
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def while_held(lock: Any, work: Callable[[], bool]) -> bool:
+    """The same, where another thread holds a lock at the time of the fork."""
+    held, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert held.wait(10)
+        return child_does(work)
+    finally:
+        leave.set()
+        thread.join()
+
+
+def masks(compiler: constrain.GrammarCompiler) -> list[bytes]:
+    compiled = compiler.compile(constrain.Grammar.from_json_schema(SCHEMA))
+    matcher = constrain.Matcher(compiled)
+    mask = constrain.allocate_token_bitmask(1, compiled.vocabulary.size)
+    result = []
+    for byte in b'["abc","d"]':
+        matcher.fill_next_token_bitmask(mask)
+        result.append(mask.tobytes())
+        assert matcher.accept_token(byte)
+    return result
+
+
+def test_a_compiler(vocabulary: constrain.Vocabulary) -> None:
+    compiler = constrain.GrammarCompiler(vocabulary)
+    expected = masks(compiler)
+    assert while_held(compiler._lock, lambda: masks(compiler) == expected)
+    assert masks(compiler) == expected
+    # A lock that nobody held leaves the cache as it was.
+    compiled = compiler.compile(constrain.Grammar.from_json_schema(SCHEMA))
+    assert child_does(lambda: compiler.compile(constrain.Grammar.from_json_schema(SCHEMA)) is compiled)
+
+
+def test_a_vocabulary(vocabulary: constrain.Vocabulary) -> None:
+    expected = masks(constrain.GrammarCompiler(vocabulary))
+    fresh = constrain.Vocabulary([*TOKENS[:-1], b"<end>"], eos_ids=[len(TOKENS) - 1])
+    assert while_held(fresh._lock, lambda: masks(constrain.GrammarCompiler(fresh)) == expected)
+
+
+def test_a_compiled_grammar(vocabulary: constrain.Vocabulary) -> None:
+    compiler = constrain.GrammarCompiler(vocabulary)
+    expected = masks(compiler)
+    compiled = compiler.compile(constrain.Grammar.from_json_schema(SCHEMA))
+    assert while_held(compiled.lock, lambda: masks(compiler) == expected)
+
+
+def test_expressions_that_grammars_share(vocabulary: constrain.Vocabulary) -> None:
+    compiler = constrain.GrammarCompiler(vocabulary, cache_limit_bytes=0)
+    expected = masks(compiler)
+    assert while_held(stock._lock, lambda: masks(compiler) == expected)
+
+
+def test_the_threads_of_batches(vocabulary: constrain.Vocabulary) -> None:
+    schemas = [SCHEMA, {"type": "integer"}]
+
+    def fill() -> bytes:
+        compiler = constrain.GrammarCompiler(vocabulary)
+        matchers = [constrain.Matcher(compiler.compile(constrain.Grammar.from_json_schema(each))) for each in schemas]
+        mask = constrain.allocate_token_bitmask(len(matchers), vocabulary.size)
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+        return mask.tobytes()
+
+    expected = fill()
+    assert while_held(batch._pool_lock, lambda: fill() == expected)
+
+
+def test_garbage_is_collected_in_the_child() -> None:
+    assert gc.isenabled()
+    assert while_held(collection.paused_collection(), gc.isenabled)
+    assert gc.isenabled()
+
+    def here() -> bool:
+        with collection.paused_collection():
+            assert not gc.isenabled()
+        return gc.isenabled()
+
+    assert while_held(collection._lock, here)
+    # The thread that forks is in the child too, and so is its pause.
+    with collection.paused_collection():
+        assert child_does(lambda: not gc.isenabled())
+
+
+def test_metrics() -> None:
+    assert while_held(metrics._lock, lambda: metrics.disable() is None)
+
+
+def test_forks_in_the_middle_of_calls(vocabulary: constrain.Vocabulary) -> None:
+    compiler = constrain.GrammarCompiler(vocabulary)
+    expected = masks(compiler)
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            busy = constrain.GrammarCompiler(vocabulary)
+            masks(busy)
+            masks(compiler)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert child_does(lambda: masks(compiler) == expected)
+    finally:
+        done.set()
+        thread.join()
