@@ -164,6 +164,10 @@ class Decoder(ABC):
     strips_leading_space: bool = False
     """Whether :meth:`decode` drops a space that the bytes begin with (SentencePiece puts one there)."""
 
+    first_forms: Mapping[int, bytes] = MappingProxyType({})
+    """What :meth:`decode` writes for some tokens as the first one that is not skipped, where that is neither the bytes
+    of the token nor these without a space at the beginning."""
+
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
         data = self.decode_bytes(ids, skip_special_tokens)
@@ -194,10 +198,6 @@ class Tokenizer(Encoder, Decoder):
     special_tokens: SpecialTokens
     special_ids: frozenset[int]
     eos_ids: tuple[int, ...]
-
-    first_forms: Mapping[int, bytes] = MappingProxyType({})
-    """What :meth:`decode` writes for some tokens as the first one that is not skipped, where that is neither the bytes
-    of the token nor these without a space at the beginning."""
 
     @abstractmethod
     def tokens_as_bytes(self) -> list[bytes | None]:
