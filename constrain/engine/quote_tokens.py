@@ -76,8 +76,12 @@ class QuoteTokens:
         contents = sorted({content for token in self.with_strings for content in _contents(tokens[token])})
         self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
         self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
-        self.to_next_key = [token for token in ordered if _KEY_AND_COMMA.search(tokens[token])]
-        self.begins_next_key = any(not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key)
+        # A key's colon may stand in a token that has no quote.
+        commas = np.flatnonzero((self._counts(ord(",")) > 0) & (self._counts(ord(":")) > 0)).tolist()
+        self.to_next_key = [token for token in commas if _KEY_AND_COMMA.search(tokens[token])]
+        self.begins_next_key = any(
+            token in before and not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key
+        )
         texts = list(map(tokens.__getitem__, ordered))
         self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
         self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
