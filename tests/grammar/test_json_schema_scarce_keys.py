@@ -81,6 +81,8 @@ def check(schema: dict[str, Any], property_order: str, seed: int, walks: int = 1
             found = mask_of(matcher, len(tokens))
             assert found == expected, (text, [tokens[token] for token in found ^ expected])
             looked += 1
+            completed = completion_of(matcher, tokens)
+            assert completed is None or text + completed in texts
             refused = rng.randrange(eos)
             assert refused in expected or not matcher.accept_token(refused)
             token = rng.choice(sorted(expected))
@@ -90,6 +92,18 @@ def check(schema: dict[str, Any], property_order: str, seed: int, walks: int = 1
             text += tokens[token]
         assert text in texts
     return looked
+
+
+def completion_of(matcher: constrain.Matcher, tokens: list[bytes]) -> bytes | None:
+    """The bytes of a completion, of which every token is accepted; None where the grammar has none."""
+    if not matcher.compiled.supports_budget:
+        return None
+    ahead = matcher.fork()
+    completion = matcher.completion()
+    for place, token in enumerate(completion):
+        assert ahead.accept_token(token), (completion[:place], token)
+    assert ahead.is_accepting()
+    return b"".join([tokens[token] for token in completion])
 
 
 VALUE = st.sampled_from([{"enum": [1, 2]}, {"enum": [1, 2]}, {"enum": [1, 2]}, {"const": 1}, {"const": 2}, False])
