@@ -96,7 +96,7 @@ def check(schema: dict[str, Any], property_order: str, seed: int, walks: int = 1
 
 def completion_of(matcher: constrain.Matcher, tokens: list[bytes]) -> bytes | None:
     """The bytes of a completion, of which every token is accepted; None where the grammar has none."""
-    if not matcher.compiled.supports_budget:
+    if not getattr(matcher.compiled, "supports_budget", True):
         return None
     ahead = matcher.fork()
     completion = matcher.completion()
