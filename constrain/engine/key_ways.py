@@ -32,8 +32,8 @@ from constrain.engine.tables import (
 )
 
 # How many states a layer may have, and all layers.
-_WIDTH = 512
-_MOST_STATES = 4096
+_WIDTH = 4096
+_MOST_STATES = 1 << 17
 
 # In the work space: two layers of states, each with the ways that lead to them; states after escapes; and what
 # key_masks.py keeps there.

@@ -6,7 +6,8 @@ that is new is looked for: kernels count the ways in which a key can go on, and 
 They do not follow what the search byte by byte below does: an escape that is under way, rules that are made as a text
 comes to them, characters that can only be escaped.
 
-Only the next key is looked for: an object that needs three more keys may find that there are just two.
+Only the next key is looked for.  That there are as many as the object still needs is for the grammar to see to, which
+counts the keys of a kind without telling them apart.
 """
 
 # mypy: allow-untyped-defs

@@ -80,10 +80,13 @@ class QuoteTokens:
         contents = sorted(_contents(map(tokens.__getitem__, self.with_strings)))
         self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
         self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
-        # Where such a colon ends, in the tokens that have a comma behind it.
-        colons = {token: found.end() for token in ordered if (found := _KEY_END.search(tokens[token]))}
+        # Where such a colon ends, in the tokens that have a comma behind it.  It may stand in a token that has no quote.
+        commas = np.flatnonzero((self._counts(ord(",")) > 0) & (self._counts(ord(":")) > 0)).tolist()
+        colons = {token: found.end() for token in commas if (found := _KEY_END.search(tokens[token]))}
         self.to_next_key = [token for token, end in colons.items() if tokens[token].find(b",", end) >= 0]
-        self.begins_next_key = any(not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key)
+        self.begins_next_key = any(
+            token in before and not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key
+        )
         texts = list(map(tokens.__getitem__, ordered))
         self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
         self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))

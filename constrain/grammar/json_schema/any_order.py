@@ -32,6 +32,8 @@ class _State(NamedTuple):
     """How many members there are, up to where that matters."""
     pending: int
     """The demands that are not met yet, as a set of bits."""
+    counts: tuple[int, ...]
+    """How many keys were used of each set that may run out before its demands are met."""
     is_empty: bool
 
 
@@ -56,20 +58,27 @@ class AnyOrder:
         self.ways: list[_Way] = []
         self.named: list[bool] = []
         self.required: list[bool] = []
+        self.most: list[int | None] = []
 
     def add_way(self, first_key: Symbol, next_key: Symbol, value: Symbol, met: tuple[int, ...]) -> None:
         """A way to write the member that is being added, by which it meets some of the demands."""
         bits = sum(1 << demand for demand in met)
         self.ways.append(_Way(first_key, next_key, value, len(self.named), bits))
 
-    def end_member(self, *, named: bool, required: bool) -> None:
-        """All ways of a member are there.  ``named``: it can come once; otherwise any number of times."""
+    def end_member(self, *, named: bool, required: bool, most: int | None) -> None:
+        """All ways of a member are there.
+
+        ``named``: it can come once.  ``most``: how many there can be of another one; None where that is without end, or
+        does not matter.
+        """
         self.named.append(named)
         self.required.append(required)
+        self.most.append(most)
 
     def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        return _Automaton(self, unfolding.is_usable), _State(0, 0, (1 << self.demands) - 1, True)
+        automaton = _Automaton(self, unfolding.is_usable)
+        return automaton, automaton.start()
 
 
 class _Automaton:
@@ -80,9 +89,20 @@ class _Automaton:
         ]
         self._bits = [1 << way.member if order.named[way.member] else 0 for way in self._ways]
         self._required = sum(1 << member for member, required in enumerate(order.required) if required)
+        # The sets of keys that are counted: the place of each in the counts, and the demands that it can meet.
+        counted = [member for member, most in enumerate(order.most) if most is not None and not order.named[member]]
+        self._place = {member: place for place, member in enumerate(counted)}
+        self._meets = [0] * len(counted)
+        for way in self._ways:
+            if way.member in self._place:
+                self._meets[self._place[way.member]] |= way.met
         # Where no number of members and no demand can come to be out of reach, every member is followed by an end.
         self._may_fail = order.high is not None or order.demands > 0
         self._fewest_further = lru_cache(maxsize=10_000)(self._count_fewest)
+
+    def start(self) -> _State:
+        """The state before the first member."""
+        return _State(0, 0, (1 << self._order.demands) - 1, (0,) * len(self._place), True)
 
     def edges(self, state: _State) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on, each with its edge."""
@@ -93,7 +113,7 @@ class _Automaton:
         further: list[Edge] = []
         used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
         for edge, (way, bit) in enumerate(zip(self._ways, self._bits, strict=True)):
-            if bit & used or way.met & ~pending:
+            if bit & used or way.met & ~pending or self._left(way.member, state.counts) == 0:
                 continue
             if self._may_fail and not self._can_end(self.follow(state, edge)):
                 continue
@@ -102,11 +122,24 @@ class _Automaton:
 
     def follow(self, state: _State, edge: int) -> _State:
         """The state behind an edge."""
-        order = self._order
+        order, way = self._order, self._ways[edge]
         count = state.members + 1
         if order.high is None:
             count = min(count, order.low)
-        return _State(state.used | self._bits[edge], count, state.pending & ~self._ways[edge].met, False)
+        pending, counts = state.pending & ~way.met, state.counts
+        if counts:
+            place = self._place.get(way.member)
+            counts = tuple(
+                0 if not meets & pending else number + (index == place)
+                for index, (number, meets) in enumerate(zip(counts, self._meets, strict=True))
+            )
+        return _State(state.used | self._bits[edge], count, pending, counts, False)
+
+    def _left(self, member: int, counts: tuple[int, ...]) -> int | None:
+        """How many more there can be of a member without a name; None where that is without end, or does not matter."""
+        place = self._place.get(member)
+        most = self._order.most[member]
+        return None if place is None or most is None else most - counts[place]
 
     def close(self, state: _State, edge: int, text: TextBefore) -> Hashable:
         """No branch is open."""
@@ -118,11 +151,11 @@ class _Automaton:
         That there are enough names for the least number goes without saying: it is so at the start, and each
         member that is written takes one of both.
         """
-        fewest = self._fewest_further(state.used, state.pending)
+        fewest = self._fewest_further(state.used, state.pending, state.counts)
         return fewest is not None and (self._order.high is None or state.members + fewest <= self._order.high)
 
-    def _count_fewest(self, used: int, pending: int) -> int | None:
-        """How many members there must be yet, given the names that were used and the demands; None if none will do."""
+    def _count_fewest(self, used: int, pending: int, counts: tuple[int, ...]) -> int | None:
+        """How many members there must be yet, given the keys that were used and the demands; None if none will do."""
         required = self._required & ~used
         if not pending:
             return required.bit_count()
@@ -135,12 +168,14 @@ class _Automaton:
         for (member, named), sets in choices.items():
             price = 0 if required >> member & 1 else 1
             # A member that can come any number of times has its turn as often as there are demands.
-            for _ in range(1 if named else self._order.demands):
+            left = self._left(member, counts)
+            turns = self._order.demands if left is None else min(left, self._order.demands)
+            for _ in range(1 if named else turns):
                 after = dict(best)
-                for left, count in best.items():
+                for missing, count in best.items():
                     for met in sets:
-                        rest = left & ~met
-                        if rest != left and count + price < after.get(rest, count + price + 1):
+                        rest = missing & ~met
+                        if rest != missing and count + price < after.get(rest, count + price + 1):
                             after[rest] = count + price
                 best = after
         return best.get(0)

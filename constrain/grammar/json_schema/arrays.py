@@ -11,9 +11,9 @@ from operator import add
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.context import Context, Right, Symbols, nothing
-from constrain.grammar.json_schema.different import other_classes
 from constrain.grammar.json_schema.few_values import FewValues, members_of
 from constrain.grammar.json_schema.intersect import element
+from constrain.grammar.json_schema.key_classes import other_classes
 from constrain.grammar.json_schema.nodes import (
     ArrayNode,
     BooleanNode,

@@ -59,7 +59,7 @@ class Automaton:
         self._rows: list[dict[int, int]] = [{}]
         self._ends: list[bool] = [has_empty_string(language)]
 
-    def _step(self, state: int, byte: int) -> int:
+    def step(self, state: int, byte: int) -> int:
         """The state after ``byte``."""
         then = self._rows[state].get(byte)
         if then is None:
@@ -75,6 +75,14 @@ class Automaton:
                 self._numbers[language] = then
             self._rows[state][byte] = then
         return then
+
+    def is_end(self, state: int) -> bool:
+        """Whether what leads to a state is in the language."""
+        return self._ends[state]
+
+    def is_dead(self, state: int) -> bool:
+        """Whether nothing that leads to a state is the beginning of a string; False where that is not plain to see."""
+        return self._states[state] is EMPTY
 
     def _begin(self, language: Regular) -> int:
         """The bytes that strings of ``language`` may begin with, as bits; possibly more than do."""
@@ -110,7 +118,7 @@ class Automaton:
         begin = self._begin(self._states[state])
         for members in classes:
             if begin >> members[0] & 1:
-                then = self._step(state, members[0])
+                then = self.step(state, members[0])
                 if self._states[then] is not EMPTY:
                     yield then, members
 
@@ -158,14 +166,14 @@ class Automaton:
         spend(1 + len(data) // 8)
         for byte in data:
             then = rows[state].get(byte)
-            state = self._step(state, byte) if then is None else then
+            state = self.step(state, byte) if then is None else then
             if self._states[state] is EMPTY:
                 return False
         return self._ends[state]
 
     def is_empty(self, limit: int) -> bool | None:
         """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
-        classes = _byte_classes(self.language)
+        classes = byte_classes(self.language)
         seen = {0}
         todo = [0]
         for state in todo:
@@ -182,7 +190,7 @@ class Automaton:
 
     def first_words(self, most: int, limit: int) -> list[bytes] | None:
         """The shortest strings, ``most`` of them or all there are; None if that is not clear after ``limit`` steps."""
-        classes = _byte_classes(self.language)
+        classes = byte_classes(self.language)
         found: list[bytes] = []
         # For each state some words that lead to it.  More than are asked for are of no use: all go on in the same way.
         layer: dict[int, list[bytes]] = {0: [b""]}
@@ -206,7 +214,7 @@ class Automaton:
         return found
 
 
-def _byte_classes(language: Regular) -> list[bytes]:
+def byte_classes(language: Regular) -> list[bytes]:
     """The bytes, in classes that no part of the language tells apart."""
     masks: set[int] = set()
     # Bytes of literals are classes of their own.

@@ -18,6 +18,7 @@ from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.few_values import FewValues, few_words, members_of
 from constrain.grammar.json_schema.instances import Instance, Number, decimal
 from constrain.grammar.json_schema.intersect import element, number_fits
+from constrain.grammar.json_schema.key_classes import other_classes
 from constrain.grammar.json_schema.layout import Layout, named_keys
 from constrain.grammar.json_schema.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.nodes import (
@@ -34,11 +35,10 @@ from constrain.grammar.json_schema.nodes import (
     single_number,
     text_of,
 )
-from constrain.grammar.json_schema.objects import key_classes
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import scalar, scalar_name
 from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.texts import Words, contains, every, spelled, without
 from constrain.grammar.json_schema.unfolding import Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.regular import Empty, Regular
 
@@ -257,11 +257,6 @@ class DifferentValues:
             kind = ArrayAutomaton if isinstance(node, ArrayNode) else ObjectAutomaton
             known = self._automata[key] = kind(self, node, inner)  # type: ignore[arg-type]
         return known
-
-
-def other_classes(node: ObjectNode) -> list[tuple[Text, Handle]]:
-    """The classes of keys that an object does not name, each with the schema of its members."""
-    return [(keys, handle) for keys, handle, _ in key_classes(node)]
 
 
 def excluding(node: Node, values: Values) -> Node | None:

@@ -7,29 +7,20 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from constrain.errors import LimitError
-from constrain.grammar.endless import is_endless
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.any_order import AnyOrder
 from constrain.grammar.json_schema.context import MAX_PLACES, Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.few_values import members_of
+from constrain.grammar.json_schema.key_classes import KeyClass, count_keys, is_inexhaustible, key_classes
 from constrain.grammar.json_schema.layout import named_keys, other_keys
 from constrain.grammar.json_schema.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.places import Handle, conjunction
+from constrain.grammar.json_schema.satisfiable import may_have_value
 from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import (
-    Text,
-    Words,
-    contains,
-    every,
-    is_surely_empty,
-    some,
-    spelled,
-    without,
-)
+from constrain.grammar.json_schema.texts import Words, contains, every, spelled, without
 
-MAX_CLASSES = 128
-"""How many classes of keys the patterns of one object may tell apart."""
+MAX_COUNTED = 10_000
+"""Of so many keys or more in one class, an object is taken never to have all."""
 
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
@@ -119,6 +110,8 @@ class _Member(NamedTuple):
     meets: tuple[int, ...]
     """The rules of ``some`` that speak of it."""
     required: bool
+    most: int | None
+    """How many there can be in one object: None where that is without end, or does not matter."""
 
 
 class _State(NamedTuple):
@@ -126,6 +119,8 @@ class _State(NamedTuple):
     """How many members there are, up to where that matters."""
     pending: frozenset[int]
     """The rules of ``some`` that are not met yet."""
+    used: tuple[int, ...]
+    """How many keys were used of each set that may run out before its rules of ``some`` are met."""
     is_empty: bool
 
 
@@ -142,7 +137,7 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
         first, following = named_keys(layout, name)
         meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
         names.append(
-            _Member(builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required)
+            _Member(builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required, 1)
         )
     return names
 
@@ -153,34 +148,37 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
-    others = _other_members(context, node)
+    others, further = _other_members(context, node)
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
-    if not others and len(names) < low:
+    if len(names) + further < low:
         assert node.low is not None
-        return Conflict(f"there are only {len(names)} names for {node.low}", node.low.pointer)
+        return Conflict(f"there are only {len(names) + further} names for {node.low}", node.low.pointer)
     if others and (low - len(node.required) > 1 or any(one.meets for one in others)):
         builder.needs_distinct_keys = True
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
-    steps = _Steps(context, node, low, high)
-    states = [_State(0, frozenset(range(len(node.some))), True)]
+    steps = _Steps(context, node, others, low, high)
+    states = [_State(0, frozenset(range(len(node.some))), (0,) * len(others), True)]
     for position, one in enumerate(names):
         states = steps.named(states, position, one)
+    # A name that was passed by does not come any more: the other keys have to be enough.
+    states = [state for state in states if state.members + further >= low]
     tails: list[Right] = []
     close = builder.lexeme(layout.close_object, "'}'")
-    if others and high is not None and not node.some:
-        return _repeated_tails(
-            context, others, [(state, steps.symbol(len(names), state)) for state in states], low, high
-        )
     position = len(names)
-    seen = set(states)
     todo = deque(states)
+    if others and high is not None and not node.some:
+        tails = _repeated_tails(
+            context, others, [(state, steps.symbol(position, state)) for state in states], low, high
+        )
+        todo.clear()
+    seen = set(states)
     while todo:
         state = todo.popleft()
         if state.members >= low and not state.pending:
             tails.append((close,) if state.is_empty else (steps.symbol(position, state), close))
-        for one in others:
-            for then, right in steps.ways(position, state, one):
+        for place, one in enumerate(others):
+            for then, right in steps.ways(position, state, one, place):
                 builder.add(steps.symbol(position, then), right)
                 if then not in seen:
                     seen.add(then)
@@ -216,9 +214,10 @@ def _repeated_tails(
 class _Steps:
     """The rules for one more member."""
 
-    def __init__(self, context: Context, node: ObjectNode, low: int, high: int | None) -> None:
+    def __init__(self, context: Context, node: ObjectNode, others: list[_Member], low: int, high: int | None) -> None:
         self._context = context
         self._some = node.some
+        self._others = others
         self._low = low
         self._high = high
         self._symbols = Symbols(context.builder, node.pointer, "the number and the patterns of members", MAX_PLACES)
@@ -240,10 +239,15 @@ class _Steps:
                 self._context.builder.add(self.symbol(position + 1, then), right)
         return list(after)
 
-    def ways(self, position: int, state: _State, one: _Member) -> Iterator[tuple[_State, Right]]:
-        """The states after a member, and how each is reached."""
+    def ways(self, position: int, state: _State, one: _Member, place: int = -1) -> Iterator[tuple[_State, Right]]:
+        """The states after a member, and how each is reached; ``place``: of those without a name, which it is."""
         if self._high is not None and state.members >= self._high:
             return
+        used = state.used
+        if place >= 0 and one.most is not None:
+            if used[place] >= one.most:
+                return
+            used = (*used[:place], used[place] + 1, *used[place + 1 :])
         count = state.members + 1 if self._high is not None else min(state.members + 1, self._low)
         before: Right = () if state.is_empty else (self.symbol(position, state),)
         key = one.first_key if state.is_empty else one.next_key
@@ -255,67 +259,86 @@ class _Steps:
                     handle = conjunction(handle, self._some[index].value)
                 value = self._context.value(handle)
                 if value is not None:
-                    yield _State(count, state.pending - set(met), False), (*before, key, value)
+                    pending = state.pending.difference(met)
+                    then = _State(count, pending, self._still_counted(used, pending), False)
+                    yield then, (*before, key, value)
+
+    def _still_counted(self, used: tuple[int, ...], pending: frozenset[int]) -> tuple[int, ...]:
+        """The numbers of keys that were used, where they still matter."""
+        if not any(used):
+            return used
+        pairs = zip(used, self._others, strict=True)
+        return tuple(0 if pending.isdisjoint(one.meets) else count for count, one in pairs)
 
 
-def key_classes(node: ObjectNode) -> list[tuple[Text, Handle, tuple[int, ...]]]:
-    """The keys without a name in the schema, in classes that nothing said about them tells apart.
-
-    Each with the schema of its members, and the rules of ``some`` that speak of it.
-    """
-    names = frozenset(filter(is_text, {**node.properties, **node.required}))
-    classes: list[tuple[Text, Handle, tuple[int, ...]]] = [
-        (without(Words(names)) if names else every(), node.additional, ())
-    ]
-
-    def split(keys: Text, value: Handle, met: tuple[int, ...]) -> None:
-        nonlocal classes
-        parts = []
-        for part, handle, meets in classes:
-            inside = every(part, keys)
-            if is_surely_empty(inside):
-                parts.append((part, handle, meets))
-                continue
-            parts.append((inside, conjunction(handle, value), meets + met))
-            outside = every(part, without(keys))
-            if not is_surely_empty(outside):
-                parts.append((outside, handle, meets))
-        if len(parts) > MAX_CLASSES:
-            raise LimitError(f"at {node.pointer}: its patterns tell more than {MAX_CLASSES} classes of keys apart")
-        classes = parts
-
-    for rule in node.rules:
-        split(rule.keys, rule.value, ())
-    for index, rule in enumerate(node.some):
-        split(rule.keys, (), (index,))
-    merged: dict[tuple[Handle, tuple[int, ...]], list[Text]] = {}
-    for keys, handle, meets in classes:
-        merged.setdefault((handle, meets), []).append(keys)
-    return [(some(*texts), handle, meets) for (handle, meets), texts in merged.items()]
-
-
-def _other_members(context: Context, node: ObjectNode) -> list[_Member]:
-    """The keys without a name in the schema, class by class."""
+def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], int]:
+    """The keys without a name in the schema, class by class; and how many there are, up to where that matters."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.distinct_key
     spelling = layout.notation.spelling
     classes = key_classes(node)
-    possible = [each for each in classes if context.value(each[1]) is not None]
+    possible = [each for each in classes if _has_value(context, each[1])]
+    further = _count_further(possible, 0 if node.low is None else node.low.value - len(node.required))
+    counts = _counts_that_matter(context, node, possible)
     rest = without(Words(names)) if names else every()
-    members = []
-    for keys, handle, meets in possible:
+    members: list[_Member] = []
+    scarce: list[_Member] = []
+    for (keys, handle, meets), most in zip(possible, counts, strict=True):
+        if most == 0:
+            continue
         if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
             body = spelled(keys, spelling)
             first, following = layout.key(body), layout.next_key(body)
-        members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False))
-    # Where a key of any kind may come, there is always another one.
-    if len(possible) < len(classes) and not all(
-        is_endless(spelled(keys, spelling), spelling.body) for keys, _, _ in possible
-    ):
-        context.builder.limit_keys(key for member in members for key in (member.first_key, member.next_key))
-    return members
+        members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False, most))
+        if not is_inexhaustible(keys):
+            scarce.append(members[-1])
+    if node.some and (node.high is not None or any(most is not None for most in counts)):
+        # At times there may only be keys of one class.
+        for one in scarce:
+            context.builder.limit_keys((one.first_key, one.next_key))
+    elif len(possible) < len(classes) and scarce:
+        # Where a key of any kind may come, there is always another one.
+        context.builder.limit_keys(key for one in members for key in (one.first_key, one.next_key))
+    return members, further
+
+
+def _has_value(context: Context, handle: Handle) -> bool:
+    return context.value(handle) is not None and may_have_value(context.normal, handle)
+
+
+def _count_further(classes: list[KeyClass], most: int) -> int:
+    """How many keys there are in some classes, or ``most`` if there are more."""
+    found = 0
+    for keys, _, _ in sorted(classes, key=lambda each: not is_inexhaustible(each[0])) if most > 0 else ():
+        found += count_keys(keys, most - found)
+    return found
+
+
+def _counts_that_matter(context: Context, node: ObjectNode, classes: list[KeyClass]) -> list[int | None]:
+    """For each class how many keys there are, if a rule of ``some`` may be left without any; else None."""
+    if not node.some:
+        return [None] * len(classes)
+    enough = MAX_COUNTED if node.high is None else min(node.high.value, MAX_COUNTED)
+    counts: list[int | None] = [None] * len(classes)
+    # The rules that some class can always meet.
+    always: set[int] = set()
+    # Those first of which there are likely to be many: the others may need no count then.
+    for place in sorted(range(len(classes)), key=lambda each: len(classes[each][2])):
+        keys, handle, meets = classes[place]
+        if not meets or (node.high is None and always.issuperset(meets)):
+            continue
+        count = count_keys(keys, enough)
+        if count < enough:
+            counts[place] = count
+        else:
+            always.update(index for index in meets if _has_value(context, conjunction(handle, node.some[index].value)))
+    if node.high is None:
+        counts = [
+            None if always.issuperset(meets) else count for (_, _, meets), count in zip(classes, counts, strict=True)
+        ]
+    return counts
 
 
 # -- in any order --------------------------------------------------------------------------------
@@ -326,7 +349,7 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
-    others = _other_members(context, node)
+    others, _ = _other_members(context, node)
     if not names or (len(names) == 1 and not others):
         return tails
     order = AnyOrder(
@@ -344,7 +367,7 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
                 value = context.value(handle)
                 if value is not None:
                     order.add_way(one.first_key, one.next_key, value, met)
-        order.end_member(named=position < len(names), required=one.required)
+        order.end_member(named=position < len(names), required=one.required, most=one.most)
     members = context.unfolded(order, node.pointer)
     empty = [tail for tail in tails if tail == (order.close,)]
     for tail in tails:

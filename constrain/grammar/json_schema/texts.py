@@ -237,7 +237,8 @@ def is_regular(text: Text) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _automaton(text: Text) -> Automaton:
+def automaton(text: Text) -> Automaton:
+    """The derivatives of the strings of a set, as UTF-8."""
     return Automaton(plain(text))
 
 
@@ -255,7 +256,7 @@ def contains(text: Text, value: str) -> bool:
         return any(contains(item, value) for item in text.items)
     if isinstance(text, Format) and text.name == IDN_HOSTNAME:
         return is_idn_hostname(value)
-    return _automaton(text).matches(value.encode()) and (text != HOST_NAME or has_valid_a_labels(value))
+    return automaton(text).matches(value.encode()) and (text != HOST_NAME or has_valid_a_labels(value))
 
 
 def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -267,7 +268,7 @@ def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
         words = text.item.values
         return tuple([value for value in values if value not in words])
     if isinstance(text, (Pattern, Format)) and is_regular(text) and text != HOST_NAME:
-        matches = _automaton(text).matches
+        matches = automaton(text).matches
         return tuple([value for value in values if matches(value.encode())])
     return tuple([value for value in values if contains(text, value)])
 

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import HARD, OPEN, UNSURE
-from constrain.grammar.json_schema.different import DifferentValues, Written, other_classes
+from constrain.grammar.json_schema.different import DifferentValues, Written
 from constrain.grammar.json_schema.few_values import FewValues
 from constrain.grammar.json_schema.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.intersect import element
+from constrain.grammar.json_schema.key_classes import other_classes
 from constrain.grammar.json_schema.layout import Layout
 from constrain.grammar.json_schema.nodes import ArrayNode, Contains
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
