@@ -68,7 +68,7 @@ def _completion(compiled: CompiledGrammar, place: Place) -> bytes | None:
 
 def _after(compiled: CompiledGrammar, place: Place, data: bytes) -> Traveller:
     """The place after some bytes."""
-    there = Traveller(compiled, place._state, None)
+    there = Traveller(compiled, place._state, place._parent)
     there.read(data)
     return there
 
