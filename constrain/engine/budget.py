@@ -25,6 +25,7 @@ from constrain.engine.completion_keys import without_repeated_keys
 from constrain.engine.completions import CHAIN_LIMIT
 from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.history import Place, Traveller
+from constrain.engine.key_status import REPEATED
 from constrain.engine.known_completions import completion, fewest_tokens, place_after, tokens_from
 from constrain.engine.node_costs import NEVER
 from constrain.engine.states import ENDED
@@ -187,7 +188,13 @@ def push(compiled: CompiledGrammar, place: Place, token: int) -> tuple[int, int]
 def start_completion(compiled: CompiledGrammar) -> list[int] | None:
     """The shortest text that a search finds, as tokens; None if it finds none.  The caller holds the lock."""
     if compiled not in _starts:
-        _starts[compiled] = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
+        found = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
+        if found is not None and compiled.has_distinct_keys:
+            # The search does not know of keys that come again.
+            keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, -1).at(compiled.recognizer()).copy()
+            keys.read(b"".join([compiled.vocabulary.tokens[token] for token in found]))
+            found = None if keys.status == REPEATED else found
+        _starts[compiled] = found
     return _starts[compiled]
 
 
@@ -377,7 +384,7 @@ class Budget:
                 return False
             plan: list[int] = []
             if tokens_from(compiled, place) > left:
-                searched = search(compiled, place, left)
+                searched = None if compiled.has_distinct_keys else search(compiled, place, left)
                 if searched is None:
                     matcher._go_back_with_keys()
                     return False
