@@ -25,11 +25,10 @@ from constrain.engine.completion_keys import without_repeated_keys
 from constrain.engine.completions import CHAIN_LIMIT
 from constrain.engine.distinct_keys import DistinctKeys
 from constrain.engine.history import Place, Traveller
-from constrain.engine.key_status import REPEATED
 from constrain.engine.known_completions import completion, fewest_tokens, place_after, tokens_from
 from constrain.engine.node_costs import NEVER
 from constrain.engine.states import ENDED
-from constrain.engine.statuses import STOPPED, halves
+from constrain.engine.statuses import REPEATED_KEY, STOPPED, halves
 from constrain.engine.tables import (
     AFTER_COSTS,
     BYTE_COSTS,
@@ -193,7 +192,7 @@ def start_completion(compiled: CompiledGrammar) -> list[int] | None:
             # The search does not know of keys that come again.
             keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, -1).at(compiled.recognizer()).copy()
             keys.read(b"".join([compiled.vocabulary.tokens[token] for token in found]))
-            found = None if keys.status == REPEATED else found
+            found = None if keys.status == REPEATED_KEY else found
         _starts[compiled] = found
     return _starts[compiled]
 
