@@ -641,7 +641,7 @@ class ObjectAutomaton:
 
     def key_of_class(self, keys: Text) -> tuple[Regular, Regular]:
         """The keys of a class, as the first of an object and as a later one."""
-        body = spelled(keys)
+        body = spelled(keys, self._layout.notation.spelling)
         return self._layout.key(body), self._layout.next_key(body)
 
     def named_key(self, name: str) -> tuple[Regular, Regular]:
