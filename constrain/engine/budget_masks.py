@@ -37,9 +37,17 @@ from constrain.engine.lexer import (
 )
 from constrain.engine.loops import goes_on, next_node
 from constrain.engine.node_costs import COST_FIELDS, MISSING, NEVER, WORST, search_record
-from constrain.engine.nodes import RESULT2
+from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import CORE_INIT, ROW_CORE
-from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, first_groups, state_at_row
+from constrain.engine.states import (
+    IS_HARD,
+    STATE_ACCEPTS,
+    STATE_COUNT,
+    STATE_OFFSET,
+    first_groups,
+    state_at_row,
+    state_kinds,
+)
 from constrain.engine.statuses import IN_GROUPS, NO_GROUPS
 from constrain.engine.tables import (
     CLASS_OF,
@@ -63,6 +71,8 @@ from constrain.engine.tables import (
     LEX_TRANS,
     N_WORDS,
     NODE_COSTS,
+    OPEN,
+    OPEN_NODES,
     ROWS,
     SAME_BYTES,
     SCRATCH,
@@ -210,14 +220,42 @@ def _note_state(ctx, token, state, n, known):
     return count if count < 0 else _note(ctx, token, count, n)
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64[::1]))
-def _walk(ctx, root, state, n, known):
+@njit_inner(RESULT1)
+def _least(ctx, state):
+    """What finishing costs from a state, in bytes that are tokens; NEVER if not in such, FAIL or LIMIT."""
+    status = far_call(ctx, F_STATE_COST, state, 0)
+    if status < 0:
+        return status
+    least = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_LEAST])
+    return least if least < MISSING else int64(NEVER)
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _note_open(ctx, node):
+    """Note a trie node from which on the text decides what tokens leave to be finished; False if there is no room."""
+    n = used(ctx, OPEN_NODES)
+    if n > 0 and i32(ctx, OPEN_NODES)[n - 1] == node:
+        return True
+    if not room(ctx, OPEN_NODES, 1):
+        return False
+    i32(ctx, OPEN_NODES)[n] = node
+    set_used(ctx, OPEN_NODES, n + 1)
+    return True
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64[::1], types.boolean))
+def _walk(ctx, root, state, n, known, is_open):
     """Note the tokens below trie node ``root`` with the counts of their states; returns the new length.
+
+    ``is_open``: the text decides how it goes on from the state, which stands in for the one that it will be.
 
     If ``root`` is -1 it is the whole trie, of which parts may be left out.
     ``known`` is int64[6]: four for :func:`_inside`, the last of which is the budget (-1: nothing is left out); the
     most that a token that is left out needs; and with how many tokens to give up, with IN_GROUPS.  Parts of the
     trie that are left out go to COST_STACK, as (begin, end).
+
+    Where the text decides how it goes on, the rules that stand in for those that it will be cost no less.  If that is
+    not within the budget, or nothing stands in for them, the trie node goes to OPEN_NODES and the walk goes round it.
     """
     nodes = i32(ctx, TRIE_NODE)
     sizes = i32(ctx, TRIE_SIZE)
@@ -235,6 +273,8 @@ def _walk(ctx, root, state, n, known):
     ended = int64(1 << 30)
     p = uint64(root + 1)
     end = uint64(len(nodes)) if root < 0 else uint64(root + sizes[root])
+    # The part of the trie behind a place where the text decides, in which the walk is.
+    open_node, open_end = int64(root), end if is_open else uint64(0)
     while p < end:
         node = uint64(nodes[p])
         depth = int64(node >> _SHIFT)
@@ -245,10 +285,30 @@ def _walk(ctx, root, state, n, known):
             there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
             if there < 0:
                 return there
+            if there >= OPEN:
+                there -= OPEN
+                if p >= open_end:
+                    open_node, open_end = int64(p), p + uint64(sizes[p])
+                if state_kinds(ctx, there) & IS_HARD:
+                    if not _note_open(ctx, open_node):
+                        return int64(FAIL)
+                    p = open_end
+                    continue
         if there == 0:
             p += uint64(sizes[p])
             continue
-        if tokens[p] >= 0:
+        if p < open_end:
+            if tokens[p] >= 0:
+                bound = _least(ctx, there)
+                if bound < 0:
+                    return bound
+                if bound > most:
+                    if not _note_open(ctx, open_node):
+                        return int64(FAIL)
+                    p = open_end
+                    continue
+                known[4] = max(known[4], bound)
+        elif tokens[p] >= 0:
             n = _note_state(ctx, int64(tokens[p]), there, n, known)
             if n < 0:
                 return n
@@ -293,7 +353,7 @@ def _is_left_out(ctx, node, count):
 
 @njit_inner(RESULT2)
 def _state_at(ctx, state, node):
-    """The state after the bytes of a trie node; 0 if it is dead, or FAIL, LIMIT or UNMADE."""
+    """The state after the bytes of a trie node, with OPEN added if it is an open one; 0 if it is dead, or < 0."""
     tokens = i32(ctx, TRIE_TOKEN)
     class_of = u8(ctx, CLASS_OF)
     data = u8(ctx, TOKEN_BYTES)
@@ -303,12 +363,16 @@ def _state_at(ctx, state, node):
         p += 1
     first = i64(ctx, TOKEN_START)[tokens[p]]
     here = state
-    for k in range(first, first + int64(i32(ctx, TRIE_NODE)[node] >> DEPTH_SHIFT) + 1):
+    last = first + int64(i32(ctx, TRIE_NODE)[node] >> DEPTH_SHIFT)
+    for k in range(first, last + 1):
         byte_class = int64(class_of[data[k]])
         there = int64(i32(ctx, STATE_TRANS)[here * ctx[CLASSES] + byte_class])
         here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here <= 0:
             break
+        if here >= OPEN and k < last:
+            # The walk comes this way from the node where that is.
+            return int64(0)
     return here
 
 
@@ -329,9 +393,11 @@ def cost_tokens(ctx, state, most, known):
     Returns
     -------
     n, FAIL, LIMIT, UNMADE or IN_GROUPS.  TOKEN_COSTS then begins with the ``n`` tokens that were looked at, each
-    with its count (NEVER if none is known), in any order.
+    with its count (NEVER if none is known), in any order.  What the text decides is not among them, nor left out: the
+    tokens at and below the nodes in OPEN_NODES.
     """
     reset_costs(ctx)
+    set_used(ctx, OPEN_NODES, 0)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
         return int64(FAIL)
     # The mask may have been forgotten since it was written, and the splits with it.  What makes a split uses SCRATCH.
@@ -368,7 +434,7 @@ def cost_tokens(ctx, state, most, known):
         i32(ctx, COST_STACK)[1] = len(i32(ctx, TRIE_NODE))
         set_used(ctx, COST_STACK, 2)
     else:
-        n = _walk(ctx, int64(-1), state, n, known)
+        n = _walk(ctx, int64(-1), state, n, known, False)
         if n < 0:
             return n
     # The tokens that go beyond the lexeme, in what was left out.
@@ -379,28 +445,55 @@ def cost_tokens(ctx, state, most, known):
     for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
         split = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
         begin = int64(i32(ctx, SPLITS)[split + SPLIT_CROSSINGS])
-        last_accept, groups = int64(-1), int64(0)
+        last_accept, groups, kinds = int64(-1), int64(0), int64(0)
         for j in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):
             accept = int64(i32(ctx, CROSSINGS)[2 * j + 1])
             if accept != last_accept:
                 after = _state_after(ctx, int64(i32(ctx, THREADS)[2 * i]), accept)
                 if after < 0:
                     return after
-                last_accept, groups = accept, first_groups(ctx, after)
+                last_accept, groups, kinds = accept, first_groups(ctx, after), state_kinds(ctx, after)
             # Few nodes have a child with which something goes on behind the lexeme.
             crossing = int64(i32(ctx, CROSSINGS)[2 * j])
-            node = next_node(ctx, crossing, int64(0)) if goes_on(ctx, crossing, groups) else int64(-1)
+            is_hard = kinds & IS_HARD != 0
+            node = next_node(ctx, crossing, int64(0)) if is_hard or goes_on(ctx, crossing, groups) else int64(-1)
             while node >= 0:
-                if children[node] & groups and _is_left_out(ctx, node, parts):
+                if (is_hard or children[node] & groups) and _is_left_out(ctx, node, parts):
                     here = _state_at(ctx, state, node)
                     if here < 0:
                         return here
-                    if here > 0:
-                        n = _walk(ctx, node, here, n, known)
+                    if here >= OPEN and state_kinds(ctx, here - OPEN) & IS_HARD:
+                        if not _note_open(ctx, node):
+                            return int64(FAIL)
+                    elif here > 0:
+                        is_open = here >= OPEN
+                        n = _walk(ctx, node, here - OPEN if is_open else here, n, known, is_open)
                         if n < 0:
                             return n
                 node = next_node(ctx, crossing, node + 1)
     return n
+
+
+@njit_entry(int64(CTX, int64, int64, int64[::1]))
+def cost_below(ctx, state, node, known):
+    """Find out how many tokens finish the text after each token at or below a trie node that leads to a state.
+
+    Parameters and results are those of :func:`cost_tokens`, which was given ALL.
+    """
+    reset_costs(ctx)
+    set_used(ctx, OPEN_NODES, 0)
+    if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
+        return int64(FAIL)
+    seen = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        seen[i] = 0
+    known[0], known[3], known[4], known[5] = -1, int64(ALL), -1, 1 << 40
+    n = int64(0)
+    if i32(ctx, TRIE_TOKEN)[node] >= 0:
+        n = _note_state(ctx, int64(i32(ctx, TRIE_TOKEN)[node]), state, n, known)
+        if n < 0:
+            return n
+    return _walk(ctx, node, state, n, known, False)
 
 
 @njit_entry(int64(CTX, int64))

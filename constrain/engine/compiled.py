@@ -231,15 +231,6 @@ class CompiledGrammar:
             _ = self.quote_tokens().to_limited_keys
 
     @property
-    def supports_budget(self) -> bool:
-        """Whether ``Matcher(..., max_tokens=N)`` is possible.
-
-        It is not where rules are made as a text comes to them: objects in any order of keys, uniqueItems over free
-        values.
-        """
-        return self.ir.make_unfolding is None
-
-    @property
     def has_distinct_keys(self) -> bool:
         """Whether an object could have a key twice by the rules alone."""
         return bool(self.ir.distinct_keys)

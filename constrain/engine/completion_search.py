@@ -25,6 +25,7 @@ from constrain.engine.tables import (
     F_STEP,
     F_TOKENS,
     FAIL,
+    OPEN,
     PATH_HEAP,
     PATH_PLACES,
     PATH_RECORDS,
@@ -119,7 +120,8 @@ def search_completion(ctx, state, most, effort, out):
                 there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
                 if there < 0:
                     return there
-            if there == 0:
+            if there == 0 or there >= OPEN:
+                # Where the text decides how it goes on the search ends.
                 p += uint64(sizes[p])
                 continue
             token = int64(tokens[p])

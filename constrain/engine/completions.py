@@ -33,9 +33,12 @@ from constrain.engine.tables import (
     F_STEP,
     F_TOKENS,
     FAIL,
+    OPEN,
+    OPEN_AT,
     STACK,
     STATE_COSTS,
     STATE_TRANS,
+    STOPPED,
     TOKEN_BYTES,
     TOKEN_START,
     TRIE_NODE,
@@ -108,6 +111,10 @@ def _cut(ctx, state):
         if node < 0:
             break
         here = int64(trans[here * classes + int64(class_of[byte])])
+        # Behind what depends on the text the completion is not known.
+        is_open = here < -1
+        if is_open:
+            here = -here - 2
         # Beyond what was cut into single bytes nothing is known, and nothing needed.
         if here <= 0 or STATE_FIELDS * here >= used(ctx, STATE_COSTS):
             break
@@ -118,6 +125,8 @@ def _cut(ctx, state):
         if tokens[node] >= 0 and count + 1 <= best:
             best = count + 1
             first = int64(tokens[node])
+        if is_open:
+            break
     table[STATE_FIELDS * state + STATE_TOKENS] = min(best, int64(NEVER))
     table[STATE_FIELDS * state + STATE_TOKEN] = first
 
@@ -152,6 +161,8 @@ def tokens_to_finish(ctx, state, _unused):
         here = known if known >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here < 0:
             return here
+        if here >= OPEN:
+            here -= OPEN
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK) - 1
         _cut(ctx, int64(i32(ctx, COST_STACK)[top]))
@@ -230,7 +241,10 @@ def tokens_from(ctx, state):
 
 @njit_entry(int64(CTX, int64, int64))
 def push_and_count(ctx, state, token):
-    """``state << 32 | tokens`` after a token, with the tokens of the completion; 0 if the token is not allowed."""
+    """``state << 32 | tokens`` after a token, with the tokens of the completion; 0 if the token is not allowed.
+
+    STOPPED if it leads over a place where the text decides how it goes on.
+    """
     reset_costs(ctx)
     starts = i64(ctx, TOKEN_START)
     data = u8(ctx, TOKEN_BYTES)
@@ -242,6 +256,8 @@ def push_and_count(ctx, state, token):
         state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
         if state <= 0:
             return state
+        if state >= OPEN:
+            return int64(STOPPED)
     count = far_call(ctx, F_TOKENS, state, 0)
     return count if count < 0 else state << 32 | count
 
@@ -250,9 +266,11 @@ def push_and_count(ctx, state, token):
 def completion(ctx, state, out):
     """Write the tokens of a state's completion to ``out`` (int32[n]); returns how many, at most n; FAIL or LIMIT.
 
-    The completion can be cut into tokens.
+    The completion can be cut into tokens.  Behind a place where the text decides how it goes on it is not known:
+    ``ctx[OPEN_AT]`` is 1 if it was written as far as that, and 0 if it is all there.
     """
     reset_costs(ctx)
+    ctx[OPEN_AT] = 0
     starts = i64(ctx, TOKEN_START)
     data = u8(ctx, TOKEN_BYTES)
     class_of = u8(ctx, CLASS_OF)
@@ -266,6 +284,9 @@ def completion(ctx, state, out):
             state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
             if state < 0:
                 return state
+        if state >= OPEN:
+            ctx[OPEN_AT] = 1
+            return n + 1
     return len(out)
 
 

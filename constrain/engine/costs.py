@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types
 
-from constrain.engine.jit import njit_allocating, njit_inner
+from constrain.engine.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.lexer import LEX_COUNT, LEX_OFFSET
 from constrain.engine.node_costs import (
     COST_FIELDS,
@@ -35,9 +35,11 @@ from constrain.engine.node_costs import (
 )
 from constrain.engine.nodes import RESULT1, RESULT2
 from constrain.engine.rows import (
+    BRANCH,
     CORE_COUNT,
     CORE_GROUP,
     CORE_GROUP_COUNT,
+    CORE_INIT,
     CORE_OFFSET,
     CORE_SCAN,
     CORE_SCAN_COUNT,
@@ -50,7 +52,7 @@ from constrain.engine.rows import (
     ROW_OFFSET,
     SELF,
 )
-from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
+from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, row_kinds
 from constrain.engine.tables import (
     AFTER_COSTS,
     CORE_DOTS,
@@ -106,7 +108,7 @@ after any bytes that stay within the lexemes, or NEVER; how many tokens the comp
 def cost_grammar(ctx):
     """Fill REST_COSTS, which has room for every dot: the least cost from each dot to the end of its production.
 
-    Returns 0, FAIL or LIMIT.
+    For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
     """
     choose_class_bytes(ctx)
     lexemes = i32(ctx, LEXEMES)
@@ -134,7 +136,9 @@ def cost_grammar(ctx):
     for p in range(n_productions):
         dot = starts[p]
         while symbols[dot] != END:
-            if symbols[dot] >= 0:
+            if symbols[dot] >= BRANCH:
+                total[p] = capped(ctx, total[p], np.int64(i32(ctx, REST_COSTS)[dot]))
+            elif symbols[dot] >= 0:
                 heads[symbols[dot] + 2] += 1
                 missing[p] += 1
             else:
@@ -146,7 +150,7 @@ def cost_grammar(ctx):
     for p in range(n_productions):
         dot = starts[p]
         while symbols[dot] != END:
-            if symbols[dot] >= 0:
+            if 0 <= symbols[dot] < BRANCH:
                 where[heads[symbols[dot] + 1]] = p
                 heads[symbols[dot] + 1] += 1
             dot += 1
@@ -207,8 +211,19 @@ def cost_grammar(ctx):
         while dot > first:
             dot -= 1
             symbol = symbols[dot]
+            if symbol >= BRANCH:
+                continue
             rest[dot] = capped(ctx, np.int64(rest[dot + 1]), cost[symbol] if symbol >= 0 else lexeme_cost[~symbol])
     return np.int64(0)
+
+
+@njit_entry(RESULT1)
+def lexeme_cost(ctx, lexeme):
+    """The least cost of a lexeme; FAIL or LIMIT if < 0."""
+    set_used(ctx, COST_STACK, 0)
+    node = int64(i32(ctx, LEXEMES)[3 * lexeme + LEXEME_NODE])
+    status = far_call(ctx, F_NODE_COST, node, 0)
+    return status if status < 0 else int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST])
 
 
 @njit_inner(RESULT2)
@@ -377,10 +392,14 @@ def cost_members(ctx, row, lexer_state, result):
     result[0], result[1], result[2] = NEVER, -1, 0
     if _row_cost(ctx, row) < 0:
         return int64(FAIL)
+    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    if row_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
+        # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
+        result[0], result[2] = int64(i32(ctx, ROW_COSTS)[2 * row]), NEVER
+        return int64(0)
     after = _costs_after_lexemes(ctx, row)
     if after < 0:
         return after
-    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
     first = int64(i32(ctx, CORES)[core + CORE_SCAN])
     # Members are sorted by lexeme, scans by falling lexeme: both are gone through once.
     scan = first + int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT]) - 1
@@ -436,7 +455,7 @@ def state_cost(ctx, state, _unused):
         if status < 0:
             return status
         worst = max(worst, result[2])
-        if result[0] <= best and result[1] >= 0:
+        if result[0] < best or (result[0] == best and result[0] < NEVER and best_byte >= 0 and result[1] >= 0):
             best_byte = result[1] if result[0] < best else better_byte(ctx, best_byte, result[1])
             best = result[0]
     if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain.engine import completions
+from constrain.engine.history import Place, Traveller
 from constrain.engine.node_costs import NEVER
+from constrain.engine.tables import OPEN_AT
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
-    from constrain.engine.history import Place
 
 
 def tokens_from(compiled: CompiledGrammar, place: Place) -> int:
@@ -20,11 +21,26 @@ def tokens_from(compiled: CompiledGrammar, place: Place) -> int:
 
 
 def completion(compiled: CompiledGrammar, place: Place) -> list[int]:
-    """The tokens of the known completion of a place, which has one."""
-    out = np.empty(tokens_from(compiled, place), np.int32)
-    count = compiled.run_at(place, completions.completion, out)
-    assert count == len(out)
-    return out.tolist()  # type: ignore[no-any-return]
+    """The tokens of the known completion of a place, which has one.
+
+    They may be fewer than :func:`tokens_from` says: the bytes of a very long completion are counted one by one.
+    """
+    tokens: list[int] = []
+    while True:
+        out = np.empty(tokens_from(compiled, place), np.int32)
+        count = compiled.run_at(place, completions.completion, out)
+        tokens += out[:count].tolist()
+        if not compiled.ctx[OPEN_AT]:
+            return tokens
+        # From here on it depends on the text as it is by then.
+        place = place_after(compiled, place, out[:count].tolist())
+
+
+def place_after(compiled: CompiledGrammar, place: Place, tokens: list[int]) -> Traveller:
+    """The place after some tokens."""
+    there = Traveller(compiled, place._state, place._parent)
+    there.read(b"".join([compiled.vocabulary.tokens[token] for token in tokens]))
+    return there
 
 
 def fewest_tokens(compiled: CompiledGrammar, data: bytes) -> list[int] | None:

@@ -182,11 +182,18 @@ class Matcher(Cursor):
 
     def _take(self, token: int) -> bool:
         """Go on with a token that is no end token; False, and nothing changes, if it is not allowed."""
+        budget = self._budget
+        account = None if budget is None else budget.after(self, token)
+        if budget is not None and account is None:
+            return False
         keys = self._keys
-        return self._go_on(token, self.compiled.push_token(self, token, NO_KEYS if keys is None else keys.memory))
+        is_taken = self._go_on(token, self.compiled.push_token(self, token, NO_KEYS if keys is None else keys.memory))
+        if is_taken and budget is not None and account is not None:
+            budget.account = account
+        return is_taken
 
     def _go_on(self, token: int, state: int) -> bool:
-        """Go on with a token to where push_token (states.py) says; False if keys or the budget forbid it."""
+        """Go on with a token to where push_token (states.py) says; False if keys forbid it."""
         keys = self._keys
         if state == 0:
             return False
@@ -201,11 +208,6 @@ class Matcher(Cursor):
         elif keys is not None:
             self._key_status = state >> STATUS_SHIFT
         state &= STATE_BITS
-        if self._budget is not None:
-            state = self._budget.push(self, token)
-            if state == 0:
-                self._go_back_with_keys()
-                return False
         self._go_to(state, token)
         return True
 

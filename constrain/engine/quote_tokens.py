@@ -80,7 +80,7 @@ class QuoteTokens:
         contents = sorted(_contents(map(tokens.__getitem__, self.with_strings)))
         self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
         self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
-        # Where such a colon ends, in the tokens that have a comma behind it.  It may stand in a token that has no quote.
+        # Where such a colon ends, in the tokens that have a comma behind it, and perhaps no quote.
         commas = np.flatnonzero((self._counts(ord(",")) > 0) & (self._counts(ord(":")) > 0)).tolist()
         colons = {token: found.end() for token in commas if (found := _KEY_END.search(tokens[token]))}
         self.to_next_key = [token for token, end in colons.items() if tokens[token].find(b",", end) >= 0]

@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine.bitmask import Bitmask
+from constrain.engine.bitmask import Bitmask, allow, forbid
 from constrain.engine.budget_masks import (
     ALL,
     CROSSINGS_ONLY,
     allow_only,
+    cost_below,
     cost_tokens,
     drop_usual,
     forbid_tokens,
     group_tokens,
 )
 from constrain.engine.completions import push_and_count
-from constrain.engine.history import Place
+from constrain.engine.history import Place, Traveller
 from constrain.engine.node_costs import NEVER
 from constrain.engine.states import STATE_COUNT, STATE_OFFSET
-from constrain.engine.statuses import IN_GROUPS, NO_GROUPS, halves
-from constrain.engine.tables import SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
+from constrain.engine.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
+from constrain.engine.tables import OPEN_NODES, SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
+from constrain.engine.trie import DEPTH_SHIFT
 
 if TYPE_CHECKING:
     from constrain.engine.compiled import CompiledGrammar
@@ -56,6 +58,8 @@ class StateCosts:
         What the tokens that are not listed need, at most.
     valid_from : int
         The least budget (without the token itself) for which this is enough to tell the mask.
+    open_nodes : list of int
+        Trie nodes: what tokens at and below them need, depends on the text.
 
     Attributes
     ----------
@@ -63,11 +67,14 @@ class StateCosts:
         From this budget on the mask is the one without a budget.
     """
 
-    def __init__(self, tokens: Int32Array, counts: Int32Array, usual: int, valid_from: int) -> None:
+    def __init__(
+        self, tokens: Int32Array, counts: Int32Array, usual: int, valid_from: int, open_nodes: list[int]
+    ) -> None:
         self.valid_from, self.usual = valid_from, usual
+        self.open_nodes = open_nodes
         self._tokens, self._counts = tokens, counts
         self.highest = usual
-        self.size = len(counts) + 16
+        self.size = len(counts) + len(open_nodes) + 16
         if len(counts):
             order = np.argsort(counts, kind="stable")
             self._tokens, self._counts = tokens[order], counts[order]
@@ -131,7 +138,7 @@ class TokenCosts:
             # Most tokens in a string leave the same behind, or are known to leave little enough.
             least = int(self._known[4])
             tokens, counts, usual = _kept(compiled, count, least)
-            new = StateCosts(tokens, counts, usual, max(least, 0))
+            new = StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
         if self._size > _MOST_TOKENS:
             self._groups.clear()
         if self._generation != compiled.generation or self._size > _MOST_TOKENS:
@@ -164,14 +171,45 @@ class TokenCosts:
         tokens, groups, usual_group, examples = found
         ends = np.empty(len(examples), np.int32)
         for group, token in enumerate(examples.tolist()):
-            ends[group] = halves(compiled.run_at(place, push_and_count, token))[1]
+            end = compiled.run_at(place, push_and_count, token)
+            if end == STOPPED:
+                return None
+            ends[group] = halves(end)[1]
         count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._known)
         crossing = tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
         usual = int(ends[usual_group]) if len(ends) else 0
         listed = np.concatenate((tokens, crossing[:, 0]))
         counts = np.concatenate((ends[groups], crossing[:, 1]))
         others = counts != usual
-        return StateCosts(listed[others], counts[others], usual, 0)
+        return StateCosts(listed[others], counts[others], usual, 0, tables.get(OPEN_NODES).tolist())
+
+    def decide_open(
+        self, compiled: CompiledGrammar, place: Place, nodes: list[int], most: int, out: Bitmask, index: int
+    ) -> None:
+        """Allow those tokens at and below trie nodes that leave no more than ``most``, after the text as it is.
+
+        Row ``index`` of ``out`` is as it is with others decided.
+        """
+        trie, vocabulary = compiled.vocabulary.trie, compiled.vocabulary
+        todo = [(place, 0, node) for node in nodes]
+        for before, done, node in todo:
+            leaves = trie.token[node : node + int(trie.size[node])]
+            for token in leaves[leaves >= 0].tolist():
+                while token >= 0:
+                    forbid(out[index], token)
+                    token = int(trie.same[token]) if len(trie.same) else -1
+            first = int(leaves[leaves >= 0][0])
+            count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
+            ahead = Traveller(compiled, before._state, before._parent)
+            ahead.read(vocabulary.tokens[first][done:count])
+            if ahead._state == 0:
+                continue
+            n = compiled.run_at(ahead, cost_below, node, self._known)
+            listed = compiled._tables.array(TOKEN_COSTS)[: 2 * n].reshape(-1, 2)
+            for token in listed[listed[:, 1] <= most, 0].tolist():
+                allow(out[index], token)
+            # Further ones are decided with what is known of the text by then.
+            todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]
 
     def _clear(self, compiled: CompiledGrammar) -> None:
         self._states.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from constrain.engine.tables import (
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
+
+if TYPE_CHECKING:
+    from constrain.engine.unfolded_costs import UnfoldedCosts
 
 assert (IS_OPEN, IS_HARD, IS_UNSURE) == (ir_module.OPEN, ir_module.HARD, ir_module.UNSURE)
 
@@ -73,9 +76,12 @@ class UnfoldedRules:
         self._lexemes = lexemes
         self._registers = registers
         self._counts = [len(ir.unfolded), 0, 0]
+        self._unfolded = ir.unfolded
         usable = (tables.get(LEXEMES).reshape(-1, 3)[:, 1:] != 0).any(axis=1).tolist()
         derives = productive.tolist()
         self._unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
+        # Filled in once a budget or a completion is asked for.
+        self.costs: UnfoldedCosts | None = None
         # The dots that stand for branches alone.
         self._dots: dict[tuple[int, int], int] = {}
         self._add_new()
@@ -97,6 +103,16 @@ class UnfoldedRules:
                 flat += right
                 flat.append(END)
             self._run(program.add_branch, branch, np.array(flat, np.int32))
+        if self.costs is not None:
+            self.costs.catch_up()
+
+    def work_out_costs(self) -> None:
+        """Fill REST_COSTS, from now on for each rule that is made too."""
+        from constrain.engine.unfolded_costs import UnfoldedCosts  # few grammars are asked
+
+        costs = UnfoldedCosts(self._tables, self._run, self._unfolding, self._unfolded, self._add_new)
+        costs.begin()
+        self.costs = costs
 
     def lexeme(self, number: int) -> tuple[str, Regular]:
         """The name and the language of a lexeme that was made, of which ``number`` were made before."""
@@ -111,6 +127,8 @@ class UnfoldedRules:
             closed = self._unfolding.close(branch, text)
             self._add_new()
             others.append(-1 if closed < 0 else self._dot(left, closed))
+        if self.costs is not None:
+            self.costs.catch_up()
         return np.array(dots, np.int32), np.array(others, np.int32)
 
     def _dot(self, left: int, branch: int) -> int:

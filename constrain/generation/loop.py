@@ -159,8 +159,7 @@ def generate(
         Make tokens about which the grammar leaves no choice without asking the model.
     budget : bool
         Only allow tokens after which the text can be completed within ``max_tokens``, so that it always is
-        (``Matcher(compiled, max_tokens=...)``).  Without it, and for grammars that do not support it
-        (``CompiledGrammar.supports_budget``), a text may end unfinished.
+        (``Matcher(compiled, max_tokens=...)``).  Without it a text may end unfinished.
     log_probabilities : int, optional
         Give each step's log-probability, and those of this many of the most likely tokens.
     overlap : bool, optional

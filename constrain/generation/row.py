@@ -125,7 +125,6 @@ class Row:
         if compiled_grammar is not None:
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
-            budget = budget and compiled_grammar.supports_budget
             self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)
             self.scout = Matcher(compiled_grammar) if budget else self.matcher
             self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__

@@ -31,6 +31,10 @@ OPEN, HARD, UNSURE = 1, 2, 4
 """Kinds of branches, as sets of bits; see :class:`Unfolding`."""
 
 
+NEVER = 1 << 30
+"""A cost that nothing reaches: of what cannot be finished, or not in a way that is known."""
+
+
 class Unfolding(Protocol):
     """Makes rules when a text comes to them: those of the nonterminals in :attr:`GrammarIR.unfolded`.
 
@@ -85,6 +89,19 @@ class Unfolding(Protocol):
 
     def close(self, branch: int, text: Callable[[int], bytes]) -> int:
         """The branch that takes the place of an open one after a text; ``text(n)`` is its last ``n`` bytes or more."""
+
+    def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
+        """What it costs at most to go on from a branch to the end of the right-hand side; NEVER if that is not known.
+
+        ``cost_of`` tells what the cheapest text of a symbol costs, and NEVER for one that cannot be spelled.  The
+        result is a promise that holds at every step:
+
+        * Of the ways in which a text goes on at a branch, there is one whose symbols, together with the cost of the
+          branch behind them, cost no more.
+        * What takes the place of an open branch, after whatever text, costs no more than the open branch.
+
+        So a text that always takes the cheapest way comes to an end, and no step makes it dearer than it was.
+        """
 
 
 UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]

@@ -28,6 +28,8 @@ class Follower:
     prompt_tokens : int, optional
         How many of the ids are the prompt, about which the grammar says nothing.  By default as many as there are in
         the first call; 0 for an engine that hands over the generated ids alone.
+    max_tokens : int, optional
+        How many tokens the engine makes at most, so that the text is complete by then (``Matcher``).
 
     Attributes
     ----------
@@ -37,13 +39,15 @@ class Follower:
     Raises
     ------
     ConstrainError
-        If the vocabulary has no end token, so that no sequence could end.
+        If the vocabulary has no end token, so that no sequence could end, or ``max_tokens`` are too few for any text.
     """
 
-    def __init__(self, compiled: CompiledGrammar, prompt_tokens: int | None = None) -> None:
+    def __init__(
+        self, compiled: CompiledGrammar, prompt_tokens: int | None = None, *, max_tokens: int | None = None
+    ) -> None:
         if not compiled.vocabulary.eos_ids:
             raise ConstrainError("the vocabulary has no end token, so that no sequence could end")
-        self.matcher = Matcher(compiled)
+        self.matcher = Matcher(compiled, max_tokens)
         self._mask = allocate_token_bitmask(1, compiled.vocabulary.size)
         self._begin = prompt_tokens
         self._seen = 0

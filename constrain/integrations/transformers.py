@@ -2,8 +2,8 @@
 
 ::
 
-    processor = ConstrainLogitsProcessor(compiled_grammar)
-    model.generate(**inputs, logits_processor=[processor], eos_token_id=vocabulary.eos_ids)
+    processor = ConstrainLogitsProcessor(compiled_grammar, max_tokens=200)
+    model.generate(**inputs, logits_processor=[processor], eos_token_id=vocabulary.eos_ids, max_new_tokens=200)
 
 ``generate()`` hands a processor the token ids of each row and nothing about where a row came from:
 beams are reordered, dropped and duplicated between two calls.  So matchers are kept by what a row
@@ -59,17 +59,22 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
     prompt_length : int, optional
         Number of leading tokens of each row, padding included, that the grammar does not speak about.  By default the
         length of the rows in the first call, so that what ``generate()`` adds is what the grammar describes.
+    max_tokens : int, optional
+        The ``max_new_tokens`` of ``generate()``, so that every row is complete by then (``Matcher``).
 
     Raises
     ------
     ConstrainError
-        There is no grammar, their vocabularies differ, or have no end-of-sequence token.
+        There is no grammar, their vocabularies differ, or have no end-of-sequence token.  With the first token:
+        ``max_tokens`` are too few for any text of a grammar.
     """
 
     def __init__(
         self,
         compiled_grammars: CompiledGrammar | Sequence[CompiledGrammar],
         prompt_length: int | None = None,
+        *,
+        max_tokens: int | None = None,
     ) -> None:
         if isinstance(compiled_grammars, CompiledGrammar):
             compiled_grammars = [compiled_grammars]
@@ -87,6 +92,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         if prompt_length is not None and prompt_length < 0:
             raise ConstrainError(f"prompt_length must be 0 or more, not {prompt_length}")
         self._given_prompt_length = prompt_length
+        self._max_tokens = max_tokens
         self._prompts: torch.Tensor | None = None
         # None stands for a row that is over: it has ended, or it is none that the grammar allows (see _state).
         self._states: OrderedDict[_History, Matcher | None] = OrderedDict()
@@ -189,7 +195,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             known -= 1
         parent = self._states.get((grammar, tokens[:known]))
         if parent is None and known == 0 and (grammar, ()) not in self._states:
-            parent = self._states[(grammar, ())] = Matcher(self._grammars[grammar])
+            parent = self._states[(grammar, ())] = Matcher(self._grammars[grammar], self._max_tokens)
         state = parent.fork() if parent is not None else None
         for token in tokens[known:]:
             if state is not None and (token >= self._size or not state.accept_token(token) or state.is_terminated()):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -281,3 +283,57 @@ def test_forgetting_states_changes_nothing() -> None:
         assert pair[0].is_accepting()
     assert tight.generation > 100
     assert roomy.generation == 0
+
+
+SEVERAL_KEYS: list[dict[str, Any]] = [
+    {"type": "object", "minProperties": 2},
+    {"properties": {"x": {"minProperties": 2}}},
+    {"anyOf": [{"minProperties": 2}]},
+    {"type": "array", "items": {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}},
+    {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"enum": [1, 23]}}},
+    {"type": "object", "minProperties": 12, "additionalProperties": {"type": "null"}},
+]
+
+
+@pytest.mark.parametrize("schema", SEVERAL_KEYS, ids=str)
+def test_where_keys_must_differ_masks_hold_what_is_accepted(schema: dict[str, Any]) -> None:
+    """Under small budgets and larger ones, at every place of random texts, which are all completed."""
+    tokens = [*BYTES, b"[1,2]", b"true", b"{}", b'"a"', b'":', b'","', b'":null', b'"b":1,']
+    compiled = compile_with(constrain.Grammar.from_json_schema(schema, whitespace="compact"), tokens)
+    likely = {token for token, text in enumerate(tokens) if text.strip(b'"{}[]:,abnul123 tre') == b""}
+    least = constrain.Matcher(compiled).tokens_to_finish()
+    choose = random.Random(str(schema))
+    for most in [least, least + 1, least + 2, *(choose.randint(least, 2 * least + 80) for _ in range(4))]:
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        text = b""
+        while not matcher.is_terminated():
+            mask = mask_of(matcher)
+            if choose.random() < 0.2 or matcher.tokens_left is None or matcher.tokens_left < 5:
+                assert mask == {token for token in range(len(tokens) + 1) if matcher.fork().accept_token(token)}
+            assert matcher.tokens_to_finish() <= matcher.tokens_left  # type: ignore[operator]
+            token = choose.choice(sorted(mask & likely) or sorted(mask))
+            assert matcher.accept_token(token)
+            text += b"" if matcher.is_terminated() else tokens[token]
+        found = json.loads(text, object_pairs_hook=_without_repeats)
+        assert jsonschema.Draft202012Validator(schema).is_valid(found)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+def test_a_very_long_completion() -> None:
+    """Longer than those that are cut into tokens beforehand."""
+    compiled = compile_with(constrain.Grammar.from_regex("a{40000}"), [b"a" * length for length in (1, 2, 3, 16)])
+    shortest = constrain.Matcher(compiled).completion()
+    matcher = constrain.Matcher(compiled, max_tokens=len(shortest))
+    assert matcher.completion() == shortest
+    for place, token in enumerate(shortest):
+        if place % 5000 == 0:
+            assert token in mask_of(matcher)
+            assert matcher.tokens_to_finish() == len(shortest) - place
+        assert matcher.accept_token(token)
+    assert mask_of(matcher) == {4}
+    with pytest.raises(constrain.ConstrainError, match=f"takes {len(shortest)} tokens"):
+        constrain.Matcher(compiled, max_tokens=len(shortest) - 1)

@@ -65,13 +65,13 @@ def test_masks_are_those_of_one_token_after_the_other(vocabulary: constrain.Voca
         with compiled.lock:
             counts = {token: budget_module.push(compiled, matcher, token)[1] for token in normal}
         least, *_, most = values = [*sorted(set(counts.values())), 10**6]
-        before = budget.left
+        before = budget.account
         for limit in choose.sample([least, least - 1, values[len(values) // 2], values[-2], values[-2] - 1, most], k=4):
             if limit >= 0:
-                budget.left = limit + 1
+                budget.account = before._replace(left=limit + 1)
                 expected = {token for token in normal if counts[token] <= limit}
                 assert mask_of(matcher) == expected | (allowed - set(normal))
-        budget.left = before
+        budget.account = before
         # Quotes and letters lead to the interesting places; blanks are half of all tokens.
         words = [token for token in normal if vocabulary.tokens[token].strip()]
         token = choose.choice(words or normal)

@@ -75,3 +75,18 @@ def test_what_is_refused():
     endless = constrain.GrammarCompiler(constrain.Vocabulary([b"a"])).compile(constrain.Grammar.from_regex("a"))
     with pytest.raises(constrain.ConstrainError, match="no end token"):
         Follower(endless)
+
+
+def test_a_limit_of_tokens_is_kept() -> None:
+    tokens = [b"[", b"]", b'"', b",", b"a", b"b", b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[6])
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    follower = Follower(compiled, prompt_tokens=0, max_tokens=5)
+    ids: list[int] = []
+    while not follower.matcher.is_accepting():
+        allowed = np.flatnonzero(follower.allowed(ids, len(tokens)))
+        ids.append(int(allowed[-1]))
+        follower.mask(ids)
+    assert b"".join(tokens[token] for token in ids) == b'["b"]'

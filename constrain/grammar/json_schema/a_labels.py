@@ -11,10 +11,10 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
-from constrain.grammar.ir import HARD, OPEN, UNSURE, GrammarBuilder, Symbol
+from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
 from constrain.grammar.json_schema.strings import Spelling
-from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.json_schema.unfolding import Automaton, Costs, Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, concat, intersect, literal
 
@@ -157,6 +157,17 @@ class _Names:
     def follow(self, state: _Place | _Ahead, edge: int) -> Hashable:
         """What a mask may take for the state behind an octet."""
         return _Ahead(edge)
+
+    def least(self, state: _Place, costs: Costs) -> int:
+        """What the closing quote costs where the label may end.
+
+        Which octets make an A-label valid is not looked for: so none is begun that a budget or a completion has to end.
+        """
+        return costs.of(self._quote) if state.is_valid else NEVER
+
+    def least_behind(self, state: _Place | _Ahead, edge: Hashable, costs: Costs) -> int:
+        """It is not known whether the label can end there."""
+        return NEVER
 
     def close(self, state: _Place, edge: Hashable, text: TextBefore) -> Hashable:
         """The place in the A-label that the text ends with."""

@@ -5,12 +5,12 @@ There are 2^n such sets for n names, so none is looked at before a text has come
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
-from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.unfolding import Automaton, Edge, IsUsable, JsonUnfolding, Right, TextBefore
+from constrain.grammar.ir import NEVER, Symbol
+from constrain.grammar.json_schema.unfolding import Automaton, Costs, Edge, IsUsable, JsonUnfolding, Right, TextBefore
 
 
 class _Way(NamedTuple):
@@ -145,6 +145,17 @@ class _Automaton:
         """No branch is open."""
         raise AssertionError("no branch is open")
 
+    def least(self, state: _State, costs: Costs) -> int:
+        """What the cheapest members cost that are still needed, and the closing brace."""
+        prices: _Prices | None = costs.known.get(self)
+        if prices is None:
+            prices = costs.known[self] = _Prices(self._order, self._ways, self._bits, self._required, costs)
+        return prices.least(state)
+
+    def least_behind(self, state: _State, edge: int, costs: Costs) -> int:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
     def _can_end(self, state: _State) -> bool:
         """Whether what is missing in a state fits in.
 
@@ -179,3 +190,109 @@ class _Automaton:
                             after[rest] = count + price
                 best = after
         return best.get(0)
+
+
+class _Prices:
+    """The cheapest ways to meet what an object demands.
+
+    In what order members come does not matter to what they cost, but for the comma that the first one goes without.
+    So it is a matter of choosing: all that are required, others until there are enough, and in such ways that each
+    demand is met.
+    """
+
+    def __init__(self, order: AnyOrder, ways: list[_Way], bits: list[int], required: int, costs: Costs) -> None:
+        self._order = order
+        self._required = required
+        self._close = costs.of(order.close)
+        self._prices = [costs.right((way.next_key, way.value)) for way in ways]
+        self._ways = ways
+        self._bits = bits
+        # Of each member the cheapest way by which it meets no demand; it can be taken whatever is pending.
+        self._plain: dict[int, int] = {}
+        for way, price in zip(ways, self._prices, strict=True):
+            if not way.met and price < self._plain.get(way.member, NEVER):
+                self._plain[way.member] = price
+        self._by_price = sorted(self._plain, key=self._plain.__getitem__)
+        self._of_required = sum(
+            self._plain.get(member, NEVER) for member in range(len(order.required)) if self._is_required(member)
+        )
+        # How much less a member costs without the comma, at least.
+        self._comma = min(
+            (
+                price - costs.right((way.first_key, way.value))
+                for way, price in zip(ways, self._prices, strict=True)
+                if price < NEVER
+            ),
+            default=0,
+        )
+
+    def _is_required(self, member: int) -> bool:
+        return bool(self._required >> member & 1)
+
+    def least(self, state: _State) -> int:
+        """What is left to be paid in a state, the closing brace included."""
+        missing = self._required & ~state.used
+        if state.pending:
+            cost = self._meeting(state, missing)
+        else:
+            cost = self._of_required
+            done = self._required & state.used
+            while done:
+                low = done & -done
+                cost -= self._plain.get(low.bit_length() - 1, NEVER)
+                done ^= low
+            # The object without members is a rule of its own.
+            wanted = max(self._order.low, int(state.is_empty)) - state.members - missing.bit_count()
+            cost += self._filling(state.used, wanted, ())
+        if state.is_empty and cost < NEVER:
+            cost -= self._comma
+        return cost + self._close
+
+    def _filling(self, used: int, wanted: int, others: Collection[int]) -> int:
+        """What it costs to add members that are not required, and none of ``others``, until there are enough."""
+        if wanted <= 0:
+            return 0
+        prices: list[int] = []
+        for member in self._by_price:
+            if self._is_required(member) or member in others:
+                continue
+            if not self._order.named[member]:
+                # It can come as often as need be, and the rest would be dearer.
+                return sum(prices) + self._plain[member] * (wanted - len(prices))
+            if not used >> member & 1:
+                prices.append(self._plain[member])
+                if len(prices) == wanted:
+                    return sum(prices)
+        return NEVER
+
+    def _meeting(self, state: _State, missing: int) -> int:
+        """What it costs at least with demands that are not met."""
+        choices: dict[int, list[tuple[int, int]]] = {}
+        for way, bit, price in zip(self._ways, self._bits, self._prices, strict=True):
+            if way.met and not bit & state.used and not way.met & ~state.pending:
+                choices.setdefault(way.member, []).append((way.met, price))
+        # The least cost for each set of demands that is left and each number of members: those that meet some.
+        best = {(state.pending, 0): 0}
+        for member, found in choices.items():
+            named, required = self._order.named[member], self._is_required(member)
+            plain = [(0, self._plain[member])] if named and member in self._plain else []
+            for turn in range(1 if named else self._order.demands):
+                after: dict[tuple[int, int], int] = {} if required and turn == 0 and named else dict(best)
+                for (left, count), cost in best.items():
+                    for met, price in (*found, *plain):
+                        key = left & ~met, count + 1
+                        if not met & ~left and cost + price < after.get(key, NEVER):
+                            after[key] = cost + price
+                best = after
+        free = missing & ~sum(1 << member for member in choices)
+        rest = sum(self._plain.get(member, NEVER) for member in range(len(self._order.required)) if free >> member & 1)
+        least = NEVER
+        for (left, count), cost in best.items():
+            if left:
+                continue
+            total = count + free.bit_count()
+            wanted = max(self._order.low - state.members - total, 0)
+            if self._order.high is None or state.members + total + wanted <= self._order.high:
+                others = [member for member in choices if self._order.named[member]]
+                least = min(least, cost + rest + self._filling(state.used, wanted, others))
+        return least

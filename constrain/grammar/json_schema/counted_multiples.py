@@ -13,10 +13,10 @@ from itertools import combinations
 from math import lcm
 from typing import NamedTuple
 
-from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.ir import NEVER, GrammarBuilder
 from constrain.grammar.json_schema.nodes import Bound, NumberNode
 from constrain.grammar.json_schema.numbers import NumberForm
-from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.json_schema.unfolding import Automaton, Costs, Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.regular import Regular, literal
 
 MAX_PERIOD = 500
@@ -24,6 +24,9 @@ MAX_PERIOD = 500
 
 # Each set of divisors that are excluded is counted by itself.
 _MAX_EXCLUDED_DIVISORS = 8
+
+# What is looked at to find out how many characters a number needs yet.
+_MOST_DIGITS, _MOST_STATES = 2_000, 20_000
 
 # No number of the schema has more digits (numbers.py), and products of a few of them are exact with these.
 _PRECISION = 10_000
@@ -171,6 +174,7 @@ class CountedMultiples:
         self._numbers = numbers
         characters = "0123456789.-"
         self._inner = {sign: builder.lexeme(literal(sign), repr(sign)) for sign in characters}
+        self._known_fewest: dict[_State, int] = {}
         self._first = {sign: builder.lexeme(opened(literal(sign)), repr(sign)) for sign in characters if sign != "."}
 
     @property
@@ -202,6 +206,57 @@ class CountedMultiples:
     def close(self, state: _State, edge: Hashable, text: TextBefore) -> Hashable:
         """No branch is open."""
         raise AssertionError("no branch is open")
+
+    def least(self, state: _State, costs: Costs) -> int:
+        """What the fewest characters cost that end the number."""
+        dearest = max(costs.of(symbol) for symbol in self._inner.values())
+        symbols = self._first if state == _State(-1, False, -1) else self._inner
+        if state.digits >= 0:
+            return self._fewest(state) * dearest
+        return min(
+            (
+                costs.of(symbols[sign]) + (0 if self._may_end(then) else self.least(then, costs))
+                for sign, then in self._steps(state)
+            ),
+            default=NEVER,
+        )
+
+    def least_behind(self, state: _State, edge: Hashable, costs: Costs) -> int:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def _fewest(self, state: _State) -> int:
+        """How many characters there must be after some digits, at least one; NEVER if too many places are looked at."""
+        known = self._known_fewest.get(state)
+        if known is None:
+            known = self._known_fewest[state] = self._count_fewest(state)
+        return known
+
+    def _count_fewest(self, start: _State) -> int:
+        numbers = self._numbers
+        if start.digits > 0 and start.fraction < 0 and numbers.places == 0 and not numbers.has_fraction:
+            # Any digits will do, as long as a number begins with these.
+            low, high = 10 * start.digits, 10 * start.digits + 9
+            for count in range(1, _MOST_DIGITS):
+                if numbers.is_any_between(low, high, start.is_negative):
+                    return count
+                low, high = 10 * low, 10 * high + 9
+            return NEVER
+        # Breadth first.
+        layer, seen = [start], {start}
+        count = 0
+        while layer and len(seen) < _MOST_STATES:
+            count += 1
+            following = []
+            for state in layer:
+                for _, then in self._steps(state):
+                    if self._may_end(then):
+                        return count
+                    if then not in seen:
+                        seen.add(then)
+                        following.append(then)
+            layer = following
+        return NEVER
 
     def _may_end(self, state: _State) -> bool:
         digits, is_negative, fraction = state

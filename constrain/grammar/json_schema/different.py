@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from constrain.errors import LimitError
-from constrain.grammar.ir import Symbol
+from constrain.grammar.ir import NEVER, Symbol
 from constrain.grammar.json_schema.few_values import FewValues, few_words, members_of
 from constrain.grammar.json_schema.instances import Instance, Number, decimal
 from constrain.grammar.json_schema.intersect import element, number_fits
@@ -38,9 +38,9 @@ from constrain.grammar.json_schema.nodes import (
 from constrain.grammar.json_schema.places import Handle
 from constrain.grammar.json_schema.scalars import scalar, scalar_name
 from constrain.grammar.json_schema.strings import is_text
-from constrain.grammar.json_schema.texts import Words, contains, every, spelled, without
-from constrain.grammar.json_schema.unfolding import Edge, JsonUnfolding, Right, TextBefore
-from constrain.grammar.regular import Empty, Regular
+from constrain.grammar.json_schema.texts import Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.unfolding import Costs, Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.regular import Empty, Regular, literal
 
 Values = frozenset[Instance]
 
@@ -48,6 +48,15 @@ MAX_LISTED = 2000
 """How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
 
 _MOST_DIGITS, _GREATEST_EXPONENT = 100, 400
+
+# Values of arrays and objects that are gone through to find the one that costs most.
+_MOST_VALUES = 500
+
+# More keys than a text can have.
+_MANY_KEYS = 1 << 32
+
+# What different strings are made of; the cheapest of these are taken.
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Written(Protocol):
@@ -82,6 +91,20 @@ class UniqueAutomaton(Protocol):
 
     def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
         """The state behind an edge to an open branch, in a text."""
+
+    def least(self, state: Any, costs: Costs) -> int:
+        """What it costs to reach an end from a state."""
+
+    def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
+        """The same behind an edge to an open branch, whatever the text."""
+
+
+class Spare(NamedTuple):
+    """What a value costs at most that is none of some others, whatever these are."""
+
+    cost: int
+    is_sure: bool
+    """Whether there is such a value in any case; otherwise that is what it costs if there is one."""
 
 
 UniqueMaker = Callable[["DifferentValues", ArrayNode, Layout], UniqueAutomaton]
@@ -239,6 +262,78 @@ class DifferentValues:
                 keys == free and self.few.of(handle, 1) for keys, handle in other_classes(node)
             )
         return False
+
+    def spare(self, layout: Layout, handle: Handle, count: int, costs: Costs) -> Spare:
+        """What the cheapest value that is none of ``count`` others costs at most."""
+        key = self, layout, handle, count
+        if key not in costs.known:
+            found = [self._spare_of(layout, node, count, costs) for node in self.written.normal(handle).nodes]
+            sure = [each.cost for each in found if each.is_sure and each.cost < NEVER]
+            cost = min(sure) if sure else max((each.cost for each in found), default=NEVER)
+            costs.known[key] = Spare(cost, bool(sure))
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def letters(self, layout: Layout, count: int, costs: Costs) -> int:
+        """What as many letters cost at most as it takes to tell more than ``count`` strings apart."""
+        key = self, layout, "letters"
+        if key not in costs.known:
+            prices = [costs.of(self.unfolding.lexeme(literal(letter))) for letter in _LETTERS]
+            costs.known[key] = min(prices), prices.count(min(prices))
+        price, letters = costs.known[key]
+        size = count if letters == 1 else 0
+        while letters > 1 and letters**size <= count:
+            size += 1
+        return min(size * int(price), NEVER)
+
+    def _spare_of(self, layout: Layout, node: Node, count: int, costs: Costs) -> Spare:
+        if isinstance(node, StringNode) and node.values is None and not node.terms and node.high is None:
+            shortest = costs.any_of(self._scalar(layout, node))
+            return Spare(min(shortest + self.letters(layout, count, costs), NEVER), True)
+        if isinstance(node, (ArrayNode, ObjectNode)):
+            automaton = self._automaton(layout, node)
+            if automaton is None:
+                return Spare(NEVER, False)
+            cost = automaton.least_different(count, costs)
+            if cost < NEVER:
+                return Spare(cost, True)
+            # What arrays cost is exact if what items cost is, so one of as many arrays costs no more than the dearest.
+            is_exact = isinstance(node, ArrayNode) and self._has_no_objects(node.items, *node.prefix)
+            values = self._values_of(node, count + 1 if is_exact else _MOST_VALUES)
+            if values is None or (not is_exact and len(values) == _MOST_VALUES):
+                return Spare(NEVER, False)
+            cost = max((self._same_cost(layout, node, value, costs) for value in values), default=0)
+            return Spare(cost, len(values) > count)
+        # One more than there are others, so one of them is none of these; a few more, so that they serve others too.
+        wanted = 1 << (count + 1).bit_length()
+        values = self.few.of_node(node, wanted)
+        cost = max((costs.any_of(self._scalar(layout, only(node, [value]))) for value in values), default=0)
+        return Spare(cost, len(values) > count)
+
+    def _values_of(self, node: Node, count: int) -> list[Instance] | None:
+        """So many values of a node, or all; None if that would take too long."""
+        try:
+            return self.few.of_node(node, count)
+        except LimitError:
+            return None
+
+    def _has_no_objects(self, *handles: Handle) -> bool:
+        """Whether no value, however deep inside, is an object."""
+        todo, seen = list(handles), set(handles)
+        for handle in todo:
+            for node in self.written.normal(handle).nodes:
+                if isinstance(node, ObjectNode):
+                    return False
+                if isinstance(node, ArrayNode):
+                    inner = {node.items, *node.prefix} - seen
+                    seen |= inner
+                    todo += inner
+        return True
+
+    def _same_cost(self, layout: Layout, node: ArrayNode | ObjectNode, value: Instance, costs: Costs) -> int:
+        automaton = self._automaton(layout, node)
+        if automaton is None or not self.allows(node, value):
+            return NEVER
+        return costs.least(automaton, automaton.start(frozenset((value,)), True))
 
     def _allowed(self, handle: Handle, value: Instance) -> bool:
         return any(self.allows(node, value) for node in self.written.normal(handle).nodes)
@@ -422,6 +517,62 @@ class ArrayAutomaton:
             return self._unique.close(edge.state, (), text)
         return self._unique.close(state, edge, text)
 
+    def least(self, state: Any, costs: Costs) -> int:
+        """What the cheapest array costs from here on."""
+        if not isinstance(state, _Items):
+            assert self._unique is not None
+            return self._unique.least(state, costs)
+        if not state.others and not state.is_same and self._unique is None:
+            return self._least_of_any(state.size, costs)
+        # There are no more states than items in the others, but there may be many in one.
+        todo = [state]
+        while todo:
+            here = todo[-1]
+            ends, further = self.edges(here)
+            behind = [edge for _, edge, _ in further if isinstance(edge, _Items) and (self, edge) not in costs.known]
+            undecided = [edge for edge in behind if edge.others or edge.is_same]
+            if undecided:
+                todo += undecided
+                continue
+            ways = [costs.right(right) for right in ends]
+            for right, edge, _ in further:
+                rest = costs.least(self, edge) if isinstance(edge, _Items) else self.least_behind(here, edge, costs)
+                ways.append(costs.right(right) + rest)
+            costs.known[self, here] = min(min(ways, default=NEVER), NEVER)
+            todo.pop()
+        return costs.known[self, state]  # type: ignore[no-any-return]
+
+    def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
+        """What the items cost at most that must come behind a comma, whatever the items before it are."""
+        assert self._unique is not None
+        if isinstance(edge, _Begun):
+            return self._unique.least_behind(edge.state, (), costs)
+        return self._unique.least_behind(state, edge, costs)
+
+    def least_different(self, count: int, costs: Costs) -> int:
+        """What an array costs at most that begins with another item than ``count`` others do."""
+        if self._high is not None and self._high < 1:
+            return NEVER
+        values, layout, node = self._values, self._layout, self._node
+        total = costs.right((self._open, self._close)) - costs.of(self._comma)
+        for index in range(max(self._low, 1)):
+            # With uniqueItems from the second item on it is the earlier items that it must differ from.
+            others = count if index == 0 else index if self._unique is not None else 0
+            item = values.spare(layout, element(node, index), others, costs)
+            if not item.is_sure:
+                return NEVER
+            total += item.cost + costs.of(self._comma)
+        return min(total, NEVER)
+
+    def _least_of_any(self, size: int, costs: Costs) -> int:
+        """What the cheapest array costs of those that have this many items."""
+        if size == 0 and self._low == 0:
+            return costs.right(self._empty)
+        total = costs.of(self._close) - costs.of(self._comma) + (0 if size else costs.of(self._open))
+        for index in range(size, max(self._low, size + 1)):
+            total += costs.of(self._comma) + costs.any_of(self._values.any(self._layout, element(self._node, index)))
+        return min(total, NEVER)
+
     def _prefix(self, count: int, others: Values) -> tuple[Instance, ...]:
         """The items so far: those that all of the others begin with."""
         return next((other.content[:count] for other in others), ())
@@ -505,6 +656,33 @@ class ObjectAutomaton:
         # A text of n unique items asks for these n times for each of them.
         self._same: dict[tuple[Handle, Instance], list[Symbol]] = {}
         self._parts: dict[Members, dict[str, tuple[Instance, frozenset[Members]]]] = {}
+
+    @property
+    def named(self) -> list[tuple[str, Handle]]:
+        """The names that are treated alone, in order."""
+        return self._named
+
+    @property
+    def classes(self) -> list[tuple[Text, Handle]]:
+        """The classes of other keys."""
+        return self._classes
+
+    def key_cost(self, languages: tuple[Regular, Regular], costs: Costs, is_first: bool) -> int:
+        """What the cheapest of some keys costs, with its colon, and with its comma unless it is the first."""
+        return costs.of(self._values.unfolding.lexeme(languages[0 if is_first else 1], "key"))
+
+    def value_cost(self, handle: Handle, costs: Costs) -> int:
+        """What the cheapest value costs."""
+        return costs.any_of(self._values.any(self._layout, handle))
+
+    def key_of_class(self, keys: Text) -> tuple[Regular, Regular]:
+        """The keys of a class, as the first of an object and as a later one."""
+        body = spelled(keys, self._layout.notation.spelling)
+        return self._layout.key(body), self._layout.next_key(body)
+
+    def named_key(self, name: str) -> tuple[Regular, Regular]:
+        """The key of a name, likewise."""
+        return named_keys(self._layout, name)
 
     def start(self, others: Values, is_same: bool) -> _Members:
         """The state before the opening brace."""
@@ -593,6 +771,112 @@ class ObjectAutomaton:
         parts = self._parts[other] = {name: (value, frozenset((other - {(name, value)},))) for name, value in other}
         return parts
 
+    def least(self, state: _Members, costs: Costs) -> int:
+        """What it costs to come to an end that is none of the others: with the first member that they do not have.
+
+        If there is none, or others have what is required, with their members as far as need be.
+        """
+        if not state.others and not state.is_same:
+            return self._least_of_any(state, costs)
+        todo = [state]
+        while todo:
+            here = todo[-1]
+            ends, further = self.edges(here)
+            ways = [costs.right(right) for right in ends]
+            ways += [
+                costs.right(right) + self._least_of_any(edge, costs)
+                for right, edge, _ in further
+                if not edge.others and not edge.is_same
+            ]
+            like = self._like_others(here, [(right, edge) for right, edge, _ in further if edge.others], bool(ways))
+            missing = [edge for _, edge in like if (self, edge) not in costs.known]
+            if missing:
+                todo += missing
+                continue
+            ways += [costs.right(right) + costs.known[self, edge] for right, edge in like]
+            costs.known[self, here] = min(min(ways, default=NEVER), NEVER)
+            todo.pop()
+        return costs.known[self, state]  # type: ignore[no-any-return]
+
+    def _like_others(
+        self, state: _Members, further: list[tuple[Right, _Members]], is_any: bool
+    ) -> list[tuple[Right, _Members]]:
+        """Of the ways to go on like some of the others, those with the first required member, or else the first."""
+        required = self._required & ~state.used
+        for _, edge in further:
+            if edge.used & ~state.used & required:
+                return [(right, other) for right, other in further if other.used == edge.used]
+        if is_any or not further:
+            return []
+        first = further[0][1]
+        return [(right, other) for right, other in further if (other.used, other.keys) == (first.used, first.keys)]
+
+    def least_behind(self, state: _Members, edge: Hashable, costs: Costs) -> int:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def least_different(self, count: int, costs: Costs) -> int:
+        """What an object costs at most that has a member which ``count`` others do not have."""
+        start = _Members(0, -1, 0, frozenset(), frozenset(), False, True)
+        least = NEVER
+        for position, (_, handle) in enumerate(self._named):
+            if self._possible >> position & 1:
+                spare = self._values.spare(self._layout, handle, count, costs)
+                if spare.is_sure:
+                    least = min(least, self._least_with(1 << position, start, costs, {position: spare.cost}))
+        if self._high is None:
+            names = frozenset(name for name, _ in self._named)
+            free = without(Words(names)) if names else every()
+            for keys, handle in self._classes:
+                if keys == free:
+                    # A key that others do not have, however many they have.
+                    key = self.key_cost(self.key_of_class(keys), costs, False)
+                    key += self._values.letters(self._layout, _MANY_KEYS, costs)
+                    rest = self._least_with(0, start, costs, {})
+                    least = min(least, rest + key + self.value_cost(handle, costs))
+        return least
+
+    def _prices(self, costs: Costs) -> _Prices:
+        key = self, "prices"
+        if key not in costs.known:
+            costs.known[key] = _Prices(self, costs)
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def _least_of_any(self, state: _Members, costs: Costs) -> int:
+        """What the cheapest members cost that are still needed, and the closing brace."""
+        key = self, "any", state.used, state.last, state.size, state.is_empty
+        if key not in costs.known:
+            costs.known[key] = self._least_with(self._required & ~state.used, state, costs, {})
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def _least_with(self, names: int, state: _Members, costs: Costs, values: dict[int, int]) -> int:
+        """The same with some names at least, of which some have values of a given cost."""
+        prices = self._prices(costs)
+        names |= self._required & ~state.used
+        size = names.bit_count()
+        if state.is_empty and size == 0 and self._low == 0:
+            return costs.right(self._empty)
+        if self._high is not None and state.size + size > self._high:
+            return NEVER
+        total = 0
+        for position in range(len(self._named)):
+            if names >> position & 1:
+                total += prices.keys[position] + values.get(position, prices.values[position])
+        wanted = max(self._low - state.size - size, 0)
+        free = self._open_names(state) & ~names
+        for price, which in prices.ordered:
+            if wanted == 0:
+                break
+            if which is None:
+                total, wanted = total + wanted * price, 0
+            elif free >> which & 1:
+                total, wanted = total + price, wanted - 1
+        if wanted:
+            return NEVER
+        if state.is_empty:
+            total += costs.of(self._open) - (prices.comma if total < NEVER else 0)
+        return min(total + costs.of(self._close), NEVER)
+
     def _key(self, languages: tuple[Regular, Regular], name: str, state: _Members) -> Symbol:
         return self._values.unfolding.lexeme(languages[0 if state.is_empty else 1], name)
 
@@ -648,3 +932,24 @@ class ObjectAutomaton:
             len(state.others) + 1,
         )
         return any(rest.content not in state.others for rest in found)
+
+
+class _Prices:
+    """What the members of an object cost that may have any value: each name, and the cheapest key without a name."""
+
+    def __init__(self, automaton: ObjectAutomaton, costs: Costs) -> None:
+        named = [automaton.named_key(name) for name, _ in automaton.named]
+        self.keys = [automaton.key_cost(key, costs, False) for key in named]
+        self.values = [automaton.value_cost(handle, costs) for _, handle in automaton.named]
+        ordered: list[tuple[int, int | None]] = [
+            (key + value, position) for position, (key, value) in enumerate(zip(self.keys, self.values, strict=True))
+        ]
+        others = [automaton.key_of_class(keys) for keys, _ in automaton.classes]
+        for key, (_, handle) in zip(others, automaton.classes, strict=True):
+            ordered.append((automaton.key_cost(key, costs, False) + automaton.value_cost(handle, costs), None))
+        self.ordered = sorted(ordered, key=lambda each: each[0])
+        # How much less a key costs without the comma, at least.
+        saved = [
+            automaton.key_cost(key, costs, False) - automaton.key_cost(key, costs, True) for key in (*named, *others)
+        ]
+        self.comma = min(saved, default=0)

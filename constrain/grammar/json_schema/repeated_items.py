@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from constrain.grammar.ir import HARD, OPEN
+from constrain.grammar.ir import HARD, NEVER, OPEN
 from constrain.grammar.json_schema.different import DifferentValues, Written
 from constrain.grammar.json_schema.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.layout import Layout
 from constrain.grammar.json_schema.nodes import ArrayNode
-from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.json_schema.unfolding import Automaton, Costs, Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.json_schema.unique_items import different_values
 
 
@@ -86,6 +86,36 @@ class _Automaton:
         """The state with the item that the text ends with, before the comma."""
         assert state.items is not None
         return _Items(self._counted(state.size + 1), state.items | {instance(last_value(text))})
+
+    def least(self, state: _Items, costs: Costs) -> int:
+        """What it costs to repeat an item, or behind that the items that must still come."""
+        ends, further = self.edges(state)
+        if ends:
+            return min(map(costs.right, ends))
+        return min(
+            (
+                costs.right(right) + (self.least_behind(state, edge, costs) if kind else self._rest(edge.size, costs))
+                for right, edge, kind in further
+            ),
+            default=NEVER,
+        )
+
+    def least_behind(self, state: _Items, edge: Hashable, costs: Costs) -> int:
+        """What it costs to repeat an item before the last: the last itself may be of any length."""
+        symbols = [
+            symbol for item in state.items or () for symbol in self._values.same(self._layout, self._handle, item)
+        ]
+        size = state.size + 2
+        if self._high is not None and size > self._high:
+            return NEVER
+        rest = costs.of(self._close) if size >= self._low else costs.of(self._comma) + self._rest(size, costs)
+        return costs.any_of(symbols) + rest
+
+    def _rest(self, size: int, costs: Costs) -> int:
+        """What it costs to end after ``size`` items, some of them equal, and a comma."""
+        item = costs.any_of(self._values.any(self._layout, self._handle))
+        more = max(self._low - size, 1)
+        return more * item + (more - 1) * costs.of(self._comma) + costs.of(self._close)
 
     def _counted(self, size: int) -> int:
         return size if self._high is not None else min(size, self._low)

@@ -7,10 +7,10 @@ have had so far.  Its states are numbered as branches, and worked out one by one
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from constrain.grammar.ir import BRANCH, Symbol
+from constrain.grammar.ir import BRANCH, NEVER, OPEN, Symbol
 from constrain.grammar.regular import Regular
 
 Shared = TypeVar("Shared")
@@ -34,6 +34,46 @@ class Automaton(Protocol):
 
     def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
         """The state behind an edge to an open branch, in a text."""
+
+    def least(self, state: Any, costs: Costs) -> int:
+        """What it costs to reach an end from a state: no less than with the best of the ways that are looked at.
+
+        It is the least over some of the ways in :meth:`edges`, of what a way costs and then the state (or open branch)
+        behind it, so whoever takes that way pays no more than was said.
+        """
+
+    def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
+        """The same behind an edge to an open branch: no less than for any state that :meth:`close` may give."""
+
+
+class Costs:
+    """What symbols cost at least, as the engine says, and what follows for the states of automata.
+
+    Parameters
+    ----------
+    of : callable (Symbol) -> int
+    """
+
+    def __init__(self, of: Callable[[Symbol], int]) -> None:
+        self.of = of
+        self.known: dict[Hashable, Any] = {}
+        """For automata, under keys that begin with themselves."""
+
+    def right(self, right: Right) -> int:
+        """What a right-hand side costs."""
+        return min(sum(map(self.of, right)), NEVER)
+
+    def any_of(self, symbols: Iterable[Symbol]) -> int:
+        """What the cheapest of some symbols costs."""
+        return min(map(self.of, symbols), default=NEVER)
+
+    def least(self, automaton: Automaton, state: Hashable) -> int:
+        """:meth:`Automaton.least`, worked out once."""
+        key = automaton, state
+        cost: int | None = self.known.get(key)
+        if cost is None:
+            cost = self.known[key] = min(automaton.least(state, self), NEVER)
+        return cost
 
 
 class Template(Protocol):
@@ -92,6 +132,7 @@ class JsonUnfolding:
         self._closed: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._shared: dict[type, Any] = {}
         self._symbols: dict[tuple[Automaton, Any], Symbol] = {}
+        self._costs: Costs | None = None
         places = [self._new_branch(symbol) for symbol in templates]
         for branch, template in zip(places, templates.values(), strict=True):
             self._places[branch] = template.begin(self)
@@ -161,6 +202,19 @@ class JsonUnfolding:
             closed = self._closed[key] = self._new_branch(self.lefts[branch])
             self._places[closed] = automaton, state
         return closed
+
+    def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
+        """What it costs at most to go on from a branch to the end."""
+        if self._costs is None or self._costs.of is not cost_of:
+            self._costs = Costs(cost_of)
+        if self.kinds[branch] & OPEN:
+            automaton, state = self._places[self._before[branch]]
+            return min(automaton.least_behind(state, self._edge[branch], self._costs), NEVER)
+        place = self._places.get(branch)
+        if place is None:
+            automaton, state = self._places[self._before[branch]]
+            place = automaton, automaton.follow(state, self._edge[branch])
+        return self._costs.least(*place)
 
     def _new_branch(self, left: Symbol) -> int:
         self.lefts.append(left)

@@ -10,16 +10,16 @@ from itertools import product
 from typing import NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.ir import HARD, OPEN, UNSURE
+from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE
 from constrain.grammar.json_schema.different import DifferentValues, Written
 from constrain.grammar.json_schema.few_values import FewValues
 from constrain.grammar.json_schema.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.intersect import element
 from constrain.grammar.json_schema.key_classes import other_classes
 from constrain.grammar.json_schema.layout import Layout
-from constrain.grammar.json_schema.nodes import ArrayNode, Contains
+from constrain.grammar.json_schema.nodes import ArrayNode, Contains, StringNode
 from constrain.grammar.json_schema.places import Handle, conjunction, negate
-from constrain.grammar.json_schema.unfolding import Automaton, Edge, JsonUnfolding, Right, TextBefore
+from constrain.grammar.json_schema.unfolding import Automaton, Costs, Edge, JsonUnfolding, Right, TextBefore
 from constrain.limits import spend
 
 MAX_SCARCE = 64
@@ -224,6 +224,76 @@ class _Automaton:
         if self._high is None:
             index = min(index, self._enough)
         return _Items(index, edge, state.items | {instance(last_value(text))})
+
+    def least(self, state: _Items, costs: Costs) -> int:
+        """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""
+        ends, further = self.edges(state)
+        if ends:
+            return min(map(costs.right, ends))
+        return min(
+            (costs.right(right) + self.least_behind(state, edge, costs) for right, edge, _ in further), default=NEVER
+        )
+
+    def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: Costs) -> int:
+        """What the items cost at most that must come behind a comma, whatever the items before it are."""
+        if isinstance(state, _Ahead):
+            return self._least_ahead(state, edge, costs)
+        key = self, state.size + 1, edge, len(state.items) + 1
+        if key not in costs.known:
+            costs.known[key] = self._items_at_most(state.size + 1, edge, len(state.items) + 1, costs)
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: Costs) -> int:
+        """What the fewest items cost at most that come after ``size`` items, which ``others`` are different from.
+
+        Every item must be different from those before it, whatever they are.
+        """
+        known: dict[tuple[int, tuple[int, ...]], int] = {}
+        todo = [(size, counts)]
+        while todo:
+            index, here = todo[-1]
+            if (index, here) in known:
+                todo.pop()
+                continue
+            sure: list[int] = []
+            unsure: list[int] = []
+            missing: list[tuple[int, tuple[int, ...]]] = []
+            for handle, after in ways(self._node, index, here):
+                if self._may_end(index + 1, after):
+                    rest = costs.of(self._close)
+                elif self._high is not None and index + 1 >= self._high:
+                    continue
+                elif self._high is None and index > self._enough and after == here:
+                    # An item that brings the end no nearer.
+                    continue
+                elif (index + 1, after) not in known:
+                    missing.append((index + 1, after))
+                    continue
+                else:
+                    rest = costs.of(self._comma) + known[index + 1, after]
+                # What others have may be all that a later item could be, and is then left to it.
+                count = others + index - size + len(self._scarce)
+                found = self._values.spare(self._template.layout, handle, count, costs)
+                (sure if found.is_sure else unsure).append(found.cost + rest)
+            if missing:
+                todo += missing
+                continue
+            known[index, here] = min(sure) if sure else max(unsure, default=NEVER)
+            todo.pop()
+        return known[size, counts]
+
+    def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: Costs) -> int:
+        """The same behind an item that a mask looks ahead to, with room for it to be different from one more."""
+        rest = costs.of(self._close)
+        if not self._may_end(state.size + 1, counts):
+            rest = costs.of(self._comma) + self._items_at_most(state.size + 1, counts, len(state.items) + 2, costs)
+        room = 0
+        for handle, _ in ways(self._node, state.size, state.counts):
+            for node in self._template.written.normal(handle).nodes:
+                if not isinstance(node, StringNode):
+                    return NEVER
+                room = max(room, self._values.letters(self._template.layout, len(state.items) + 1, costs))
+        return rest + room
 
     def _may_end(self, index: int, counts: tuple[int, ...]) -> bool:
         return index >= self._low and all(

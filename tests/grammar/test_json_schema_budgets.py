@@ -1,0 +1,237 @@
+"""Budgets of grammars whose rules are made as the text is read: any order of keys, unique items, involved multiples.
+
+At each place of random texts the mask is compared with what ``accept_token`` says of every token, and the text that
+comes out with the ``jsonschema`` package.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import constrain
+
+SINGLE = b'"{}[]:,0123456789-.eEabcdfklnrstuxyz'
+PIECES = [
+    b"true",
+    b"null",
+    b'":',
+    b'","',
+    b'"a"',
+    b'"b":',
+    b',"',
+    b"],[",
+    b"[[",
+    b"12",
+    b"1,",
+    b'{"',
+    b"},",
+    b'"]',
+    b"ab",
+]
+TOKENS = [*(SINGLE[place : place + 1] for place in range(len(SINGLE))), *PIECES]
+END = len(TOKENS)
+VOCABULARY = constrain.Vocabulary([*TOKENS, b"</s>"], eos_ids=[END])
+
+
+def mask_of(matcher: constrain.Matcher) -> set[int]:
+    mask = constrain.allocate_token_bitmask(1, END + 1)
+    matcher.fill_next_token_bitmask(mask)
+    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+
+
+def compile_schema(schema: Any, order: str = "schema") -> constrain.CompiledGrammar:
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact", property_order=order)
+    return constrain.GrammarCompiler(VOCABULARY, cache_limit_bytes=0).compile(grammar)
+
+
+def walk(compiled: constrain.CompiledGrammar, most: int, choose: random.Random, compared: float) -> bytes:
+    """A random text within a budget; masks are compared at some of its places."""
+    matcher = constrain.Matcher(compiled, max_tokens=most)
+    text = b""
+    taken: list[int] = []
+    while True:
+        allowed = mask_of(matcher)
+        assert allowed
+        if choose.random() < compared:
+            accepted = {token for token in range(END + 1) if matcher.fork().accept_token(token)}
+            assert allowed == accepted, (text, most, [TOKENS[token] for token in allowed ^ accepted - {END}])
+            completion = matcher.completion()
+            assert len(completion) <= most - len(taken)
+            assert not completion or completion[0] in allowed
+        # Brackets, quotes and the like lead to the interesting places.
+        likely = [token for token in allowed if token == END or TOKENS[token][:1] in b'"{}[]:,1ab']
+        token = choose.choice(likely if likely and choose.random() < 0.8 else sorted(allowed))
+        assert matcher.accept_token(token)
+        if token == END:
+            return text
+        taken.append(token)
+        text += TOKENS[token]
+        if choose.random() < 0.05:
+            back = choose.randrange(len(taken) + 1)
+            matcher.rollback(back)
+            fresh = constrain.Matcher(compiled, max_tokens=most)
+            for token in taken[: len(taken) - back]:
+                assert fresh.accept_token(token)
+            assert mask_of(fresh) == mask_of(matcher)
+            for token in taken[len(taken) - back :]:
+                assert matcher.accept_token(token)
+
+
+def check(schema: Any, order: str, seed: int, walks: int, compared: float = 0.15) -> None:
+    compiled = compile_schema(schema, order)
+    least = constrain.Matcher(compiled).tokens_to_finish()
+    choose = random.Random(seed)
+    judge = jsonschema.Draft202012Validator(schema)
+    for _ in range(walks):
+        most = least + choose.choice([0, 0, 1, 2, 5, choose.randrange(60)])
+        text = walk(compiled, most, choose, compared)
+        assert judge.is_valid(json.loads(text)), text
+    if least:
+        with pytest.raises(constrain.ConstrainError, match=rf"takes {least} token"):
+            constrain.Matcher(compiled, max_tokens=least - 1)
+
+
+NAMES = st.sampled_from(["a", "b", "ab", "x", "c"])
+SCALARS = st.sampled_from(
+    [
+        {"type": "integer"},
+        {"type": "boolean"},
+        {"type": "string"},
+        {"enum": ["ab", "x", 1]},
+        {"type": "string", "maxLength": 2, "pattern": "^[abx]*$"},
+        {"const": "kkkkkkkk"},
+        {"type": ["null", "integer"], "minimum": 5},
+    ]
+)
+
+
+@st.composite
+def objects(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> dict[str, Any]:
+    names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=4))
+    schema: dict[str, Any] = {"type": "object", "properties": {name: draw(values) for name in names}}
+    schema["required"] = draw(st.lists(st.sampled_from(names), unique=True))
+    schema["additionalProperties"] = draw(st.sampled_from([False, {"type": "boolean"}]))
+    if draw(st.booleans()):
+        schema["minProperties"] = draw(st.integers(0, len(names)))
+    if draw(st.booleans()):
+        schema["dependentRequired"] = {names[0]: [draw(st.sampled_from(names))]}
+    if draw(st.booleans()):
+        schema["patternProperties"] = {"^k": draw(values)}
+    return schema
+
+
+@st.composite
+def unique_lists(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "array", "uniqueItems": True, "items": draw(values)}
+    low = draw(st.integers(0, 3))
+    if low:
+        schema["minItems"] = low
+    if draw(st.booleans()):
+        schema["maxItems"] = low + draw(st.integers(0, 3))
+    return schema
+
+
+SCHEMAS = st.recursive(
+    SCALARS,
+    lambda values: objects(values) | unique_lists(values) | st.fixed_dictionaries({"items": values}),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    schema=objects(SCHEMAS) | unique_lists(SCHEMAS), order=st.sampled_from(["schema", "any"]), seed=st.integers(0, 99)
+)
+def test_random_schemas_and_budgets(schema: dict[str, Any], order: str, seed: int) -> None:
+    try:
+        compile_schema(schema, order)
+    except constrain.ConstrainError:
+        return
+    check(schema, order, seed, 4)
+
+
+INVOLVED: list[Any] = [
+    {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 3},
+    {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}, "uniqueItems": True, "minItems": 3},
+    {
+        "type": "array",
+        "items": {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2},
+        "uniqueItems": True,
+        "minItems": 5,
+    },
+    {
+        "type": "array",
+        "items": {"type": "array", "uniqueItems": True, "items": {"type": "integer"}},
+        "uniqueItems": True,
+        "minItems": 2,
+    },
+    {
+        "type": "array",
+        "prefixItems": [{"enum": [1, 2, 3]}, {"type": "integer"}],
+        "items": {"type": "integer"},
+        "minItems": 3,
+        "uniqueItems": True,
+    },
+    {
+        "type": "array",
+        "items": {"type": "integer"},
+        "contains": {"minimum": 100},
+        "minContains": 2,
+        "uniqueItems": True,
+    },
+    {"type": "array", "items": {"type": ["integer", "string"]}, "uniqueItems": True, "minItems": 2, "maxItems": 5},
+    {"type": "array", "items": {"type": "object"}, "uniqueItems": True, "minItems": 2},
+    {
+        "type": "array",
+        "uniqueItems": True,
+        "minItems": 2,
+        "items": {
+            "type": "object",
+            "properties": {"a": {"const": 1}, "b": {"type": "boolean"}, "c": {"type": "string"}},
+            "required": ["a", "c"],
+            "additionalProperties": False,
+        },
+    },
+    {"type": "integer", "allOf": [{"multipleOf": 1001}, {"multipleOf": 17}]},
+    {"type": "number", "allOf": [{"multipleOf": 0.75}, {"multipleOf": 1.7}], "minimum": 100},
+    {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in "abxyz"},
+        "minProperties": 3,
+        "maxProperties": 4,
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"$ref": "#"}, "c": {"type": "array", "items": {"$ref": "#"}}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+    },
+]
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("schema", INVOLVED, ids=lambda schema: json.dumps(schema)[:60])
+def test_involved_schemas(schema: Any, order: str) -> None:
+    check(schema, order, 1, 8)
+
+
+def test_a_thousand_texts_within_budgets() -> None:
+    """As many texts as budgets, of a few schemas: all of them complete and valid."""
+    made = 0
+    for number, schema in enumerate(INVOLVED):
+        compiled = compile_schema(schema, "any")
+        least = constrain.Matcher(compiled).tokens_to_finish()
+        judge = jsonschema.Draft202012Validator(schema)
+        choose = random.Random(number)
+        for _ in range(78):
+            text = walk(compiled, least + choose.randrange(40), choose, 0.0)
+            assert judge.is_valid(json.loads(text)), text
+            made += 1
+    assert made > 1000
