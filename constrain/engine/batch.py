@@ -105,35 +105,52 @@ def _check(
 
 def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask) -> list[int]:
     """Write the rows that are known; returns the positions of the others."""
-    locked = []
-    busy = set()
+    distinct = list(dict.fromkeys(grammars))
     try:
-        for grammar in dict.fromkeys(grammars):
-            # Before it is locked: an exception may come right after.
-            locked.append(grammar)
+        try:
             # Without waiting, since waiting while holding other locks could wait for ever.
-            if not grammar.lock.acquire(blocking=False) or grammar.ctx is NO_TABLES:
-                busy.add(grammar)
-        # Known are the masks of the grammar, which are not those of a matcher with a budget, or in a key.
-        waiting = [
-            position
-            for position, matcher in enumerate(matchers)
-            if matcher._budget is not None or matcher._key_status or (busy and matcher.compiled in busy)
-        ]
-        if waiting:
-            positions = np.delete(np.arange(len(matchers)), waiting)
-            matchers = [matchers[position] for position in positions]
-            grammars = [grammars[position] for position in positions]
-            rows = rows[positions]
-        states = np.array([matcher._state for matcher in matchers], np.int64)
-        contexts = np.array([grammar.context_address for grammar in grammars], np.int64)
-        found = np.empty(len(states), np.int64)
-        missing = found[: write_known_masks(contexts, states, rows, out, found)]
-        return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
-    finally:
-        for grammar in locked:
-            if grammar.lock._is_owned():
-                grammar.lock.release()
+            busy = {
+                grammar for grammar in distinct if not grammar.lock.acquire(blocking=False) or grammar.ctx is NO_TABLES
+            }
+            return _fill_at_once(matchers, grammars, rows, out, busy)
+        finally:
+            _release(distinct)
+    except BaseException:
+        # It may have come while locks were released.
+        _release(distinct)
+        raise
+
+
+def _release(grammars: list[CompiledGrammar]) -> None:
+    for grammar in grammars:
+        if grammar.lock._is_owned():
+            grammar.lock.release()
+
+
+def _fill_at_once(
+    matchers: list[Matcher],
+    grammars: list[CompiledGrammar],
+    rows: Int64Array,
+    out: Bitmask,
+    busy: set[CompiledGrammar],
+) -> list[int]:
+    """The same, with the locks of all grammars that are not ``busy``."""
+    # Known are the masks of the grammar, which are not those of a matcher with a budget, or in a key.
+    waiting = [
+        position
+        for position, matcher in enumerate(matchers)
+        if matcher._budget is not None or matcher._key_status or (busy and matcher.compiled in busy)
+    ]
+    if waiting:
+        positions = np.delete(np.arange(len(matchers)), waiting)
+        matchers = [matchers[position] for position in positions]
+        grammars = [grammars[position] for position in positions]
+        rows = rows[positions]
+    states = np.array([matcher._state for matcher in matchers], np.int64)
+    contexts = np.array([grammar.context_address for grammar in grammars], np.int64)
+    found = np.empty(len(states), np.int64)
+    missing = found[: write_known_masks(contexts, states, rows, out, found)]
+    return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
 
 
 def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask, positions: list[int]) -> None:

@@ -268,7 +268,7 @@ class Budget:
         )
         with compiled.lock:
             prepare(compiled)
-            if compiled.ir.needs_distinct_keys:
+            if self.follows_keys(compiled):
                 matcher._follow_keys()
             count = tokens_from(compiled, matcher)
             plan = _without_repeated_keys(matcher)
@@ -293,6 +293,11 @@ class Budget:
                     )
                 self.account = Account(self.most, (0, found, None))
         self._start = self.account
+
+    @staticmethod
+    def follows_keys(compiled: CompiledGrammar) -> bool:
+        """Whether keys matter to what is left from the first token on: they may run out, or several are needed."""
+        return compiled.ir.needs_distinct_keys or bool(compiled.ir.limited_keys)
 
     def copy(self) -> Budget:
         """One that goes its own way from here on."""

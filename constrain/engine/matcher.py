@@ -57,6 +57,11 @@ class Matcher(Cursor):
 
         self._budget = Budget(self, max_tokens)
 
+    def _begin_keys(self) -> None:
+        super()._begin_keys()
+        if self._keys is None and self._budget is not None and self._budget.follows_keys(self.compiled):
+            self._follow_keys()
+
     def _save(self) -> Saved:
         budget = self._budget
         return super()._save()._replace(budget=None if budget is None else (budget, dict(budget.__dict__)))

@@ -106,6 +106,57 @@ def completion_of(matcher: constrain.Matcher, tokens: list[bytes]) -> bytes | No
     return b"".join([tokens[token] for token in completion])
 
 
+def tokens_for(text: bytes, tokens: set[bytes]) -> int:
+    """The fewest tokens that spell a text."""
+    fewest = [0]
+    for end in range(1, len(text) + 1):
+        begins = [begin for begin in range(end) if text[begin:end] in tokens]
+        fewest.append(1 + min(fewest[begin] for begin in begins))
+    return fewest[-1]
+
+
+def check_budgets(schema: dict[str, Any], property_order: str, seed: int, walks: int = 4) -> int:
+    """Walk at random within budgets; returns how many masks were looked at."""
+    texts = texts_of(schema, property_order)
+    if not texts:
+        return 0
+    tokens = tokens_of(texts, seed)
+    compiled = compiled_of(schema, tokens, property_order)
+    eos = len(tokens)
+    tokens.append(b"</s>")
+    rng = random.Random(seed)
+    shortest = len(constrain.Matcher(compiled).completion())
+    fewest = min(tokens_for(text, set(tokens[:eos])) for text in texts)
+    assert fewest <= shortest
+    with pytest.raises(constrain.ConstrainError, match="max_tokens is"):
+        constrain.Matcher(compiled, max_tokens=fewest - 1)
+    looked = 0
+    for most in (shortest, shortest + 1, shortest + 5, shortest + 20):
+        for _ in range(walks):
+            matcher = constrain.Matcher(compiled, max_tokens=most)
+            text = b""
+            while True:
+                allowed = mask_of(matcher, len(tokens))
+                assert allowed, (most, text)
+                looked += 1
+                accepted = {token for token in range(eos) if matcher.fork().accept_token(token)}
+                assert accepted == allowed - {eos}, (
+                    most,
+                    text,
+                    [tokens[token] for token in accepted ^ allowed - {eos}],
+                )
+                completed = completion_of(matcher, tokens)
+                assert completed is None or text + completed in texts
+                token = rng.choice(sorted(allowed))
+                assert matcher.accept_token(token)
+                if token == eos:
+                    break
+                text += tokens[token]
+            assert matcher.steps - 1 <= most
+            assert text in texts
+    return looked
+
+
 VALUE = st.sampled_from([{"enum": [1, 2]}, {"enum": [1, 2]}, {"enum": [1, 2]}, {"const": 1}, {"const": 2}, False])
 
 
@@ -235,3 +286,9 @@ def test_every_mask_of_objects_with_few_keys(schema: dict[str, Any], property_or
 @given(schemas(), conditions(), st.integers(0, 1000))
 def test_every_mask_beside_conditions(schema: dict[str, Any], condition: dict[str, Any], seed: int) -> None:
     check({**schema, **condition, "required": schema["required"]}, "any", seed)
+
+
+@settings(max_examples=20, deadline=None)
+@given(schemas(), st.sampled_from(["schema", "any"]), st.integers(0, 1000))
+def test_budgets_of_objects_with_few_keys(schema: dict[str, Any], property_order: str, seed: int) -> None:
+    check_budgets(schema, property_order, seed)

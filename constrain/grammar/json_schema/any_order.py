@@ -5,7 +5,7 @@ There are 2^n such sets for n names, so none is looked at before a text has come
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -149,7 +149,7 @@ class _Automaton:
         """What the cheapest members cost that are still needed, and the closing brace."""
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
-            prices = costs.known[self] = _Prices(self._order, self._ways, self._bits, self._required, costs)
+            prices = costs.known[self] = _Prices(self._order, self._ways, self._bits, self._required, self._left, costs)
         return prices.least(state)
 
     def least_behind(self, state: _State, edge: int, costs: Costs) -> int:
@@ -200,8 +200,17 @@ class _Prices:
     demand is met.
     """
 
-    def __init__(self, order: AnyOrder, ways: list[_Way], bits: list[int], required: int, costs: Costs) -> None:
+    def __init__(
+        self,
+        order: AnyOrder,
+        ways: list[_Way],
+        bits: list[int],
+        required: int,
+        left: Callable[[int, tuple[int, ...]], int | None],
+        costs: Costs,
+    ) -> None:
         self._order = order
+        self._left = left
         self._required = required
         self._close = costs.of(order.close)
         self._prices = [costs.right((way.next_key, way.value)) for way in ways]
@@ -276,7 +285,9 @@ class _Prices:
         for member, found in choices.items():
             named, required = self._order.named[member], self._is_required(member)
             plain = [(0, self._plain[member])] if named and member in self._plain else []
-            for turn in range(1 if named else self._order.demands):
+            more = self._left(member, state.counts)
+            turns = self._order.demands if more is None else min(more, self._order.demands)
+            for turn in range(1 if named else turns):
                 after: dict[tuple[int, int], int] = {} if required and turn == 0 and named else dict(best)
                 for (left, count), cost in best.items():
                     for met, price in (*found, *plain):
