@@ -134,7 +134,9 @@ _ALLOCATING = (
 )
 # Those of the tables; what fails there is a limit that is met, or memory.
 _GROWING = {
-    "_enlarge": LimitError("the grammar needs more bytes of tables (this failure was injected); raise limit_bytes"),
+    "_enlarge": getattr(tables, "TablesFullError", LimitError)(
+        "the grammar needs more bytes of tables (this failure was injected); raise limit_bytes"
+    ),
     "allocate": MemoryError("injected"),
     "_install": MemoryError("injected"),
     "_extend": MemoryError("injected"),
