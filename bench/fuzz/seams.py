@@ -15,7 +15,7 @@ import constrain.engine
 import constrain.engine.compiled as compiled_module
 import constrain.engine.tables as tables
 from bench.fuzz.protocol import note
-from constrain.engine import stock
+from constrain.engine import stock, trie
 from constrain.errors import LimitError
 
 
@@ -72,11 +72,28 @@ def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
     module._SPECS[:] = specs
     compiled: Any = compiled_module
     try:
-        with patched((compiled, "_COLLECT_BYTES", collect_bytes), (compiled, "_START_OVER_BYTES", 1 << 17)):
+        with patched(
+            (compiled, "_COLLECT_BYTES", collect_bytes),
+            (compiled, "_START_OVER_BYTES", 1 << 17),
+            (module, "_INITIAL_BYTES", sum(map(module._initial_bytes, range(module.N_SLOTS)))),
+        ):
             yield
     finally:
         module._SPECS[:] = before_specs
         template[:] = before_template
+
+
+@contextlib.contextmanager
+def low_thresholds(children: int = 2, nodes: int = 2) -> Iterator[None]:
+    """Vocabularies that are made meanwhile index trie nodes of so few children as wide, and subtrees of so few nodes as
+    large ones, so that small vocabularies reach what is meant for large ones.
+
+    The numbers are constants of a compiled kernel; so its Python source runs in its place.
+    """
+    module: Any = trie
+    index = getattr(module._index_wide, "py_func", module._index_wide)
+    with patched((module, "WIDE_CHILDREN", children), (module, "LARGE_SUBTREE", nodes), (module, "_index_wide", index)):
+        yield
 
 
 class Injector:

@@ -17,6 +17,7 @@ import pytest
 
 import constrain
 from bench.fuzz import (
+    accelerators,
     campaign,
     characters,
     faults,
@@ -30,6 +31,7 @@ from bench.fuzz import (
 )
 from bench.fuzz.protocol import Budget, Counts, Difference
 from bench.judge import Judge
+from constrain.engine import tables
 from constrain.engine.budget import Budget as Within
 from constrain.engine.compiled import CompiledGrammar
 from constrain.engine.matcher import Matcher
@@ -59,7 +61,7 @@ def wrong_masks(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Matcher]
         def fill_wrongly(self: Matcher, mask: Any, index: int = 0) -> None:
             fill(self, mask, index)
             if condition(self):
-                mask[index, 3] ^= 2
+                mask[index, 0] ^= 2
 
         monkeypatch.setattr(Matcher, "fill_next_token_bitmask", fill_wrongly)
 
@@ -219,7 +221,8 @@ def test_interrupts_come_wherever_python_lets_them_through(interrupts: Any) -> N
         try:
             interrupter.call(matcher.try_push_byte, (ord("a"),), point)
         except KeyboardInterrupt as error:
-            *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+            # The last frame is the handler's.
+            *_, (frame, line), _ = traceback.walk_tb(error.__traceback__)
             seen.add((frame.f_code.co_name, line))
         assert interrupter.where
         assert sys.gettrace() is None
@@ -295,23 +298,22 @@ def test_a_crash_in_a_careful_run_is_an_answer(monkeypatch: pytest.MonkeyPatch) 
     assert protocol.isolated(lambda: "wrong") == "wrong"
 
 
-def test_small_tables_grow_and_give_the_same_masks() -> None:
+def test_small_tables_grow_and_give_the_same_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     case, reference = _two_calls(("begin", None), *[("token", 0, ord(sign)) for sign in '[[{"a":1},'])
-    grown = []
+    grow = tables.Tables.grow
+    grown: list[int] = []
+    monkeypatch.setattr(tables.Tables, "grow", lambda self: (grow(self), grown.append(grown.pop() + 1)))
     for patch in (seams.nothing(), seams.small_tables()):
+        grown.append(0)
         with patch:
             run = scripts.Run(case, reference)
             run.compile()
-            assert run.compiled is not None
-            begin = run.compiled.generation
             for step in case.steps:
                 call = run.prepare(step)
                 assert call is not None
                 assert run.finish(step, call[0](*call[1])) == ""
             assert run.wrong() == ""
-            grown.append(run.compiled.nbytes)
-            assert run.compiled.generation >= begin
-    assert grown[1] < grown[0]
+    assert grown[1] > grown[0] + 10
 
 
 def test_large_vocabularies_reach_the_accelerators() -> None:
@@ -321,6 +323,39 @@ def test_large_vocabularies_reach_the_accelerators() -> None:
     assert len(trie.wide) > 10
     assert len(trie.subtrees) > 10
     assert np.max(trie.size) > 1000
+
+
+def test_thresholds_are_set_low_from_outside() -> None:
+    tokens = [b"a", b"ab", b"ac", b"acd", b"b", b"bb"]
+    usual = constrain.Vocabulary(tokens)
+    with seams.low_thresholds():
+        low = constrain.Vocabulary(tokens)
+    assert len(usual.trie.wide_ends) == 1  # the root alone
+    assert len(low.trie.wide_ends) == 2
+    assert len(low.trie.subtrees) > len(usual.trie.subtrees)
+
+
+@pytest.mark.parametrize("name", accelerators.NAMES)
+def test_an_accelerator_that_is_switched_off_is_not_called(name: str) -> None:
+    before = tables._far_addresses.copy()
+    with accelerators.without(name):
+        changed = int((tables._far_addresses != before).sum())
+        compiled = CompiledGrammar(constrain.Grammar.from_json_schema({}).ir, vocabularies.small())
+        matcher = Matcher(compiled)
+        assert matcher.accept_bytes(b'{"abc": [1.5, "')
+        matcher.fill_next_token_bitmask(constrain.allocate_token_bitmask(1, compiled.vocabulary.size))
+    assert changed == (name != accelerators.SHARING)
+    assert (tables._far_addresses == before).all()
+
+
+def test_an_accelerator_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A switch that takes every subtree for nothing at all stands for an accelerator that loses tokens.
+    monkeypatch.setitem(accelerators.SWITCHES, "plain walks", (tables.F_PLAIN, accelerators._zero))
+    accelerators._address.cache_clear()
+    try:
+        assert "plain walks" in str(_fails("accelerators", 6))
+    finally:
+        accelerators._address.cache_clear()
 
 
 def test_schemas_and_instances_meet() -> None:
