@@ -190,6 +190,14 @@ class Reference:
             self._seen[place] = see(self.matcher(place), self._mask)
         return self._seen[place]
 
+    def can_follow(self, place: Place) -> bool:
+        """Whether the text of a place is within the engine's limits, of which some are stated for single texts."""
+        try:
+            self.seen(place)
+        except constrain.LimitError:
+            return False
+        return True
+
     def takes(self, place: Place, step: int | bytes) -> bool:
         """Whether a token or some bytes can follow."""
         key = place, step
@@ -269,8 +277,11 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
                         taken += rng.choice((b"]", b"}", b'"', b"a", b" "))
                 steps.append((what.removesuffix("s") if what == "tokens" else what, which, taken))
                 if reference.takes(place, taken):
-                    place = replace(place, path=(*place.path, taken))
-                    places[which] = place
+                    beyond = replace(place, path=(*place.path, taken))
+                    if not reference.can_follow(beyond):
+                        steps.pop()
+                        continue
+                    place = places[which] = beyond
     return Case(source, vocabulary, tuple(steps))
 
 
