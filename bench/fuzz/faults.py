@@ -176,7 +176,7 @@ def _play_limited(case: scripts.Case, reference: scripts.Reference, counts: Coun
                 # The steps behind it count on a matcher at this number.
                 run.matchers.append(None)
                 run.places.append(None)
-            elif step[0] == "fork":
+            elif step[0] in ("fork", "copy"):
                 return f"step {number} {step}: a fork needs no tables, and is refused"
             wrong = _wrong_within_limits(run)
             if wrong:

@@ -48,7 +48,15 @@ def patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
 
 # Tables of a fixed size, and those that the expressions of a front-end (stock.py) are copied into as they are.
 _AS_THEY_ARE = {
-    *(tables.CLASS_OF, tables.CLASS_BYTE, tables.CLASS_SIZE, tables.CLASS_GROUPS, tables.LOOPS, tables.NODE_BUCKETS),
+    *(
+        tables.CLASS_OF,
+        tables.CLASS_BYTE,
+        tables.CLASS_SIZE,
+        tables.CLASS_GROUPS,
+        tables.LOOPS,
+        tables.FOLLOWS,
+        tables.NODE_BUCKETS,
+    ),
     *stock._SLOTS,
 }
 
