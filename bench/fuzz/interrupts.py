@@ -363,6 +363,6 @@ KIND = Kind(
     "interrupts",
     "after each KeyboardInterrupt all matchers by fresh ones, and all locks by another thread",
     run,
-    10,
-    {"interrupts": 1000, "masks": 1000},
+    5,
+    {"interrupts": 800, "masks": 1000},
 )

@@ -117,6 +117,8 @@ class Injector:
         Whether all points behind it fail too, until it is disarmed.
     where : str
         The point that failed first.
+    failures : int
+        How many points failed.
     """
 
     def __init__(self) -> None:
@@ -125,9 +127,11 @@ class Injector:
         self.count = 0
         self.target = 0
         self.where = ""
+        self.failures = 0
 
     def begin(self, target: int, lasting: bool) -> None:
         self.is_armed, self.lasting, self.count, self.target, self.where = False, lasting, 0, target, ""
+        self.failures = 0
 
     def fails(self, where: str) -> bool:
         """Pass a point; whether it fails."""
@@ -135,6 +139,7 @@ class Injector:
             return False
         self.count += 1
         fails = self.count == self.target or (self.lasting and 0 < self.target < self.count)
+        self.failures += fails
         if fails and not self.where:
             self.where = where
             note(f"after a failure at {where}")
