@@ -171,9 +171,9 @@ def play(
                 # It came when the call was done, and only its result is lost.  Where matchers should be is known
                 # from the script; only a new matcher is lost with the result.
                 counts["interrupts behind the call"] += 1
-                if step[0] in ("begin", "fork"):
+                if step[0] in ("begin", "fork", "copy"):
                     result = call[0](*call[1])
-                elif step[0] == "fill":
+                elif step[0] in ("fill", "batch", "expected"):
                     call[0](*call[1])
                 elif step[0] not in ("rollback", "reset", "drop"):
                     result = _result_known(run, step)
@@ -317,7 +317,7 @@ def _play_timed(case: scripts.Case, reference: scripts.Reference, rng: random.Ra
 
 def _made_up(run: scripts.Run, step: scripts.Step, call: Any) -> tuple[Any, str]:
     """The result of a call that was interrupted outside of the engine: before it, or behind it."""
-    if step[0] in ("begin", "fork", "fill", "completion", "forced"):
+    if step[0] in ("begin", "fork", "copy", "fill", "batch", "completion", "forced", "expected"):
         return call[0](*call[1]), ""
     if step[0] == "drop":
         return call[0](*call[1]), ""
@@ -363,6 +363,6 @@ KIND = Kind(
     "interrupts",
     "after each KeyboardInterrupt all matchers by fresh ones, and all locks by another thread",
     run,
-    10,
-    {"interrupts": 1000, "masks": 1000},
+    5,
+    {"interrupts": 800, "masks": 1000},
 )

@@ -6,7 +6,10 @@ import importlib
 
 from bench.fuzz.protocol import Kind
 
-NAMES = ("regexes", "lark", "schemas", "history", "budgets", "threads", "faults", "interrupts", "forks")
+NAMES = (
+    *("regexes", "lark", "schemas", "history", "accelerators", "budgets", "threads"),
+    *("faults", "interrupts", "forks"),
+)
 
 
 def kind(name: str) -> Kind:

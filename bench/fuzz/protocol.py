@@ -6,6 +6,7 @@ import mmap
 import os
 import random
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -133,7 +134,11 @@ def isolated(check: Callable[[], str]) -> str:
         try:
             os.close(reading)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            os.write(writing, check().encode()[:60_000])
+            try:
+                said = check()
+            except BaseException:
+                said = traceback.format_exc()
+            os.write(writing, said.encode()[:60_000])
             status = 0
         finally:
             os._exit(status)

@@ -7,6 +7,7 @@ question a fresh matcher that reads the same steps.
 
 from __future__ import annotations
 
+import copy
 import random
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -190,6 +191,14 @@ class Reference:
             self._seen[place] = see(self.matcher(place), self._mask)
         return self._seen[place]
 
+    def can_follow(self, place: Place) -> bool:
+        """Whether the text of a place is within the engine's limits, of which some are stated for single texts."""
+        try:
+            self.seen(place)
+        except constrain.LimitError:
+            return False
+        return True
+
     def takes(self, place: Place, step: int | bytes) -> bool:
         """Whether a token or some bytes can follow."""
         key = place, step
@@ -230,10 +239,13 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
         which = rng.randrange(len(places))
         place = places[which]
         what = rng.choices(
-            ("token", "tokens", "bytes", "fill", "rollback", "reset", "fork", "begin", "drop", "completion", "forced"),
-            (30, 10, 6, 12, 8, 1, 4, 2, 1, 2, 2),
+            (
+                *("token", "tokens", "bytes", "fill", "batch", "rollback", "reset", "fork", "copy", "begin", "drop"),
+                *("completion", "forced", "expected"),
+            ),
+            (30, 10, 6, 12, 3, 8, 1, 3, 1, 2, 1, 2, 2, 1),
         )[0]
-        if place is None or (what in ("fork", "begin") and len(places) > 4):
+        if place is None or (what in ("fork", "copy", "begin") and len(places) > 4):
             continue
         if what == "begin":
             begin()
@@ -241,9 +253,9 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
             if sum(each is not None for each in places) > 1:
                 places[which] = None
                 steps.append(("drop", which))
-        elif what == "fork":
+        elif what in ("fork", "copy"):
             places.append(place)
-            steps.append(("fork", which))
+            steps.append((what, which))
         elif what == "rollback":
             back = rng.randint(0, min(len(place.path), rng.choice((1, 3, 70))))
             steps.append(("rollback", which, back))
@@ -251,7 +263,7 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
         elif what == "reset":
             places[which] = replace(place, path=())
             steps.append(("reset", which))
-        elif what in ("fill", "completion", "forced"):
+        elif what in ("fill", "batch", "completion", "forced", "expected"):
             steps.append((what, which))
         else:
             for _ in range(1 if what != "tokens" else rng.randint(2, 6)):
@@ -269,8 +281,11 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
                         taken += rng.choice((b"]", b"}", b'"', b"a", b" "))
                 steps.append((what.removesuffix("s") if what == "tokens" else what, which, taken))
                 if reference.takes(place, taken):
-                    place = replace(place, path=(*place.path, taken))
-                    places[which] = place
+                    beyond = replace(place, path=(*place.path, taken))
+                    if not reference.can_follow(beyond):
+                        steps.pop()
+                        continue
+                    place = places[which] = beyond
     return Case(source, vocabulary, tuple(steps))
 
 
@@ -295,6 +310,7 @@ class Run:
         self.places: list[Place | None] = []
         self.masks = 0
         self._mask = constrain.allocate_token_bitmask(1, reference.vocabulary.size)
+        self._batch: Any = None
 
     def compile(self) -> None:
         """The first call of all."""
@@ -321,8 +337,16 @@ class Run:
             return matcher.reset, ()
         if what == "fork":
             return matcher.fork, ()
+        if what == "copy":
+            return copy.copy, (matcher,)
+        if what == "batch":
+            live = [each for each in self.matchers if each is not None]
+            self._batch = constrain.allocate_token_bitmask(len(live), self.reference.vocabulary.size)
+            return constrain.fill_next_token_bitmask_batch, (live, self._batch)
         if what == "forced":
             return matcher.forced_bytes, ()
+        if what == "expected":
+            return matcher.expected, ()
         if what == "completion":
             return _completion, (matcher,)
         assert what == "drop"
@@ -342,7 +366,7 @@ class Run:
         assert place is not None
         if what == "drop":
             self.places[step[1]] = None
-        elif what == "fork":
+        elif what in ("fork", "copy"):
             self.matchers.append(result)
             self.places.append(place)
         elif what == "rollback":
@@ -359,6 +383,17 @@ class Run:
                 return "the mask is not that of a fresh matcher" + _difference(
                     self.reference.vocabulary, self._mask.tobytes(), mask or bytes(self._mask.nbytes)
                 )
+        elif what == "batch":
+            live = [each for each in self.places if each is not None]
+            for row, each in enumerate(live):
+                self.masks += 1
+                mask = self.reference.seen(each).mask or bytes(self._mask.nbytes)
+                if self._batch[row].tobytes() != mask:
+                    return f"row {row} of the batch is not the mask of a fresh matcher" + _difference(
+                        self.reference.vocabulary, self._batch[row].tobytes(), mask
+                    )
+        elif what == "expected":
+            pass  # what it says in words has tests of its own
         elif what == "completion":
             if result is not None:
                 return _wrong_completion(self.reference, place, result)

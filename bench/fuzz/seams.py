@@ -15,7 +15,7 @@ import constrain.engine
 import constrain.engine.compiled as compiled_module
 import constrain.engine.tables as tables
 from bench.fuzz.protocol import note
-from constrain.engine import stock
+from constrain.engine import stock, trie
 from constrain.errors import LimitError
 
 
@@ -48,7 +48,15 @@ def patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
 
 # Tables of a fixed size, and those that the expressions of a front-end (stock.py) are copied into as they are.
 _AS_THEY_ARE = {
-    *(tables.CLASS_OF, tables.CLASS_BYTE, tables.CLASS_SIZE, tables.CLASS_GROUPS, tables.LOOPS, tables.NODE_BUCKETS),
+    *(
+        tables.CLASS_OF,
+        tables.CLASS_BYTE,
+        tables.CLASS_SIZE,
+        tables.CLASS_GROUPS,
+        tables.LOOPS,
+        tables.FOLLOWS,
+        tables.NODE_BUCKETS,
+    ),
     *stock._SLOTS,
 }
 
@@ -72,11 +80,28 @@ def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
     module._SPECS[:] = specs
     compiled: Any = compiled_module
     try:
-        with patched((compiled, "_COLLECT_BYTES", collect_bytes), (compiled, "_START_OVER_BYTES", 1 << 17)):
+        with patched(
+            (compiled, "_COLLECT_BYTES", collect_bytes),
+            (compiled, "_START_OVER_BYTES", 1 << 17),
+            (module, "_INITIAL_BYTES", sum(map(module._initial_bytes, range(module.N_SLOTS)))),
+        ):
             yield
     finally:
         module._SPECS[:] = before_specs
         template[:] = before_template
+
+
+@contextlib.contextmanager
+def low_thresholds(children: int = 2, nodes: int = 2) -> Iterator[None]:
+    """Vocabularies that are made meanwhile index trie nodes of so few children as wide, and subtrees of so few nodes as
+    large ones, so that small vocabularies reach what is meant for large ones.
+
+    The numbers are constants of a compiled kernel; so its Python source runs in its place.
+    """
+    module: Any = trie
+    index = getattr(module._index_wide, "py_func", module._index_wide)
+    with patched((module, "WIDE_CHILDREN", children), (module, "LARGE_SUBTREE", nodes), (module, "_index_wide", index)):
+        yield
 
 
 class Injector:
@@ -92,6 +117,8 @@ class Injector:
         Whether all points behind it fail too, until it is disarmed.
     where : str
         The point that failed first.
+    failures : int
+        How many points failed.
     """
 
     def __init__(self) -> None:
@@ -100,9 +127,11 @@ class Injector:
         self.count = 0
         self.target = 0
         self.where = ""
+        self.failures = 0
 
     def begin(self, target: int, lasting: bool) -> None:
         self.is_armed, self.lasting, self.count, self.target, self.where = False, lasting, 0, target, ""
+        self.failures = 0
 
     def fails(self, where: str) -> bool:
         """Pass a point; whether it fails."""
@@ -110,6 +139,7 @@ class Injector:
             return False
         self.count += 1
         fails = self.count == self.target or (self.lasting and 0 < self.target < self.count)
+        self.failures += fails
         if fails and not self.where:
             self.where = where
             note(f"after a failure at {where}")
@@ -134,7 +164,9 @@ _ALLOCATING = (
 )
 # Those of the tables; what fails there is a limit that is met, or memory.
 _GROWING = {
-    "_enlarge": LimitError("the grammar needs more bytes of tables (this failure was injected); raise limit_bytes"),
+    "_enlarge": getattr(tables, "TablesFullError", LimitError)(
+        "the grammar needs more bytes of tables (this failure was injected); raise limit_bytes"
+    ),
     "allocate": MemoryError("injected"),
     "_install": MemoryError("injected"),
     "_extend": MemoryError("injected"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import constrain
+from bench.fuzz import seams
 
 _PIECES = (
     *('{"', '":', '","', '"a"', '"a":', '"b":', "true", "false", "null", "\\u00", "\\u0061", "[[", "]]", "}}", "},{"),
@@ -42,11 +43,15 @@ def large(size: int = 9000) -> constrain.Vocabulary:
 
 
 def random_vocabulary(rng: random.Random, alphabet: bytes, most: int) -> constrain.Vocabulary:
-    """Tokens over an alphabet: each byte, and random strings; now and then an empty one, doubles, special ones."""
+    """Tokens over an alphabet: each byte, and random strings; now and then an empty one, doubles, special ones.
+
+    Half of them have wide nodes and large subtrees, with low thresholds.
+    """
     tokens = [bytes([byte]) for byte in alphabet]
     lengths = (0, 1, 2, 2, 3, 3, 4, 6, 12)
     tokens += [bytes(rng.choices(alphabet, k=rng.choice(lengths))) for _ in range(rng.randint(0, most))]
     special = [index for index in range(len(alphabet), len(tokens)) if rng.random() < 0.03]
     tokens += [_END] * rng.choice((1, 1, 2))
     ends = [index for index, token in enumerate(tokens) if token == _END]
-    return constrain.Vocabulary(tokens, ends, special)
+    with seams.low_thresholds(rng.choice((2, 3)), rng.choice((2, 4))) if rng.random() < 0.5 else seams.nothing():
+        return constrain.Vocabulary(tokens, ends, special)
