@@ -441,3 +441,16 @@ def test_masks_equal_what_is_accepted(items: Any, masks_compared: Any) -> None:
             text += TOKENS[token]
         if matcher.is_accepting():
             assert validator.is_valid(json.loads(text)), text
+
+
+def test_numbers_without_measure() -> None:
+    """What is too long or too large to be compared one by one does not end in an error, nor does it come twice."""
+    long, fraction = "1" * 150, "0." + "3" * 150
+    for options in ({}, {"spelling": "canonical"}):
+        grammar = compiled({"type": "array", "uniqueItems": True}, whitespace="compact", **options)
+        for text in (f"[{long},1]", f"[{fraction},1.5,2.25]", f'["a",{long},"b",[1],[1,{long}],2]', "[1e5000,1,2]"):
+            assert fits(grammar, text), text
+        for text in (f"[{long},{long}]", f"[{fraction},{fraction}]", f"[{long},1,1.0]", "[1e5000,1e5000]"):
+            assert not fits(grammar, text), text
+        assert fits(grammar, "[1e999999999999,1,2]")
+        assert not fits(grammar, "[1e999999999999,1,10e999999999998]")

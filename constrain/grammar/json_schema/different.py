@@ -370,24 +370,19 @@ def excluding(node: Node, values: Values) -> Node | None:
             return replace(node, values=left) if left else None
         return replace(node, terms=(*node.terms, Term(without(Words(words)), node.pointer)))
     assert isinstance(node, NumberNode)
-    numbers = []
-    for value in values:
-        number = _moderate(value.content)
-        if number is None:
-            raise LimitError(
-                f"at {node.pointer}: a number of more than {_MOST_DIGITS} digits, or beyond 1e{_GREATEST_EXPONENT}, "
-                "from which others have to be different"
-            )
-        numbers.append(number)
     if node.values is not None:
-        kept = tuple(value for value in node.values if value not in numbers)
+        known = {decimal(value.content) for value in values}
+        kept = tuple(value for value in node.values if value not in known)
         return replace(node, values=kept) if kept else None
-    return replace(node, excluded=(*node.excluded, *sorted(numbers)))
+    numbers = [number for value in values if (number := _moderate(value.content)) is not None]
+    # What is too long or too large to be left out one by one is left out with all of its kind.
+    is_moderate = node.is_moderate or len(numbers) < len(values)
+    return replace(node, excluded=(*node.excluded, *sorted(numbers)), is_moderate=is_moderate)
 
 
 @lru_cache(maxsize=1 << 14)
 def _moderate(value: Number) -> Decimal | None:
-    """A number as a Decimal; None if it is too long or too large to be left out of others."""
+    """A number as a Decimal; None if it has more digits, or is larger or smaller, than any MODERATE_NUMBER."""
     number = decimal(value)
     if number is None or len(value.digits) > _MOST_DIGITS or abs(number.adjusted()) > _GREATEST_EXPONENT:
         return None
@@ -402,7 +397,8 @@ def only(node: Node, values: list[Instance]) -> Node:
         return StringNode(node.pointer, values=tuple(value.content for value in values))
     if isinstance(node, NumberNode):
         numbers = [number for value in values if (number := decimal(value.content)) is not None]
-        assert len(numbers) == len(values)
+        if len(numbers) < len(values):
+            raise LimitError(f"at {node.pointer}: a number of more than 10,000 digits that has to come again")
         if len(numbers) == 1:
             return single_number(node, numbers[0])
         return NumberNode(node.pointer, node.form, values=tuple(numbers), has_fraction=node.has_fraction)

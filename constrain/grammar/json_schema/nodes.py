@@ -85,7 +85,8 @@ class NumberNode(Node):
     """Numbers of a form between two bounds; with ``values``, only those (which satisfy all the rest already).
 
     They are multiples of all ``divisors`` and of none of ``not_divisors``, and none of ``excluded``.
-    ``has_fraction`` is the complement of draft 4's integers: the text has a fraction or an exponent.
+    ``has_fraction`` is the complement of draft 4's integers: the text has a fraction or an exponent.  With
+    ``is_moderate``, only those of few digits (MODERATE_NUMBER in numbers.py).
     """
 
     kind = "number"
@@ -97,6 +98,7 @@ class NumberNode(Node):
     divisors: tuple[Divisor, ...] = ()
     not_divisors: tuple[Divisor, ...] = ()
     has_fraction: bool = False
+    is_moderate: bool = False
 
 
 def single_number(node: NumberNode, value: Decimal) -> NumberNode:

@@ -82,6 +82,13 @@ TINY_NUMBER: Regular = concat(
 """Numbers below 1e-4, and not 0, in the scientific notation of programs."""
 
 
+MODERATE_NUMBER: Regular = concat(
+    *(_SIGN, repeat(_DIGIT, 1, 50), optional(concat(literal("."), repeat(_DIGIT, 1, 49)))),
+    optional(concat(_E, optional(byte_set(b"+-")), optional(byte_range(0x30, 0x32)), repeat(_DIGIT, 1, 2))),
+)
+"""Texts of at most 99 digits, and of an order of magnitude between 1e-350 and 1e350."""
+
+
 def is_within_limits(number: Decimal) -> bool:
     """Whether a bound has an automaton of reasonable size."""
     if abs(number.adjusted()) > MAX_EXPONENT:

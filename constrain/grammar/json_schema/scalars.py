@@ -14,6 +14,7 @@ from constrain.grammar.json_schema.multiples import multiples
 from constrain.grammar.json_schema.nodes import BooleanNode, Bound, Conflict, Node, NullNode, NumberNode, StringNode
 from constrain.grammar.json_schema.notation import Notation, quoted
 from constrain.grammar.json_schema.numbers import (
+    MODERATE_NUMBER,
     PLAIN_INTEGER,
     PLAIN_NUMBER,
     TINY_NUMBER,
@@ -182,6 +183,8 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
                 parts.append(complement(found))
     if node.has_fraction:
         parts.append(complement(PLAIN_INTEGER))
+    if node.is_moderate:
+        parts.append(MODERATE_NUMBER)
     return intersect(*parts)
 
 
