@@ -454,3 +454,4 @@ def test_numbers_without_measure() -> None:
             assert not fits(grammar, text), text
         assert fits(grammar, "[1e999999999999,1,2]")
         assert not fits(grammar, "[1e999999999999,1,10e999999999998]")
+        assert fits(grammar, '[{"a":1e99999},{"a":1},{"b":1e99999},[1e99999],[1]]')

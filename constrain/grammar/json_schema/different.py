@@ -207,7 +207,7 @@ class DifferentValues:
         return symbols
 
     def allows(self, node: Node, value: Instance) -> bool:
-        """Whether a value is one of a node."""
+        """Whether a value is one of a node, and can be written again: numbers beyond 1e10000 are not."""
         if node.kind != value.kind:
             return False
         content = value.content
@@ -220,7 +220,7 @@ class DifferentValues:
         if isinstance(node, NumberNode):
             number = decimal(content)
             if number is None:
-                raise LimitError("a number that has to be compared is too large")
+                return False
             return number in node.values if node.values is not None else number_fits(number, node)
         if isinstance(node, ArrayNode):
             size = len(content)
