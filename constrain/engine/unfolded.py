@@ -9,7 +9,7 @@ import numpy as np
 
 from constrain.engine import nodes, program
 from constrain.engine.program import LexemeProgram
-from constrain.engine.rows import BRANCH, BRANCH_COUNT, END
+from constrain.engine.rows import BRANCH, BRANCH_COUNT, END, LEXEME_IS_KEY
 from constrain.engine.states import IS_HARD, IS_OPEN, IS_UNSURE
 from constrain.engine.tables import (
     BRANCHES,
@@ -73,6 +73,7 @@ class UnfoldedRules:
             raise ValueError("what is unfolded must not derive the empty string")
         self._tables = tables
         self._run = run
+        self._follows_keys = bool(ir.distinct_keys)
         self._lexemes = lexemes
         self._registers = registers
         self._counts = [len(ir.unfolded), 0, 0]
@@ -163,6 +164,13 @@ class UnfoldedRules:
             place = tables.used(LEXEMES) // 3
             tables.append(LEXEMES, np.zeros(3 * count, np.int32))
             self._run(program.describe_lexemes, self._registers[first : first + count].copy(), place)
+            if self._follows_keys:
+                keys = [
+                    place + number - n_lexemes
+                    for number in range(n_lexemes, n_lexemes + count)
+                    if number in unfolding.keys
+                ]
+                tables.get(LEXEMES)[2::3][keys] |= LEXEME_IS_KEY
         if len(unfolding.lefts) > n_branches:
             records = np.zeros((len(unfolding.lefts) - n_branches, 4), np.int32)
             records[:, BRANCH_COUNT] = -1

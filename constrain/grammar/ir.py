@@ -11,7 +11,7 @@ A front-end uses :class:`GrammarBuilder`, adds productions in any order, and cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -68,6 +68,10 @@ class Unfolding(Protocol):
     @property
     def lexeme_names(self) -> Sequence[str]:
         """The names of these lexemes, for messages."""
+
+    @property
+    def keys(self) -> Collection[int]:
+        """Which of them are keys that could come again by the rules (see :attr:`GrammarIR.distinct_keys`)."""
 
     @property
     def nonterminals(self) -> Sequence[int]:

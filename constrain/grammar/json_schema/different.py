@@ -665,7 +665,7 @@ class ObjectAutomaton:
 
     def key_cost(self, languages: tuple[Regular, Regular], costs: Costs, is_first: bool) -> int:
         """What the cheapest of some keys costs, with its colon, and with its comma unless it is the first."""
-        return costs.of(self._values.unfolding.lexeme(languages[0 if is_first else 1], "key"))
+        return costs.of(self._values.unfolding.key(languages[0 if is_first else 1], "key"))
 
     def value_cost(self, handle: Handle, costs: Costs) -> int:
         """What the cheapest value costs."""
@@ -874,7 +874,7 @@ class ObjectAutomaton:
         return min(total + costs.of(self._close), NEVER)
 
     def _key(self, languages: tuple[Regular, Regular], name: str, state: _Members) -> Symbol:
-        return self._values.unfolding.lexeme(languages[0 if state.is_empty else 1], name)
+        return self._values.unfolding.key(languages[0 if state.is_empty else 1], name)
 
     def _decided(self, state: _Members) -> _Members:
         """The state once the object is like none of the others."""

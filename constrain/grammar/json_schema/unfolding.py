@@ -124,6 +124,8 @@ class JsonUnfolding:
         self.kinds = array("i")
         self.lexemes: list[Regular] = []
         self.lexeme_names: list[str] = []
+        self.keys: set[int] = set()
+        self._key_numbers: dict[Regular, int] = {}
         self.nonterminals: list[int] = []
         self._before = array("i")
         self._edge: list[Any] = []
@@ -153,9 +155,18 @@ class JsonUnfolding:
         """The symbol of a lexeme that is not empty."""
         if not self._numbers:
             self._numbers = {known: index for index, known in enumerate(self._grammar_lexemes)}
-        index = self._numbers.get(language)
+        return self._lexeme(self._numbers, language, name)
+
+    def key(self, language: Regular, name: str) -> Symbol:
+        """The symbol of keys that must not come again; never a lexeme of the grammar, which might be no key there."""
+        symbol = self._lexeme(self._key_numbers, language, name)
+        self.keys.add(~symbol - len(self._grammar_lexemes))
+        return symbol
+
+    def _lexeme(self, numbers: dict[Regular, int], language: Regular, name: str) -> Symbol:
+        index = numbers.get(language)
         if index is None:
-            index = self._numbers[language] = len(self._grammar_lexemes) + len(self.lexemes)
+            index = numbers[language] = len(self._grammar_lexemes) + len(self.lexemes)
             self.lexemes.append(language)
             self.lexeme_names.append(name)
         return ~index
