@@ -99,8 +99,8 @@ def low_thresholds(children: int = 2, nodes: int = 2) -> Iterator[None]:
     The numbers are constants of a compiled kernel; so its Python source runs in its place.
     """
     module: Any = trie
-    index = getattr(module._index_wide, "py_func", module._index_wide)
-    with patched((module, "WIDE_CHILDREN", children), (module, "LARGE_SUBTREE", nodes), (module, "_index_wide", index)):
+    index = getattr(module._index, "py_func", module._index)
+    with patched((module, "WIDE_CHILDREN", children), (module, "LARGE_SUBTREE", nodes), (module, "_index", index)):
         yield
 
 

@@ -359,12 +359,13 @@ class CompiledGrammar:
             # Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
             self._start_over()
         else:
-            self.compact_if_due()
+            with contextlib.suppress(TablesFullError):  # there are new tables
+                self.compact_if_due()
 
     def compact_if_due(self) -> None:
         """Give up expressions and lexer states that no place needs, if there are too many.  The caller holds the lock.
 
-        Lexer states get other numbers, as states do.
+        Lexer states get other numbers, as states do.  After a TablesFullError all places are lost.
         """
         if self._tables.nbytes > self._compact_above and self.can_compact:
             self.compact()
@@ -402,6 +403,8 @@ class CompiledGrammar:
         LimitError
             If the tables would grow past ``limit_bytes``, or a pattern takes too long to follow.
         """
+        # Kernels do not check numbers.
+        assert cursor._state >= 0
         return self._repeat(lambda: kernel(self.ctx, cursor._state, *args))
 
     def _repeat(self, attempt: Callable[[], int]) -> int:
@@ -565,20 +568,25 @@ class CompiledGrammar:
 
     def compact(self) -> None:
         """Keep of all tables what places are at, and were at in their last steps, and nothing else."""
-        from constrain.engine.transplant import transplant  # for grammars at their limit
+        from constrain.engine.transplant import Transplant  # for grammars at their limit
 
         places = [place for place in self.cursors if place._state != LOST]
         links = LinksKept(places, self.generation, STEPS_KEPT)
         at = {place: place._state for place in places}
         alive = sorted({state for state in (*at.values(), *links.states()) if state > 0})
-        old = self._tables
+        try:
+            alive_parts = Transplant(self._tables, alive)
+        except TablesFullError:
+            self._compact_above = self._limit_bytes  # nor will it be less
+            return
         self._begin()
         start_state, self.start_state = self.start_state, 0  # so that nothing is collected meanwhile
         try:
-            numbers = transplant(self._run, old, self._tables, alive)
+            numbers = alive_parts.plant(self._run, self._tables)
         except TablesFullError:
-            self._begin()  # places read their texts again
-            return
+            # Places are lost now, and have to read their texts again.
+            self._begin()
+            raise
         self.start_state = start_state
         numbers |= {state: state for state in (0, ENDED)}
         done: dict[int, Link] = {}

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from constrain.engine.budget import Budget
 
 
+_NOTHING = object()
+
+
 class Matcher(Cursor):
     """Tracks one sequence of tokens through a compiled grammar.
 
@@ -48,7 +51,7 @@ class Matcher(Cursor):
         self._words = words_for(self._size)
         self._kinds = compiled.vocabulary.kind_bytes
         # The mask of the last fill, which has been looked at.
-        self._checked: Any = None
+        self._checked: Any = _NOTHING
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
 

@@ -702,7 +702,10 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
     """
     if not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.empty(size, dtype)
-    memory = mmap.mmap(-1, size * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        memory = mmap.mmap(-1, size * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no addresses for {size * dtype.itemsize:,} bytes of tables") from error
     return np.frombuffer(memory, dtype)
 
 
@@ -938,7 +941,7 @@ class Tables:
             hashes = _SPECS[sibling][2]
             used = 2 * self.used(hashes) if hashes >= 0 else self.used(sibling)
             if sibling != slot and 3 * used > 2 * self.capacity(sibling):
-                with contextlib.suppress(TablesFullError):  # it may never be too small
+                with contextlib.suppress(TablesFullError, MemoryError):  # it may never be too small
                     self._enlarge(sibling, 0)
 
     def _enlarge(self, slot: int, wanted: int) -> None:
@@ -994,7 +997,10 @@ class Tables:
             # To copy a large table takes long, mostly to touch new pages for the first time, and one
             # step of one sequence has to wait for it.  Addresses are free until they are touched.
             spare = min(127 * size, _RESERVE_BYTES // old.itemsize) if size * old.itemsize >= _LARGE_BYTES else 0
-            reserve = _addresses(size + spare, old.dtype) if spare else np.empty(size, old.dtype)
+            try:
+                reserve = _addresses(size + spare, old.dtype) if spare else np.empty(size, old.dtype)
+            except MemoryError:
+                reserve = np.empty(size, old.dtype)  # there may be room for what is needed
             reserve[: old.shape[0]] = old
         self._install(slot, reserve[:size])
         self._reserves[slot] = reserve

@@ -63,6 +63,7 @@ from constrain.engine.tables import (
     THREADS,
     TMP,
     Tables,
+    TablesFullError,
     far_call,
     i32,
     i64,
@@ -71,6 +72,9 @@ from constrain.engine.tables import (
 )
 
 _LEXER_STATE, _ROW, _STATE = range(3)
+
+_MOST_PARTS = 100_000
+"""Expressions of more parts are not moved, which takes Python some microseconds and hundreds of bytes for each."""
 
 
 @njit_entry(int64(CTX, int64, int64, int64[::1]))
@@ -99,28 +103,48 @@ def plant(ctx, kind, accepts, parts):
     return intern_state(ctx, count, accepts)
 
 
-class _Transplant:
-    """From old tables into those that ``run`` runs kernels on; numbers by the old ones."""
+class Transplant:
+    """What some states of old tables are made of, to be made in new ones.
 
-    def __init__(self, run: Callable[..., int], old: Tables) -> None:
-        self._run = run
+    Parameters
+    ----------
+    old : Tables
+        Of a grammar that does not unfold rules.
+    states : list of int
+
+    Raises
+    ------
+    TablesFullError
+        If that is too much.
+    """
+
+    def __init__(self, old: Tables, states: list[int]) -> None:
         self._old = old
+        self._states = states
+        threads = [thread for state in states for thread in self._threads(state)]
+        self._alive_rows = {row for row, _ in threads}
+        self._alive_lexer_states = {lexer_state for _, lexer_state in threads}
         self._nodes: dict[int, int] = {}
         # The dead lexer state; the row in which a text begins.
         self._lexer_states = {0: 0}
         self._rows = {0: 0}
+        self._parts = self._find_parts()
 
-    def expressions(self, wanted: set[int]) -> None:
-        """Make expressions, and those that they consist of."""
+    def _find_parts(self) -> dict[int, list[int]]:
+        """The expressions of the lexer states, and all that they consist of, each with its parts."""
         nodes, pool = self._old.get(NODES).reshape(-1, 4), self._old.get(POOL)
         parts: dict[int, list[int]] = {}
-        todo = list(wanted)
+        size = 0
+        todo = [node for lexer_state in self._alive_lexer_states for _, node in self._members(lexer_state)]
         while todo:
             node = todo.pop()
             if node in parts:
                 continue
             kind, a, b, _ = nodes[node].tolist()
             kind &= 255
+            size += b if kind in (UNION, INTERSECT) else 1
+            if size > _MOST_PARTS:
+                raise TablesFullError("what is alive is too much to be moved")
             inner: list[int] = []
             if kind in (UNION, INTERSECT):
                 inner = pool[a : a + b].tolist()
@@ -130,42 +154,59 @@ class _Transplant:
                 inner = [a]
             parts[node] = inner
             todo += inner
+        return parts
+
+    def plant(self, run: Callable[..., int], new: Tables) -> dict[int, int]:
+        """Make the states in new tables of the same grammar, on which ``run`` runs kernels; their new numbers."""
+        self._make_expressions(run)
+        self._make_lexer_states(run)
+        self._make_rows(run)
+        numbers = {}
+        for state in self._states:
+            accepts = int(self._old.array(STATES)[3 * state + STATE_ACCEPTS])
+            parts = [(self._rows[row], self._lexer_states[lexer_state]) for row, lexer_state in self._threads(state)]
+            number = numbers[state] = _plant(run, _STATE, accepts, parts)
+            new.array(STATE_KEYS)[number] = self._old.array(STATE_KEYS)[state]
+        return numbers
+
+    def _make_expressions(self, run: Callable[..., int]) -> None:
+        nodes = self._old.get(NODES).reshape(-1, 4)
         # A part has a lower number than the whole.
-        order = sorted(parts)
+        order = sorted(self._parts)
         registers = {node: register for register, node in enumerate(order)}
         code: list[int] = []
         for node in order:
             head, a, b, c = nodes[node].tolist()
-            code += [~registers[part] for part in parts[node]]
-            count = len(parts[node])
+            parts = self._parts[node]
+            code += [~registers[part] for part in parts]
             code += {
                 EMPTY: (OP_EMPTY,),
                 EPSILON: (OP_LITERAL, 0, 0),
                 ALL: (OP_EMPTY, OP_NOT),
                 LITERAL: (OP_LITERAL, a, b),
                 SET: (OP_SET, a),
-                CONCAT: (OP_CONCAT, count),
-                UNION: (OP_UNION, count),
-                INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, count),
+                CONCAT: (OP_CONCAT, len(parts)),
+                UNION: (OP_UNION, len(parts)),
+                INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, len(parts)),
                 NOT: (OP_NOT,),
                 REPEAT: (OP_REPEAT, b, c),
             }[head & 255]
             code += [OP_STORE, registers[node]]
         made = np.zeros(len(order) + 1, np.int32)
-        self._run(build_nodes, np.array(code, np.int32), made)
+        run(build_nodes, np.array(code, np.int32), made)
         self._nodes = dict(zip(order, made.tolist(), strict=False))
 
-    def members(self, lexer_state: int) -> list[list[int]]:
+    def _members(self, lexer_state: int) -> list[list[int]]:
         """The pairs (lexeme, expression) of a lexer state."""
         record = self._old.array(LEX)[4 * lexer_state : 4 * lexer_state + 4]
         return self._pairs(LEX_POOL, record[LEX_OFFSET], record[LEX_COUNT], 1)
 
-    def threads(self, state: int) -> list[list[int]]:
+    def _threads(self, state: int) -> list[list[int]]:
         """The pairs (row, lexer state) of a state."""
         record = self._old.array(STATES)[3 * state : 3 * state + 3]
         return self._pairs(THREADS, record[STATE_OFFSET], record[STATE_COUNT], 2)
 
-    def items(self, row: int) -> list[list[int]]:
+    def _items(self, row: int) -> list[list[int]]:
         """The pairs (dot, origin) of a row."""
         record = self._old.array(ROWS)[5 * row : 5 * row + 5]
         return self._pairs(ROW_ITEMS, record[ROW_OFFSET], record[ROW_COUNT], 2)
@@ -176,55 +217,25 @@ class _Transplant:
         pairs: list[list[int]] = self._old.array(slot)[begin : begin + 2 * int(count)].reshape(-1, 2).tolist()
         return pairs
 
-    def lexer_states(self, wanted: set[int]) -> None:
-        """Make lexer states, of expressions that have been made."""
-        for state in wanted - {0}:
-            parts = [(lexeme, self._nodes[node]) for lexeme, node in self.members(state)]
-            self._lexer_states[state] = self._plant(_LEXER_STATE, 0, parts)
+    def _make_lexer_states(self, run: Callable[..., int]) -> None:
+        for state in self._alive_lexer_states - {0}:
+            parts = [(lexeme, self._nodes[node]) for lexeme, node in self._members(state)]
+            self._lexer_states[state] = _plant(run, _LEXER_STATE, 0, parts)
 
-    def rows(self, wanted: set[int]) -> None:
-        """Make rows, and those that they began in."""
-        todo = list(wanted)
+    def _make_rows(self, run: Callable[..., int]) -> None:
+        """Make the rows, and those that they began in."""
+        todo = list(self._alive_rows)
         found = set(self._rows)
         while todo:
             row = todo.pop()
             if row not in found:
                 found.add(row)
-                todo += [origin for _, origin in self.items(row)]
+                todo += [origin for _, origin in self._items(row)]
         # An origin is an older row.
         for row in sorted(found - set(self._rows)):
-            parts = [(dot, self._rows[origin]) for dot, origin in self.items(row)]
-            self._rows[row] = self._plant(_ROW, int(self._old.array(ROWS)[5 * row + ROW_ACCEPTS]), parts)
-
-    def state(self, state: int) -> int:
-        """Make a state, of rows and lexer states that have been made."""
-        parts = [(self._rows[row], self._lexer_states[lexer_state]) for row, lexer_state in self.threads(state)]
-        return self._plant(_STATE, int(self._old.array(STATES)[3 * state + STATE_ACCEPTS]), parts)
-
-    def _plant(self, kind: int, accepts: int, parts: list[tuple[int, int]]) -> int:
-        return self._run(plant, kind, accepts, np.array([first << 32 | second for first, second in parts], np.int64))
+            parts = [(dot, self._rows[origin]) for dot, origin in self._items(row)]
+            self._rows[row] = _plant(run, _ROW, int(self._old.array(ROWS)[5 * row + ROW_ACCEPTS]), parts)
 
 
-def transplant(run: Callable[..., int], old: Tables, new: Tables, states: list[int]) -> dict[int, int]:
-    """Make states of old tables in new ones; their new numbers.
-
-    Parameters
-    ----------
-    run : callable
-        Runs a kernel on the new tables.
-    old, new : Tables
-        Of the same grammar, which does not unfold rules; the new ones with its start.
-    states : list of int
-        Of the old tables.
-    """
-    way = _Transplant(run, old)
-    threads = [thread for state in states for thread in way.threads(state)]
-    lexer_states = {lexer_state for _, lexer_state in threads}
-    way.expressions({node for lexer_state in lexer_states for _, node in way.members(lexer_state)})
-    way.lexer_states(lexer_states)
-    way.rows({row for row, _ in threads})
-    numbers = {}
-    for state in states:
-        number = numbers[state] = way.state(state)
-        new.array(STATE_KEYS)[number] = old.array(STATE_KEYS)[state]
-    return numbers
+def _plant(run: Callable[..., int], kind: int, accepts: int, parts: list[tuple[int, int]]) -> int:
+    return run(plant, kind, accepts, np.array([first << 32 | second for first, second in parts], np.int64))
