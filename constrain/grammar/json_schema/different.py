@@ -267,6 +267,8 @@ class DifferentValues:
         """What the cheapest value that is none of ``count`` others costs at most."""
         key = self, layout, handle, count
         if key not in costs.known:
+            # Within itself a value is no cheaper.
+            costs.known[key] = Spare(NEVER, False)
             found = [self._spare_of(layout, node, count, costs) for node in self.written.normal(handle).nodes]
             sure = [each.cost for each in found if each.is_sure and each.cost < NEVER]
             cost = min(sure) if sure else max((each.cost for each in found), default=NEVER)
