@@ -104,5 +104,5 @@ KIND = Kind(
     "masks by accept_token of every token; texts by their end, which must come in time",
     run,
     60,
-    {"masks": 2000, "texts": 200},
+    {"masks": 1500, "texts": 200},
 )
