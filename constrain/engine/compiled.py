@@ -687,6 +687,12 @@ class CompiledGrammar:
         result = {name: self._tables.used(slot) for name, slot in counts.items()}
         return {**result, "mask_bytes": self.mask_bytes, "nbytes": self.nbytes}
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a CompiledGrammar cannot be copied or pickled, since its tables belong to this process: threads share it, "
+            "and another process compiles the grammar itself (a Grammar and a GrammarCompiler can be pickled)"
+        )
+
     def __repr__(self) -> str:
         counts = self.statistics()
         return f"CompiledGrammar(rows={counts['rows']}, states={counts['states']}, nbytes={counts['nbytes']})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
+from functools import partial
+from typing import Any
 
 from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.compiled import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
@@ -56,6 +58,15 @@ class GrammarCompiler:
         if self._lock.locked():
             self._cache = OrderedDict()
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        # What it has compiled stays here.
+        options = {
+            "cache_limit_bytes": self.cache_limit_bytes,
+            "limit_bytes": self.limit_bytes,
+            "mask_limit_bytes": self.mask_limit_bytes,
+        }
+        return partial(GrammarCompiler, self.vocabulary, **options), ()
 
     def _find_usual_splits(self) -> None:
         """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""

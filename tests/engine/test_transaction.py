@@ -189,6 +189,14 @@ def test_copies_are_forks(vocabulary: constrain.Vocabulary, monkeypatch: pytest.
     for cursor in (matcher, reader):
         with pytest.raises(TypeError, match=r"cannot be pickled.*accept them"):
             pickle.dumps(cursor)
+    for refused in (lambda: pickle.dumps(grammar), lambda: copy.copy(grammar), lambda: copy.deepcopy(grammar)):
+        with pytest.raises(TypeError, match=r"another process compiles the grammar itself"):
+            refused()
+    compiler = constrain.GrammarCompiler(vocabulary, limit_bytes=5_000_000)
+    source = constrain.Grammar.from_json_schema({"type": "array", "uniqueItems": True})
+    elsewhere, sent = pickle.loads(pickle.dumps((compiler, source)))
+    assert elsewhere.limit_bytes == 5_000_000
+    assert mask_of(constrain.Matcher(elsewhere.compile(sent))) == mask_of(constrain.Matcher(compiler.compile(source)))
 
 
 def test_a_mask_that_is_changed_in_place(vocabulary: constrain.Vocabulary) -> None:
