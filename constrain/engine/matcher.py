@@ -107,12 +107,13 @@ class Matcher(Cursor):
                 result = write_mask_unchecked(compiled.ctx, self._state, mask, index)
                 if result > 0:
                     compiled.finish_mask(result, self, mask, index)
-                    result = 0
+                if result >= 0 and self._key_status:
+                    self._forbid_repeated_keys(mask, index)
                 lock.release()
             except BaseException as error:
                 abandon(self, self._save(), error)
                 result = FAIL
-            if result == 0 and self._key_status == 0:
+            if result >= 0:
                 return
         if type(index) is not int:
             index = operator.index(index)
@@ -174,10 +175,12 @@ class Matcher(Cursor):
             lock.acquire()
             state = push_token_unchecked(compiled.ctx, self._state, token, NO_KEYS if keys is None else keys.memory)
             if state >= 0 or state == REPEATED_KEY:
-                if 0 < state <= STATE_BITS and keys is None:
+                if 0 < state < KEY_ENDED:
                     link = (compiled.generation, self._state, token, self._parent)
                     self._young.append(link)
-                    self._parent, self._state, self._steps = link, state, steps + 1
+                    self._parent, self._state, self._steps = link, state & STATE_BITS, steps + 1
+                    if keys is not None:
+                        self._key_status = state >> STATUS_SHIFT
                     lock.release()
                     return True
                 is_taken = self._go_on(token, state)
