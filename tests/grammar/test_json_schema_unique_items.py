@@ -398,12 +398,10 @@ def test_a_prefix_without_enough_values() -> None:
         compiled({"type": "array", "prefixItems": [BOOLEAN, BOOLEAN, BOOLEAN], "minItems": 3, "uniqueItems": True})
 
 
-def test_deep_items_and_long_numbers_are_limited() -> None:
+def test_deep_items_are_limited() -> None:
     grammar = compiled({"uniqueItems": True})
     with pytest.raises(LimitError, match="deep"):
         constrain.Matcher(grammar).accept_bytes(b"[" + b"[" * 20_000 + b"]" * 20_000 + b",1")
-    with pytest.raises(LimitError, match="digits"):
-        constrain.Matcher(grammar).accept_bytes(b"[1" + b"2" * 200 + b",1")
 
 
 def test_what_is_expected_behind_items() -> None:
