@@ -150,7 +150,9 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
         # Multiples of integers are integers.
         form = max(form, NumberForm.INTEGRAL)
     if node.values is not None:
-        language = tree_of(constant(value, form, node.has_fraction, notation) for value in node.values)
+        numbers = [constant(value, form, node.has_fraction, notation) for value in dict.fromkeys(node.values)]
+        # Where items have to be different such a list is made for each of them.
+        language = union_of_distinct(numbers) if len(numbers) < _MANY_NUMBERS else tree_of(numbers)
     elif low is None and high is None and not node.excluded:
         language = notation.numbers[form]
     else:
@@ -187,6 +189,9 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
         parts.append(MODERATE_NUMBER)
     return intersect(*parts)
 
+
+# From so many on, numbers are written as a tree, which the engine follows faster than it takes to make.
+_MANY_NUMBERS = 2048
 
 # More gaps between numbers are told by a list of what is left out.
 _MAX_PIECES = 64
