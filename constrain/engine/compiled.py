@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import weakref
 from array import array
@@ -93,6 +92,7 @@ from constrain.engine.trie import DEPTH_SHIFT
 from constrain.engine.unfolded import UnfoldedRules
 from constrain.engine.vocabulary import Vocabulary
 from constrain.errors import LimitError
+from constrain.forking import renew_in_child
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
 
@@ -144,24 +144,6 @@ _MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
-
-
-# All that there are, for what a fork leaves of them.
-_alive: weakref.WeakSet[CompiledGrammar] = weakref.WeakSet()
-
-
-def _mend_after_fork() -> None:
-    """In the child of a fork: nobody will release a lock that another thread held, or finish what it was doing."""
-    for compiled in list(_alive):
-        if compiled.lock.acquire(blocking=False):
-            compiled.lock.release()
-        else:
-            compiled.ctx = NO_TABLES
-            compiled.lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_mend_after_fork)
 
 
 class CompiledGrammar:
@@ -218,7 +200,7 @@ class CompiledGrammar:
         self._compact_above = limit_bytes // 2
         self._start_over_above = min(_START_OVER_BYTES, limit_bytes // 2)
         self._limited_keys: LimitedKeys | None = None
-        _alive.add(self)
+        renew_in_child(self)
         if ir.distinct_keys:
             # Before there are tables, which have the addresses of its kernels.
             import constrain.engine.distinct_keys
@@ -350,6 +332,14 @@ class CompiledGrammar:
             self._tables.allocate(slot, words)
 
     # -- after an exception ------------------------------------------------------------------
+
+    def _renew_after_fork(self) -> None:
+        """Nobody will release a lock that another thread held, or finish what it was doing."""
+        if self.lock.acquire(blocking=False):
+            self.lock.release()
+        else:
+            self.ctx = NO_TABLES
+            self.lock = threading.RLock()
 
     def make_ready(self) -> None:
         """Have tables, and not too many: what a call begins with (transaction.py).  The caller holds the lock."""

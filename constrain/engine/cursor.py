@@ -16,8 +16,8 @@ from constrain.engine.history import (
     YOUNG_LINKS,
     Link,
     Traveller,
-    before,
     bytes_of,
+    read_again,
 )
 from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
 from constrain.engine.states import ENDED, LOST
@@ -217,7 +217,7 @@ class Cursor:
         assert link is not None
         state, parent = link[STATE], link[BEFORE]
         if link[GENERATION] != self.compiled.generation:
-            place = before(self.compiled, link)
+            place = read_again(self.compiled, parent)
             self._young.extend(place._young)
             state, parent = place._state, place._parent
         self._state, self._parent, self._steps = state, parent, self._steps - count

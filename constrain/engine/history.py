@@ -129,26 +129,19 @@ def last_bytes(compiled: CompiledGrammar, link: Link | None, count: int) -> byte
     return b"".join(reversed(pieces))
 
 
-def before(compiled: CompiledGrammar, link: Link) -> Place:
-    """The place that a link leads back to.  The caller holds the lock."""
-    if link[GENERATION] == compiled.generation:
-        return Traveller(compiled, link[STATE], link[BEFORE])
-    return _read_again(compiled, link[BEFORE])
-
-
 def find_again(compiled: CompiledGrammar, place: Place) -> None:
     """Give a place that is lost its state.  The caller holds the lock."""
-    found = _read_again(compiled, place._parent)
+    found = read_again(compiled, place._parent)
     place._young.extend(found._young)
     place._parent = found._parent
     place._state = found._state
 
 
-def _read_again(compiled: CompiledGrammar, link: Link | None) -> Traveller:
+def read_again(compiled: CompiledGrammar, link: Link | None) -> Traveller:
     """The place that a link leads to, by taking all steps again.
 
     The last links on the way there get states, so that going back further does not mean taking all
-    steps each time.
+    steps each time.  The caller holds the lock.
     """
     way = []
     while link is not None:
