@@ -94,7 +94,7 @@ def of_vocabulary(name: str) -> list[str]:
     import numpy as np
 
     import constrain
-    from constrain.engine.trie import TokenTrie
+    from constrain.engine.vocabulary.trie import TokenTrie
 
     tokenizer, vocabulary = load(name)
     members = np.flatnonzero(vocabulary.kinds == 0).tolist()

@@ -18,26 +18,26 @@ from constrain.limits import Deadline
 from constrain.version import __version__
 
 if TYPE_CHECKING:
-    from constrain.engine.batch import fill_next_token_bitmask_batch
-    from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
-    from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.compiled_grammar import CompiledGrammar
     from constrain.engine.compiler import GrammarCompiler
+    from constrain.engine.masks.batches import fill_next_token_bitmask_batch
     from constrain.engine.matcher import Matcher
     from constrain.engine.recognizer import Recognizer
-    from constrain.engine.vocabulary import Vocabulary
+    from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
+    from constrain.engine.vocabulary.vocabulary import Vocabulary
     from constrain.grammar.grammar import Grammar
     from constrain.tokenizers.factory import load_tokenizer
 
 # Loaded on first use, so that `constrain --help` does not wait for numba.
 _EXPORTS = {
-    "allocate_token_bitmask": "constrain.engine.bitmask",
-    "apply_token_bitmask_inplace": "constrain.engine.bitmask",
-    "fill_next_token_bitmask_batch": "constrain.engine.batch",
-    "CompiledGrammar": "constrain.engine.compiled",
+    "allocate_token_bitmask": "constrain.engine.vocabulary.bitmasks",
+    "apply_token_bitmask_inplace": "constrain.engine.vocabulary.bitmasks",
+    "fill_next_token_bitmask_batch": "constrain.engine.masks.batches",
+    "CompiledGrammar": "constrain.engine.compiled_grammar",
     "GrammarCompiler": "constrain.engine.compiler",
     "Matcher": "constrain.engine.matcher",
     "Recognizer": "constrain.engine.recognizer",
-    "Vocabulary": "constrain.engine.vocabulary",
+    "Vocabulary": "constrain.engine.vocabulary.vocabulary",
     "Grammar": "constrain.grammar.grammar",
     "load_tokenizer": "constrain.tokenizers.factory",
 }

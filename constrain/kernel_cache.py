@@ -1,29 +1,25 @@
-"""Keeps numba's cache of compiled kernels honest when kernels of several files depend on each other.
+"""What the machine code of a kernel was made from: a hash over all sources that it depends on.
 
-numba compiles a kernel together with what it calls and with the constants it reads, but looks for
-changes only in the file that the kernel itself is in.  After an update of the package a kernel
-could so go on with the old version of another file's table layout, and read memory that is not
-its own.  Each folder of kernels therefore has a stamp over all of its kernels' sources beside the
-machine code, and without a matching stamp the machine code is deleted.
+numba compiles a kernel together with what it calls and with the constants it reads, but looks for changes only in the
+file that the kernel itself is in.  After an update of the package a kernel could so go on with the old version of
+another file's table layout, and read memory that is not its own.  kernel_files.py therefore marks machine code with
+:func:`kernel_digest`, and takes none that was made from other sources.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib
 import os
 import re
-import tempfile
-import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-_STAMP = "constrain-kernels.stamp"
 _COMPILER = Path(__file__).with_name("kernel_compiler.py")
-_HOUR = 3600.0
-_IMPORT = re.compile(rb"^\s*from [\w.]*\.(\w+) import\b", re.MULTILINE)
+_IMPORT = re.compile(rb"^\s*(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
+_NAME = re.compile(rb"\w+")
 
 
 @functools.cache
@@ -48,48 +44,67 @@ def cache_folder(folder: str | os.PathLike[str]) -> Path | None:
     return _cache_folder(os.fspath(folder), numba.config.CACHE_DIR)
 
 
-def drop_stale_kernels(folder: str | os.PathLike[str]) -> None:
-    """Delete the machine code for the kernels in ``folder`` if it was made from other sources.
+def kernel_digest(file: str) -> str:
+    """A hash over all that decides the machine code of the kernels in a source file.
 
-    To be called by the folder's ``__init__.py`` before a kernel is imported.  Kernels call kernels and read
-    constants of their own folder only, and import them with ``from package.module import name``.
+    These are the file, what it imports of its own package, what those import, and how kernels are compiled.
     """
-    cache = cache_folder(folder)
-    if cache is None:
-        return
-    stamp = cache / _STAMP
-    digest = kernel_digest(os.fspath(folder)).encode()
-    with contextlib.suppress(OSError):
-        if stamp.read_bytes() == digest:
-            return
-    # What cannot be removed, as a file of another user, is not taken for what it is not (kernel_files.py).
-    # Unfinished files are left by processes that were ended while they wrote; young ones may be being written.
-    for pattern, age in (("*.nbi", 0.0), ("*.nbc", 0.0), ("*.nb[ic].tmp.*", _HOUR), (f"*.{_STAMP}", _HOUR)):
-        with contextlib.suppress(OSError):
-            for file in cache.glob(pattern):
-                with contextlib.suppress(OSError):
-                    if age == 0 or file.stat().st_mtime < time.time() - age:
-                        file.unlink()
-    with contextlib.suppress(OSError):
-        with tempfile.NamedTemporaryFile(dir=cache, suffix=f".{_STAMP}", delete=False) as file_:
-            file_.write(digest)
-        os.replace(file_.name, stamp)
+    return _digest((file,))
+
+
+def tree_digest(folder: str | os.PathLike[str]) -> str:
+    """As :func:`kernel_digest`, for all files with kernels below a folder."""
+    return _digest(tuple(str(path) for path in sorted(Path(folder).rglob("*.py")) if b"njit" in path.read_bytes()))
 
 
 @functools.cache
-def kernel_digest(folder: str) -> str:
-    """A hash over all that decides the machine code of a folder's kernels.
-
-    These are its files with kernels and, of the same folder, those that they import from; and how kernels are compiled,
-    which numba does not look at either.
-    """
-    sources = {file.stem: file.read_bytes() for file in Path(folder).glob("*.py")}
-    wanted = [name for name, source in sources.items() if b"njit" in source]
-    for name in wanted:  # grows while it is gone through
-        imported = (match.decode() for match in _IMPORT.findall(sources[name]))
-        wanted += [other for other in imported if other in sources and other not in wanted]
+def _digest(files: tuple[str, ...]) -> str:
+    wanted = dict.fromkeys(files)
+    pending = list(files)
+    while pending:
+        for imported in _imports(pending.pop()):
+            if imported not in wanted:
+                wanted[imported] = None
+                pending.append(imported)
+    top = os.path.dirname(_package_root(files[0]))
     digest = hashlib.sha256(_COMPILER.read_bytes())
     for name in sorted(wanted):
-        digest.update(f"{name} {len(sources[name])}\n".encode())
-        digest.update(sources[name])
+        digest.update(os.path.relpath(name, top).encode() + _source_hash(name))
     return digest.hexdigest()
+
+
+@functools.cache
+def _source_hash(file: str) -> bytes:
+    return hashlib.sha256(Path(file).read_bytes()).digest()
+
+
+def _package_root(file: str) -> str:
+    """The folder of the package that a file belongs to, the outermost one."""
+    folder = os.path.dirname(os.path.abspath(file))
+    while os.path.exists(os.path.join(os.path.dirname(folder), "__init__.py")):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+@functools.cache
+def _imports(file: str) -> tuple[str, ...]:
+    """The files of its own package that a source file imports."""
+    root = _package_root(file)
+    package = os.path.basename(root).encode()
+    found: dict[str, None] = {}
+    for module, names, plain in _IMPORT.findall(Path(file).read_bytes()):
+        first, *rest = (module or plain).split(b".")
+        if first == package:
+            place = os.path.join(root, *(part.decode() for part in rest))
+            found.update(dict.fromkeys(_files_of(place, _NAME.findall(names))))
+    return tuple(found)
+
+
+def _files_of(place: str, names: Iterable[bytes]) -> Iterable[str]:
+    if os.path.exists(f"{place}.py"):
+        yield f"{place}.py"
+        return
+    for name in names:
+        path = os.path.join(place, f"{name.decode()}.py")
+        if os.path.exists(path):
+            yield path

@@ -2,13 +2,14 @@
 
 numba reads what it finds.  A file that was cut short stops the import, and so does a full disk or a file of another
 user; a kernel of an older version of the package is run if its own source file is the same.  Here a file ends with a
-checksum over its content, over what it is the code of, and over the sources of all kernels of its folder
+checksum over its content, over what it is the code of, and over all sources that the kernel depends on
 (kernel_cache.py).  What does not fit is as if it were not there: the kernel is compiled, and the file replaced.  What
 cannot be written is not kept.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import pickle
@@ -91,7 +92,7 @@ class _KernelFiles(_caching.FunctionCache):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        digest = kernel_digest(os.path.dirname(function.__code__.co_filename))
+        digest = kernel_digest(function.__code__.co_filename)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp, digest)
 
@@ -99,8 +100,21 @@ class _KernelFiles(_caching.FunctionCache):  # type: ignore[misc, unused-ignore]
         """Keep the machine code for a signature, if that is possible."""
         try:
             super().save_overload(sig, data)
+            self._remove_older()
         except OSError as error:
             _warn(f"{self._cache_path} cannot be written ({error})")
+
+    def _remove_older(self) -> None:
+        """Remove the files of this kernel from when it stood in another line, which is part of their names."""
+        own = self._impl.filename_base
+        kernel, _, version = own.rpartition("-")
+        suffix = version.lstrip("0123456789")
+        for name in os.listdir(self._cache_path):
+            if name.startswith(f"{kernel}-") and not name.startswith(own):
+                line, _, rest = name[len(kernel) + 1 :].partition(".")
+                if line.isdigit() and f".{rest}".startswith(f"{suffix}."):
+                    with contextlib.suppress(OSError):
+                        os.unlink(os.path.join(self._cache_path, name))
 
 
 _warned = False

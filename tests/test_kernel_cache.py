@@ -11,30 +11,34 @@ import pytest
 from constrain import kernel_cache
 
 KERNEL = """
-from numba import njit
-from toy.layout import SLOT
+from {njit} import njit
+from toy.inner.layout import SLOT
+from toy import names
 
-@njit("int64()", cache=True)
+@njit("int64()"{cache})
 def slot():
-    return SLOT
+    return SLOT + names.MORE
 """
 
 
 @pytest.fixture
 def toy(tmp_path):
-    """A package whose kernel reads a constant of another file."""
+    """A package whose kernel reads constants of other files, one of them through a third."""
     package = tmp_path / "toy"
-    package.mkdir()
-    (package / "kernel.py").write_text(KERNEL)
-    (package / "__init__.py").write_text(
-        "from constrain.kernel_cache import drop_stale_kernels\ndrop_stale_kernels(__path__[0])\n"
-    )
+    (package / "inner").mkdir(parents=True)
+    for folder in (package, package / "inner"):
+        (folder / "__init__.py").write_text("")
+    (package / "kernel.py").write_text(KERNEL.format(njit="constrain.kernel_files", cache=""))
+    (package / "names.py").write_text("MORE = 0\n")
+    (package / "inner" / "layout.py").write_text("from toy.inner.sizes import (\n    ONE,\n)\nSLOT = ONE\n")
+    (package / "inner" / "sizes.py").write_text("ONE = 1\n")
     return package
 
 
 def run(package, cache, **environment):
     code = "from toy.kernel import slot; print(slot(), sum(slot.stats.cache_hits.values()))"
-    environment = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    path = os.pathsep.join([str(package.parent), *(path for path in sys.path if path)])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment}
     environment.pop("NUMBA_CACHE_DIR", None)
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
@@ -43,32 +47,51 @@ def run(package, cache, **environment):
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["beside the package", "NUMBA_CACHE_DIR"])
-def test_a_change_in_another_file_reaches_the_kernel(toy, tmp_path, named):
+@pytest.mark.parametrize(("file", "text"), [("inner/sizes.py", "ONE = 2\n"), ("names.py", "MORE = 1\n")])
+def test_a_change_in_another_file_reaches_the_kernel(toy, tmp_path, named, file, text):
     cache = tmp_path / "cache" if named else None
-    (toy / "layout.py").write_text("SLOT = 1\n")
     assert run(toy, cache) == (1, 0)
     assert run(toy, cache) == (1, 1)
-    (toy / "layout.py").write_text("SLOT = 2\n")
+    (toy / file).write_text(text)
     assert run(toy, cache) == (2, 0)
-    # What has nothing to do with kernels costs no compilation.
+    # What the kernel does not import costs no compilation.
     (toy / "other.py").write_text("OTHER = 1\n")
     assert run(toy, cache) == (2, 1)
 
 
-def test_how_kernels_are_compiled_is_part_of_the_stamp(toy, tmp_path, monkeypatch):
-    digest = kernel_cache.kernel_digest.__wrapped__
-    before = digest(str(toy))
-    assert digest(str(toy)) == before
+def test_a_kernel_that_moves_in_its_file_leaves_no_file_behind(toy, tmp_path):
+    cache = tmp_path / "cache"
+    assert run(toy, cache) == (1, 0)
+    before = sorted(path.suffix for path in cache.rglob("*.nb[ic]"))
+    (toy / "kernel.py").write_text("# one line more\n" + (toy / "kernel.py").read_text())
+    assert run(toy, cache) == (1, 0)
+    assert sorted(path.suffix for path in cache.rglob("*.nb[ic]")) == before
+
+
+def test_how_kernels_are_compiled_is_part_of_the_digest(toy, tmp_path, monkeypatch):
+    digest = kernel_cache._digest.__wrapped__
+    file = (str(toy / "kernel.py"),)
+    before = digest(file)
+    assert digest(file) == before
     compiler = tmp_path / "kernel_compiler.py"
     compiler.write_bytes(kernel_cache._COMPILER.read_bytes() + b"# with other options\n")
     monkeypatch.setattr(kernel_cache, "_COMPILER", compiler)
-    assert digest(str(toy)) != before
+    assert digest(file) != before
+
+
+def test_a_tree_is_known_by_all_of_its_kernels(toy):
+    digest = kernel_cache.tree_digest
+    before = digest(toy)
+    (toy / "inner" / "more.py").write_text("# not one of them\n")
+    kernel_cache._digest.cache_clear()
+    assert digest(toy) == before
+    (toy / "inner" / "more.py").write_text("# njit\n")
+    assert digest(toy) != before
 
 
 def test_without_it_numba_returns_the_old_value(toy):
     # The reason for all this; if it fails, numba has learned to look, and the module can go.
-    (toy / "__init__.py").write_text("")
-    (toy / "layout.py").write_text("SLOT = 1\n")
+    (toy / "kernel.py").write_text(KERNEL.format(njit="numba", cache=", cache=True"))
     assert run(toy, None) == (1, 0)
-    (toy / "layout.py").write_text("SLOT = 2\n")
+    (toy / "inner" / "sizes.py").write_text("ONE = 2\n")
     assert run(toy, None) == (1, 1)

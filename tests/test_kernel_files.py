@@ -51,9 +51,7 @@ class Toy:
         self.package.mkdir()
         (self.package / "kernel.py").write_text(KERNEL)
         (self.package / "layout.py").write_text("SLOT = 1\n")
-        (self.package / "__init__.py").write_text(
-            "from constrain.kernel_cache import drop_stale_kernels\ndrop_stale_kernels(__path__[0])\n"
-        )
+        (self.package / "__init__.py").write_text("")
 
     def start(self, before: str = "", **environment: str) -> subprocess.Popen[str]:
         path = os.pathsep.join([str(self.folder), *(path for path in sys.path if path)])
@@ -125,7 +123,7 @@ def test_damaged_files_are_compiled_anew_and_replaced(toy: Toy, pattern: str) ->
         # The others are loaded; of a kernel with two signatures, both are gone with its index.
         assert int(out[4]) < 4, some
         assert toy.run() == LOADED, some
-        assert len(toy.files("*")) == len(whole) + 2  # the folder and the stamp
+        assert len(toy.files("*")) == len(whole) + 1  # the folder
 
 
 def test_code_of_another_kernel_is_not_taken(toy: Toy) -> None:
@@ -148,14 +146,6 @@ def test_old_code_that_cannot_be_removed_is_not_taken(toy: Toy) -> None:
         file.write_bytes(content)
     assert toy.run() == "7 8 6 0.5 0"
     assert toy.run() == "7 8 6 0.5 4"
-
-
-def test_a_damaged_stamp(toy: Toy) -> None:
-    assert toy.run() == COMPILED
-    (stamp,) = toy.files("*.stamp")
-    stamp.write_bytes(b"\xff\xfe")
-    assert toy.run() == COMPILED
-    assert toy.run() == LOADED
 
 
 def test_what_cannot_be_read_or_replaced(toy: Toy) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from constrain.tokenizers.split_patterns import by_name
+from constrain.tokenizers.splitting.patterns import by_name
 
 PIECES = (
     "the", " The", "HELLO", " world", "'s", "'S", "'ll", "'LL", "'Ve", "'\u017f", "'", "''d", " 's", "can't",

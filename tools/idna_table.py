@@ -1,6 +1,6 @@
-"""Writes ``constrain/grammar/json_schema/idna_table.py``: which code points names may hold, by RFC 5892.
+"""Writes ``constrain/grammar/json_schema/lexical/idn/table.py``: which code points names may hold, by RFC 5892.
 
-    python tools/idna_table.py ArabicShaping.txt Scripts.txt > constrain/grammar/json_schema/idna_table.py
+    python tools/idna_table.py ArabicShaping.txt Scripts.txt > constrain/grammar/json_schema/lexical/idn/table.py
 
 The two files are those of the Unicode Character Database in the version of Python's ``unicodedata``; they have what
 it has not.  The rest follows from RFC 5892, section 2 and appendix A.

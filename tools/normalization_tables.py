@@ -1,6 +1,6 @@
-"""Writes ``constrain/tokenizers/normalization_data.py``: the normalization forms as ``tokenizers`` has them.
+"""Writes ``constrain/tokenizers/normalizing/normalization_data.py``: Unicode normalization as in ``tokenizers``.
 
-    python tools/normalization_tables.py > constrain/tokenizers/normalization_data.py
+    python tools/normalization_tables.py > constrain/tokenizers/normalizing/normalization_data.py
 
 The forms there are of an older Unicode than Python has.  So the library is asked, for every code point: what it
 decomposes to, what composes again, and between which marks it is put (its combining class).  Hangul syllables follow
@@ -22,7 +22,7 @@ NFC, NFD, NFKD = (form().normalize_str for form in (normalizers.NFC, normalizers
 HANGUL = range(0xAC00, 0xAC00 + 11172)
 POINTS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000 and code not in HANGUL]
 
-HEAD = '''"""The data of :mod:`constrain.tokenizers.normal_forms`, written by ``tools/normalization_tables.py``.
+HEAD = '''"""The data of :mod:`~constrain.tokenizers.normalizing.normal_forms`; written by normalization_tables.py.
 
 Base 85 of zlib of two texts in UTF-8, each of items with U+0000 behind every one:
 

@@ -15,12 +15,12 @@ from typing import Any
 from numba import int64
 
 import constrain
-import constrain.engine.tables as tables
+import constrain.engine.storage.tables as tables
 from bench.fuzz import patterns, schemas_made, scripts, vocabularies
 from bench.fuzz.byte_judge import difference, mask_bits
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
-from constrain.engine.jit import compile_inner, njit_inner
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.storage.jit import compile_inner, njit_inner
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 
 _SIGNATURE = int64(tables.CTX, int64, int64)
 

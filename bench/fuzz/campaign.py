@@ -16,7 +16,7 @@ import click
 from bench.fuzz import protocol
 from bench.fuzz.kinds import NAMES, kind
 from bench.fuzz.protocol import Budget, Counts, Difference
-from constrain.engine import vocabulary_files
+from constrain.engine.vocabulary import files as vocabulary_files
 
 # A case that takes longer hangs.
 _HANGS_AFTER = 600

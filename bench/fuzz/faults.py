@@ -18,7 +18,7 @@ import numpy as np
 import constrain
 from bench.fuzz import scripts, seams, vocabularies
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
-from constrain.engine import disk_cache
+from constrain.engine.storage import disk_cache
 from constrain.errors import LimitError
 
 _EXPECTED = (MemoryError, LimitError, OSError)

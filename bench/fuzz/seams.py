@@ -12,18 +12,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import constrain.engine
-import constrain.engine.compiled as compiled_module
-import constrain.engine.tables as tables
+import constrain.engine.compiled_grammar as compiled_module
+import constrain.engine.storage.tables as tables
 from bench.fuzz.protocol import note
-from constrain.engine import stock, trie
+from constrain.engine.automata import prelude as stock
+from constrain.engine.vocabulary import trie
 from constrain.errors import LimitError
 
 
 def import_engine() -> list[Any]:
     """All modules of the engine, so that no kernel is compiled, and none is imported, between two patches."""
     return [
-        importlib.import_module(f"constrain.engine.{found.name}")
-        for found in pkgutil.iter_modules(constrain.engine.__path__)
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(constrain.engine.__path__, "constrain.engine.")
     ]
 
 
@@ -248,7 +249,7 @@ def failing_files(injector: Injector) -> Iterator[None]:
 
     import numpy as np
 
-    from constrain.engine import disk_cache
+    from constrain.engine.storage import disk_cache
 
     module: Any = disk_cache
     error = OSError(5, "injected")

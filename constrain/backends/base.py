@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.tokenizers.base import Tokenizer
 
 

@@ -15,7 +15,7 @@ from constrain.backends.window import window_of
 from constrain.errors import ConstrainError, TokenizerError
 from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.gguf_metadata import read_gguf_metadata
+from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
 
 DEFAULT_MAX_SEQ_LEN = 8192
 """llama.cpp reserves memory for the whole context, and models are trained for up to a million tokens."""

@@ -26,8 +26,13 @@ _MESSAGE = "compiling kernels for this machine (first run only, about 20 s) ..."
 # What the second process compiles.  It goes through it from the end, and so comes to the sampler last, which this one
 # begins with; tokenizers it compiles as it comes to them.
 _KERNELS = (
-    *("constrain.sampling.sampler", "constrain.engine.compiled", "constrain.engine.batch", "constrain.engine.budget"),
-    *("constrain.demo.ngram_kernels", "constrain.tokenizers.short_kernels"),
+    *(
+        "constrain.sampling.sampler",
+        "constrain.engine.compiled_grammar",
+        "constrain.engine.masks.batches",
+        "constrain.engine.conditions.budget.budget",
+    ),
+    *("constrain.demo.ngram_kernels", "constrain.tokenizers.short.byte_level_kernels"),
 )
 _MESSAGE_NO_CACHE = (
     "compiling kernels (about 20 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
@@ -76,7 +81,9 @@ def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     if cache:
         environment["NUMBA_CACHE_DIR"] = cache
-    code = f"from constrain.engine import jit\njit.defer()\nimport {', '.join(_KERNELS)}\njit.compile_deferred()"
+    code = (
+        f"from constrain.engine.storage import jit\njit.defer()\nimport {', '.join(_KERNELS)}\njit.compile_deferred()"
+    )
     nothing = subprocess.DEVNULL
     with contextlib.suppress(OSError):
         process = subprocess.Popen(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from constrain.tokenizers.base import Tokenizer
 
 # Importing a module compiles its kernels.
-_PACKAGES = ("constrain.engine", "constrain.sampling", "constrain.sampling.kernels", "constrain.tokenizers")
+_PACKAGES = ("constrain.engine", "constrain.sampling", "constrain.tokenizers")
 
 
 @click.command(cls=SectionCommand, short_help="Fill the caches now rather than in the first run.")
@@ -38,8 +39,8 @@ def warmup(tokenizer: str | None) -> None:
     modules = [
         module.name
         for package in _PACKAGES
-        for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
-        if not module.ispkg
+        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}.")
+        if _has_kernels(module)
     ]
     with Progress("compiling", len(modules) + 2) as progress:
         for module in modules:
@@ -52,6 +53,12 @@ def warmup(tokenizer: str | None) -> None:
                 _read_vocabulary(loaded)
         progress.advance()
     click.echo(f"constrain: kernels are ready ({perf_counter() - start:.1f} s)", err=True)
+
+
+def _has_kernels(module: pkgutil.ModuleInfo) -> bool:
+    """Whether it is a file with kernels; others may need packages that are not there."""
+    found: Any = module.module_finder.find_spec(module.name, None)
+    return not module.ispkg and b"njit" in Path(found.origin).read_bytes()
 
 
 def _generate() -> None:

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from constrain.demo.ngram import DemoModel
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 
 __all__ = ["DemoModel", "load"]
 

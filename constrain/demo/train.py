@@ -32,8 +32,8 @@ from constrain.demo.prose import jargon_file, paragraphs
 from constrain.demo.records import documents
 from constrain.demo.wordnet import read_wordnet, words_of
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.split_patterns import by_name
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.splitting.patterns import by_name
 
 END_OF_TEXT = "<|endoftext|>"
 _HELD_OUT_EVERY = 200

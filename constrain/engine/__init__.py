@@ -1,5 +1,1 @@
-"""The engine: automata, lexer, Earley rows, recognizer, trie, mask walk, compiler, matcher."""
-
-from constrain.kernel_cache import drop_stale_kernels
-
-drop_stale_kernels(__path__[0])
+"""The engine: what may come next, as masks over a vocabulary, for the grammars of :mod:`constrain.grammar.ir`."""

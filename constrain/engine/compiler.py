@@ -8,10 +8,10 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
-from constrain.engine.bitmask import allocate_token_bitmask
-from constrain.engine.compiled import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
+from constrain.engine.compiled_grammar import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.forking import renew_in_child
 from constrain.grammar.grammar import Grammar
 from constrain.limits import Deadline, limited

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from constrain.engine import states
+from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD, NOT_FOLLOWED
 from constrain.engine.history import (
     BEFORE,
     BYTES_AT_ONCE,
@@ -19,14 +19,14 @@ from constrain.engine.history import (
     bytes_of,
     read_again,
 )
-from constrain.engine.key_status import LOOK_AHEAD, NOT_FOLLOWED
-from constrain.engine.states import ENDED, LOST
-from constrain.engine.tables import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
+from constrain.engine.parser import configurations as states
+from constrain.engine.parser.configurations import ENDED, LOST
+from constrain.engine.storage.tables import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
 from constrain.engine.transaction import transact
 
 if TYPE_CHECKING:
-    from constrain.engine.compiled import CompiledGrammar
-    from constrain.engine.distinct_keys import DistinctKeys
+    from constrain.engine.compiled_grammar import CompiledGrammar
+    from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys
     from constrain.engine.expectations import Expectation
 
 
@@ -143,7 +143,7 @@ class Cursor:
 
     def _follow_keys(self) -> None:
         """Look for keys that come again from here on, though none has ended that could."""
-        from constrain.engine.distinct_keys import DistinctKeys  # most grammars do without
+        from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys  # most grammars do without
 
         self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, -1)
         self._key_status = self._keys.at(self).status
@@ -162,7 +162,7 @@ class Cursor:
             # To find out where they run out may give states other numbers.
             place = Traveller(compiled, state & STATE_BITS, (compiled.generation, self._state, step, self._parent))
         if keys is None:
-            from constrain.engine.distinct_keys import DistinctKeys
+            from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys
 
             keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, self._steps)
         if state & KEYS_MAY_RUN_OUT:
@@ -172,7 +172,7 @@ class Cursor:
         if status < 0:
             return 0
         if status & LOOK_AHEAD:
-            from constrain.engine.keys_left import has_key_left  # few grammars need this
+            from constrain.engine.conditions.unique_keys.exhaustion import has_key_left  # few grammars need this
 
             assert place is not None
             if not has_key_left(compiled, place, keys.at(self)):

@@ -11,12 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine import states
-from constrain.engine.lexer import LEX_COUNT, LEX_OFFSET
-from constrain.engine.nodes import ALL, CONCAT, EPSILON, INTERSECT, LITERAL, NOT, NULLABLE_FLAG, REPEAT, SET, UNION
-from constrain.engine.rows import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
-from constrain.engine.states import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
-from constrain.engine.tables import (
+from constrain.engine.automata.expressions import (
+    ALL,
+    CONCAT,
+    EPSILON,
+    INTERSECT,
+    LITERAL,
+    NOT,
+    NULLABLE_FLAG,
+    REPEAT,
+    SET,
+    UNION,
+)
+from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
+from constrain.engine.parser import configurations as states
+from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
+from constrain.engine.parser.earley_sets import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
+from constrain.engine.storage.tables import (
     BYTES,
     CLASS_BYTE,
     CLASS_OF,
@@ -40,7 +51,7 @@ from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, compleme
 from constrain.grammar.words import Progress, by_name, either, printable
 
 if TYPE_CHECKING:
-    from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.compiled_grammar import CompiledGrammar
     from constrain.engine.history import Place
 
 DEFAULT_LIMIT = 64

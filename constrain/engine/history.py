@@ -2,7 +2,7 @@
 
 A history is a linked list that forks share, so a fork costs the same however long the text is.
 
-States are renumbered when the compiled grammar forgets those that are not in use (collect.py), which any thread may
+States are renumbered when the compiled grammar forgets those that are not in use (compaction.py), which any thread may
 cause.  So a state is only ever read and kept under the grammar's lock.  The present state of each place, and those of
 its last steps, are renumbered with it.  A link of an older generation has lost its state, and the way back to it is the
 way there, from the beginning of the text.  The same goes for a place that is lost itself: the compiled grammar has
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from constrain.engine import states
-from constrain.engine.key_memory import NO_KEYS
-from constrain.engine.tables import STATE_BITS, STOPPED, TablesFullError
+from constrain.engine.conditions.unique_keys.memory import NO_KEYS
+from constrain.engine.parser import configurations as states
+from constrain.engine.storage.tables import STATE_BITS, STOPPED, TablesFullError
 
 if TYPE_CHECKING:
-    from constrain.engine.compiled import CompiledGrammar
+    from constrain.engine.compiled_grammar import CompiledGrammar
 
 # (generation, state before the step, the step (a token or bytes), the link before).  A tuple, since
 # Python's garbage collector does not go through tuples of plain things again and again.

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine.bitmask import Bitmask, check_bitmask, is_allowed, words_for
-from constrain.engine.compiled import CompiledGrammar, push_token_unchecked, write_mask_unchecked
+from constrain.engine.compiled_grammar import CompiledGrammar, push_token_unchecked, write_mask_unchecked
+from constrain.engine.conditions.unique_keys.memory import NO_KEYS
+from constrain.engine.conditions.unique_keys.status import MAY_RUN_OUT
 from constrain.engine.cursor import Cursor, Saved
-from constrain.engine.key_memory import NO_KEYS
-from constrain.engine.key_status import MAY_RUN_OUT
-from constrain.engine.states import ENDED
-from constrain.engine.tables import FAIL, KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
+from constrain.engine.parser.configurations import ENDED
+from constrain.engine.storage.tables import FAIL, KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.vocabulary import END
+from constrain.engine.vocabulary.bitmasks import Bitmask, check_bitmask, is_allowed, words_for
+from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
-    from constrain.engine.budget import Budget
+    from constrain.engine.conditions.budget.budget import Budget
 
 
 _NOTHING = object()
@@ -56,7 +56,9 @@ class Matcher(Cursor):
             transact(self, self._begin_budget, max_tokens)
 
     def _begin_budget(self, max_tokens: int) -> None:
-        from constrain.engine.budget import Budget  # most matchers have none, and its kernels take time to load
+        from constrain.engine.conditions.budget.budget import (
+            Budget,  # most matchers have none, and its kernels take time to load
+        )
 
         self._budget = Budget(self, max_tokens)
 
@@ -149,7 +151,7 @@ class Matcher(Cursor):
         keys = self._keys.at(self)
         keys.forbid(self.compiled.vocabulary, out, index)
         if self._key_status & MAY_RUN_OUT:
-            from constrain.engine.keys_left import forbid_dead_ends  # few grammars need this
+            from constrain.engine.conditions.unique_keys.exhaustion import forbid_dead_ends  # few grammars need this
 
             forbid_dead_ends(self.compiled, self, keys, out, index)
 
@@ -204,7 +206,7 @@ class Matcher(Cursor):
         return is_taken
 
     def _go_on(self, token: int, state: int) -> bool:
-        """Go on with a token to where push_token (states.py) says; False if keys forbid it."""
+        """Go on with a token to where push_token (parser/configurations.py) says; False if keys forbid it."""
         keys = self._keys
         if state == 0:
             return False
@@ -340,7 +342,7 @@ class Matcher(Cursor):
         """
         if self._state == ENDED:
             return []
-        from constrain.engine.budget import shortest_completion
+        from constrain.engine.conditions.budget.budget import shortest_completion
 
         return transact(self, shortest_completion, self, self._budget)
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from constrain.engine.tables import NO_TABLES, TablesFullError
+from constrain.engine.storage.tables import NO_TABLES, TablesFullError
 from constrain.errors import ConstrainError, LimitError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.matcher import Matcher
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
 from constrain.tokenizers.base import Tokenizer
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.explain.token_text import visible
 from constrain.explain.trace import Place, Step, Trace
 

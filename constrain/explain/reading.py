@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.expectations import Expectation
 from constrain.engine.matcher import Matcher
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.batch import fill_next_token_bitmask_batch
-from constrain.engine.bitmask import allocate_token_bitmask
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.masks.batches import fill_next_token_bitmask_batch
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
 from constrain.generation.drawing import draw
 from constrain.generation.interfaces import BatchModel, Encoder, Model

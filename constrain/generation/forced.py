@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.bitmask import allocate_token_bitmask
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.generation.interfaces import Encoder
 

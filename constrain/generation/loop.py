@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from constrain.engine.bitmask import allocate_token_bitmask
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
 from constrain.generation.drawing import draw
 from constrain.generation.interfaces import Encoder, Model

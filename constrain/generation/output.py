@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.tokenizers.base import Decoder, Tokenizer
-from constrain.tokenizers.stop_sequences import Held, Stopped, StopSequenceDecoder
+from constrain.tokenizers.streaming.stop_sequences import Held, Stopped, StopSequenceDecoder
 
 
 class VocabularyDecoder(Decoder):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary import Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.generation.forced import ForcedTokens, forced_tokens
 from constrain.generation.interfaces import Encoder

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.bitmask import Bitmask, allocate_token_bitmask, apply_token_bitmask_inplace
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
+from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask, apply_token_bitmask_inplace
 from constrain.errors import ConstrainError
 
 

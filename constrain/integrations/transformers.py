@@ -20,9 +20,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import cast
 
-from constrain.engine.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
 from constrain.errors import ConstrainError
 
 try:

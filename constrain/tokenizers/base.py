@@ -21,7 +21,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_id, checked_texts, listed_ids
 
 if TYPE_CHECKING:
-    from constrain.tokenizers.flat_decoding import FlatOutputs
+    from constrain.tokenizers.models.flat_decoding import FlatOutputs
 
 _MANY_IDS = 100
 """From here on a kernel is faster than a table."""
@@ -255,7 +255,7 @@ class Tokenizer(Encoder, Decoder):
         """The same as :meth:`_output_tables`, for many ids at once."""
         outputs: tuple[FlatOutputs, FlatOutputs] | None = self.__dict__.get("_flat")
         if outputs is None:
-            from constrain.tokenizers.flat_decoding import FlatOutputs  # loads, or compiles, its kernels
+            from constrain.tokenizers.models.flat_decoding import FlatOutputs  # loads, or compiles, its kernels
 
             shown, without = self._output_tables()
             outputs = self.__dict__["_flat"] = (FlatOutputs(shown), FlatOutputs(without))
@@ -317,7 +317,7 @@ class Tokenizer(Encoder, Decoder):
         LimitError
             The template wants too much time or memory.
         """
-        from constrain.tokenizers import chat_template  # Jinja is loaded where there is a chat
+        from constrain.tokenizers.chat import templates as chat_template  # Jinja is loaded where there is a chat
 
         source = chat_template.choose_template(self.chat_template, template, tools is not None)
         special = {

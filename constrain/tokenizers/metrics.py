@@ -118,8 +118,8 @@ class _Metrics:
         self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
 
     def install(self) -> None:
-        from constrain.tokenizers.decode_stream import DecodeStream
-        from constrain.tokenizers.stop_sequences import StopSequenceDecoder
+        from constrain.tokenizers.streaming.decode_stream import DecodeStream
+        from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
 
         kinds: list[type] = [Tokenizer]
         for kind in kinds:  # grows while it is gone through

@@ -12,7 +12,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.rank_encodings import ENCODINGS
+from constrain.tokenizers.formats.rank_encodings import ENCODINGS
 
 MODEL_ENCODINGS: dict[str, str] = {
     **dict.fromkeys(("gpt-5*", "gpt-4.5", "gpt-4.1", "gpt-4o", "chatgpt-4o", "o1", "o3", "o4-mini"), "o200k_base"),

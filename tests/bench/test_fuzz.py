@@ -31,10 +31,10 @@ from bench.fuzz import (
 )
 from bench.fuzz.protocol import Budget, Counts, Difference
 from bench.judge import Judge
-from constrain.engine import tables
-from constrain.engine.budget import Budget as Within
-from constrain.engine.compiled import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.budget.budget import Budget as Within
 from constrain.engine.matcher import Matcher
+from constrain.engine.storage import tables
 
 
 def _run(name: str, cases: int, seed: int = 1) -> Counts:

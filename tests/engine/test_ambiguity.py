@@ -10,7 +10,7 @@ import pytest
 from naive import NaiveRecognizer, allowed_tokens, tokens_of
 
 import constrain
-from constrain.engine import compiled as compiled_module
+from constrain.engine import compiled_grammar as compiled_module
 from constrain.engine import history
 
 TOKENS = [bytes((byte,)) for byte in b"ab1+-() \n"] + [b"aa", b"ab", b"1+", b"+1", b"1+1+1", b"aaaaaa", b"bab", b"</s>"]

@@ -17,7 +17,7 @@ from naive_completion import Completer
 from strategies import viable_grammars, words
 
 import constrain
-from constrain.engine import budget as budget_module
+from constrain.engine.conditions.budget import budget as budget_module
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
 

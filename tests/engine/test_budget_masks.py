@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain.demo import load
-from constrain.engine import budget as budget_module
+from constrain.engine.conditions.budget import budget as budget_module
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "grammars").glob("*.schema.json"))
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine import compiled as compiled_module
-from constrain.engine import history, tables
+from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import history
+from constrain.engine.storage import tables
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
 
@@ -106,7 +107,7 @@ SHARED_COUNTED SHARED_BY_REPETITIONS SHARED_MORE_THAN
 
 
 def test_every_table_is_known_to_hold_rows_and_states_or_not() -> None:
-    """A new table has to be looked at: if it holds either from one call to the next, collect.py must change it."""
+    """A new table has to be looked at: if it holds either from one call to the next, compaction.py must change it."""
     listed = {getattr(tables, name) for name in (WITHIN_A_CALL + OF_THE_GRAMMAR + OF_THE_VOCABULARY).split()}
     listed |= set(tables.BY_ROW_OR_STATE)
     assert not [name for slot, name in enumerate(tables._NAMES) if slot not in listed]

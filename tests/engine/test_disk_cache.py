@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine import disk_cache, vocabulary_files
-from constrain.engine.trie import TokenTrie
+from constrain.engine.storage import disk_cache
+from constrain.engine.vocabulary import files as vocabulary_files
+from constrain.engine.vocabulary.trie import TokenTrie
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, concat, literal, repeat
 
@@ -293,7 +294,7 @@ def test_processes_that_write_at_once(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from constrain.engine import vocabulary_files
+from constrain.engine.vocabulary import files as vocabulary_files
 vocabulary_files.cache_folder = lambda _: Path(sys.argv[1])
 sys.path.insert(0, sys.argv[2])
 from test_disk_cache import TOKENS, constrain, masks

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.engine import compiled as compiled_module
-from constrain.engine.compiled import CompiledGrammar
-from constrain.engine.key_status import MAY_RUN_OUT
-from constrain.engine.quote_tokens import quote_tokens
+from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
+from constrain.engine.conditions.unique_keys.status import MAY_RUN_OUT
 
 
 def spellings(key: str) -> list[str]:

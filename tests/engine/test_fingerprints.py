@@ -1,7 +1,7 @@
 """Fingerprints of expressions: equal for equal expressions in any grammar, and for no others.
 
 The engine finds the splits that grammars share by them alone.  The judge here is ``hashlib``: it hashes the canonical
-form that is written down in fingerprints.py.
+form that is written down in automata/fingerprints.py.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from strategies import regulars
 
 import constrain
-from constrain.engine import fingerprints, nodes, vocabulary_files
-from constrain.engine.lexer import SPLIT_DENSE
-from constrain.engine.nodes import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
-from constrain.engine.program import LexemeProgram
-from constrain.engine.splits import FIRST_SHARED
-from constrain.engine.tables import (
+from constrain.engine.automata import expressions as nodes
+from constrain.engine.automata import fingerprints
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
+from constrain.engine.automata.lexer_states import SPLIT_DENSE
+from constrain.engine.automata.programs import LexemeProgram
+from constrain.engine.masks.lexer_masks import FIRST_SHARED
+from constrain.engine.storage.tables import (
     BUDGET,
     BYTES,
     FAIL,
@@ -37,7 +38,8 @@ from constrain.engine.tables import (
     SPLITS,
     Tables,
 )
-from constrain.engine.vocabulary_files import VocabularyFiles
+from constrain.engine.vocabulary import files as vocabulary_files
+from constrain.engine.vocabulary.files import VocabularyFiles
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import ByteSet, Regular, concat, literal, repeat, union
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import constrain
-from constrain.engine import compiled as compiled_module
-from constrain.engine.tables import BUDGET
+from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine.storage.tables import BUDGET
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
 

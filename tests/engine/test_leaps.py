@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine import states
-from constrain.engine.compiled import CompiledGrammar
-from constrain.engine.key_memory import NO_KEYS
-from constrain.engine.tables import LEAP_KEYS, STATE_BITS
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.unique_keys.memory import NO_KEYS
+from constrain.engine.parser import configurations as states
+from constrain.engine.storage.tables import LEAP_KEYS, STATE_BITS
 
 SCHEMAS: list[dict[str, Any]] = [
     {"properties": {"name": {"type": "string"}, "names": {}, "nam\u00e9": {}}, "additionalProperties": False},

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine import quote_tokens
-from constrain.engine.quote_tokens import QuoteTokens
+from constrain.engine.conditions.unique_keys import quote_tokens
+from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
 
 BYTES = [bytes((byte,)) for byte in range(256)]
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine import subtree_bytes, tables
-from constrain.engine.lexer import (
+from constrain.engine.automata.lexer_states import (
     CLOSURE,
     NOT_SPLIT,
     SPLIT_COUNT,
@@ -21,8 +20,10 @@ from constrain.engine.lexer import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
-from constrain.engine.splits import FIRST_SHARED
-from constrain.engine.trie import DEPTH_SHIFT, LARGE
+from constrain.engine.masks.lexer_masks import FIRST_SHARED
+from constrain.engine.storage import tables
+from constrain.engine.vocabulary import subtree_classes as subtree_bytes
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT, LARGE
 
 CHARACTERS = ["a", "b", "x", "Z", " ", "\n", "\t", "\x01", '"', "\\", "7", "\x7f", "é", "ж", "߿", "ࠀ", "€", "漢", "한"]
 CHARACTERS += ["\ud7ff", "\ue001", "\uffff", "𐍈", "😀", "\U0010ffff"]

@@ -12,9 +12,9 @@ import pytest
 
 import constrain
 from constrain.demo import load
-from constrain.engine import masks
-from constrain.engine.compiled import CompiledGrammar
-from constrain.engine.tables import NO_TABLES
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.masks import state_masks as masks
+from constrain.engine.storage.tables import NO_TABLES
 
 SCHEMAS: list[Any] = [
     {"type": "array", "items": {"type": "string"}, "minItems": 1},

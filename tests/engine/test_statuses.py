@@ -12,11 +12,19 @@ from typing import Any
 import pytest
 
 import constrain.engine
-from constrain.engine.statuses import Status, halves
+from constrain.engine.storage.statuses import Status, halves
 
 ENGINE = Path(constrain.engine.__file__).parent
-FILES = sorted(path.stem for path in ENGINE.glob("*.py") if path.stem != "__init__")
-KERNELS = [name for name in FILES if "@njit" in (ENGINE / f"{name}.py").read_text()]
+FILES = sorted(
+    ".".join(path.relative_to(ENGINE).with_suffix("").parts) for path in ENGINE.rglob("*.py") if path.stem != "__init__"
+)
+
+
+def source_of(name: str) -> str:
+    return (ENGINE / f"{name.replace('.', '/')}.py").read_text()
+
+
+KERNELS = [name for name in FILES if "@njit" in source_of(name)]
 
 
 def module_of(name: str) -> ModuleType:
@@ -41,7 +49,7 @@ def results(expression: ast.expr | None) -> Iterator[ast.expr]:
 
 def returned(module: ModuleType, name: str) -> Iterator[tuple[str, int, int]]:
     """(as it is written, value, line) of the negative constants that functions return."""
-    for node in ast.walk(ast.parse((ENGINE / f"{name}.py").read_text())):
+    for node in ast.walk(ast.parse(source_of(name))):
         if not isinstance(node, ast.Return):
             continue
         for expression in results(node.value):
@@ -65,8 +73,8 @@ def test_a_name_of_a_status_is_that_status_in_every_file(name: str) -> None:
     members: dict[str, Any] = vars(module_of(name))
     for status in Status:
         assert members.get(status.name, status.value) == status.value
-        if status.name in members and name != "statuses":
-            source = (ENGINE / f"{name}.py").read_text()
+        if status.name in members and name != "storage.statuses":
+            source = source_of(name)
             assert f"\n{status.name} =" not in source
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine.compiled import CompiledGrammar
-from constrain.engine.nodes import OP_STORE
-from constrain.engine.program import LexemeProgram
-from constrain.engine.stock import Stock, stock_for
-from constrain.engine.tables import CLASS_OF, NEW_NODES, NODE_HASH, Tables
+from constrain.engine.automata.expressions import OP_STORE
+from constrain.engine.automata.prelude import Stock, stock_for
+from constrain.engine.automata.programs import LexemeProgram
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.storage.tables import CLASS_OF, NEW_NODES, NODE_HASH, Tables
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema import from_json_schema
-from constrain.grammar.json_schema.stock import plain_stock, stock_with_addresses, stock_with_times
+from constrain.grammar.json_schema.lexical.prelude import plain_stock, stock_with_addresses, stock_with_times
 from constrain.grammar.regular import Regular, literal
 
 VOCABULARY = constrain.Vocabulary(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine import tables
-from constrain.engine.tables import HEADER, LEX_TRANS, NODES, STATE_BUCKETS, Tables
+from constrain.engine.storage import tables
+from constrain.engine.storage.tables import HEADER, LEX_TRANS, NODES, STATE_BUCKETS, Tables
 
 SCHEMA = {
     "type": "object",

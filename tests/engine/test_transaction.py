@@ -18,9 +18,9 @@ import pytest
 
 import constrain
 from bench.fuzz.seams import small_tables
-from constrain.engine import compiled as compiled_module
-from constrain.engine import tables
-from constrain.engine.tables import NO_TABLES, Tables
+from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine.storage import tables
+from constrain.engine.storage.tables import NO_TABLES, Tables
 from constrain.uninterrupted import uninterrupted
 
 TOKENS = [bytes((byte,)) for byte in range(256)]

@@ -1,4 +1,4 @@
-"""Compaction (transplant.py) changes no mask, however often it happens, and keeps tables within their limit."""
+"""Compaction (parser/transplant.py) changes no mask, however often it happens, and keeps tables within their limit."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from naive import NaiveRecognizer, allowed_tokens
 
 import constrain
-from constrain.engine import compiled as compiled_module
+from constrain.engine import compiled_grammar as compiled_module
 from constrain.grammar.ir import BRANCH, GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
 

@@ -12,9 +12,9 @@ import pytest
 
 import constrain
 import constrain.engine
-from constrain.engine import tables
-from constrain.engine.rows import LAST_EPOCH
-from constrain.engine.tables import (
+from constrain.engine.parser.earley_sets import LAST_EPOCH
+from constrain.engine.storage import tables
+from constrain.engine.storage.tables import (
     CROSSINGS,
     DENSE,
     DONE_STAMP,
@@ -98,7 +98,7 @@ def test_every_counter_of_the_kernels_is_known() -> None:
     EPOCH begins again, and BUDGET counts down to 0.
     """
     folder = Path(constrain.engine.__file__).parent
-    found = {name for path in folder.glob("*.py") for name in re.findall(r"ctx\[(\w+)\] [-+]= ", path.read_text())}
+    found = {name for path in folder.rglob("*.py") for name in re.findall(r"ctx\[(\w+)\] [-+]= ", path.read_text())}
     assert found == {"EPOCH", "BUDGET"}
 
 

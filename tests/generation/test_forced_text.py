@@ -14,8 +14,8 @@ from tiny_models import tokenizer_json
 from constrain import Grammar, GrammarCompiler, Vocabulary, demo
 from constrain.generation import generate
 from constrain.sampling import Sampler
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 TOKENIZERS = {
     "byte level": lambda: demo.load()[0],

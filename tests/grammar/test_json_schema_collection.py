@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.errors import SchemaError
-from constrain.grammar.json_schema.collection import paused_collection
+from constrain.grammar.json_schema.document.collection import paused_collection
 
 
 def test_it_goes_on_afterwards() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 import constrain
 from constrain.errors import LimitError, SchemaError
-from constrain.grammar.json_schema import from_json_schema, normalize
-from constrain.grammar.json_schema.keywords import KEYWORDS
-from constrain.grammar.json_schema.vocabulary import ALL_WORDS, ANNOTATIONS, CONTENT
+from constrain.grammar.json_schema import from_json_schema
+from constrain.grammar.json_schema.document.drafts import ALL_WORDS, ANNOTATIONS, CONTENT
+from constrain.grammar.json_schema.normal import normalize
+from constrain.grammar.json_schema.normal.keywords import KEYWORDS
 
 D3 = "http://json-schema.org/draft-03/schema#"
 D4 = "http://json-schema.org/draft-04/schema#"

@@ -10,8 +10,8 @@ import pytest
 
 import constrain
 from constrain.errors import SchemaError
-from constrain.grammar.json_schema.idn_hostname import is_idn_hostname
-from constrain.grammar.json_schema.idn_labels import kinds, label_automaton
+from constrain.grammar.json_schema.lexical.idn.hostnames import is_idn_hostname
+from constrain.grammar.json_schema.lexical.idn.labels import kinds, label_automaton
 
 VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 SCHEMA = {"type": "string", "format": "idn-hostname"}

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from naive_regular import matches
 
-from constrain.grammar.json_schema.numbers import ANY_NUMBER, NumberForm, is_within_limits, number_language
+from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, NumberForm, is_within_limits, number_language
 from constrain.grammar.regular import Regular
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")

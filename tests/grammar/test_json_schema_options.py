@@ -13,7 +13,7 @@ from naive import NaiveRecognizer
 import constrain
 from constrain.errors import ConstrainError, LimitError, SchemaError
 from constrain.grammar.json_schema import from_json_schema
-from constrain.grammar.json_schema.format_patterns import FORMATS
+from constrain.grammar.json_schema.lexical.formats.patterns import FORMATS
 
 VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import constrain
-from constrain.grammar.json_schema.a_labels import has_valid_a_labels
-from constrain.grammar.json_schema.punycode import OCTETS, ROOM, encode, is_valid, next_octets
+from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
+from constrain.grammar.json_schema.lexical.idn.punycode import OCTETS, ROOM, encode, is_valid, next_octets
 
 BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 PIECES = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_regular import matches
 
-from constrain.grammar.json_schema.strings import EVERY_WAY, is_text
+from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, is_text
 from constrain.grammar.regular import Regular
 from constrain.grammar.utf8 import LAST, normalize
 

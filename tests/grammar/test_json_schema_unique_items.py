@@ -16,8 +16,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine import compiled as compiled_module
-from constrain.engine.tables import BRANCHES
+from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine.storage.tables import BRANCHES
 from constrain.errors import LimitError, SchemaError
 
 BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])

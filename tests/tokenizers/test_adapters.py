@@ -20,8 +20,8 @@ from constrain.tokenizers import DecodeStream, SpecialTokens, load_tokenizer
 from constrain.tokenizers.adapters import adapt
 from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
 from constrain.tokenizers.adapters.sentencepiece_processor import SentencePieceTokenizer
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 GRAMMAR = '{"type": "object", "properties": {"the": {"type": "string"}, "n": {"type": "number"}}, "required": ["the"]}'
 
@@ -82,8 +82,8 @@ def test_hugging_face_byte_level_equals_native(small_json):
 
 
 def test_tiktoken_equals_native(small_vocabulary):
-    from constrain.tokenizers.rank_encodings import RankEncoding
-    from constrain.tokenizers.tiktoken_file import tokenizer_from_ranks
+    from constrain.tokenizers.formats.rank_encodings import RankEncoding
+    from constrain.tokenizers.formats.tiktoken_file import tokenizer_from_ranks
 
     ranks = {token: rank for rank, token in enumerate(small_vocabulary[0])}
     special = {"<|endoftext|>": len(ranks) + 3, "<|x|>": len(ranks) + 7}

@@ -19,10 +19,10 @@ from tokenizer_texts import CORPUS, PIECES, TEXTS, naive_merge, pieces_of
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
-from constrain.tokenizers.rank_encodings import ENCODINGS, RankEncoding
-from constrain.tokenizers.split_patterns import find_regex
-from constrain.tokenizers.tiktoken_file import tokenizer_from_ranks
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
+from constrain.tokenizers.formats.tiktoken_file import tokenizer_from_ranks
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.splitting.patterns import find_regex
 
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 LLAMA3 = CONTRACTION + (r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")

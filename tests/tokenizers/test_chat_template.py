@@ -11,10 +11,11 @@ import time
 import pytest
 
 from constrain.errors import ConstrainError, LimitError, TokenizerError
-from constrain.tokenizers import load_tokenizer, template_sandbox
-from constrain.tokenizers.chat_template import gguf_chat_template
+from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.chat import sandbox as template_sandbox
+from constrain.tokenizers.chat.sandbox import written_length
+from constrain.tokenizers.chat.templates import gguf_chat_template
 from constrain.tokenizers.mock import MockTokenizer
-from constrain.tokenizers.template_sandbox import written_length
 
 CHATML = (
     "{%- for message in messages -%}\n    {{- '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>"
@@ -320,9 +321,7 @@ def test_a_limit_says_its_name(monkeypatch):
     with pytest.raises(LimitError, match=r"template_sandbox\.CHARACTERS"):
         tokenizer_with("{{ 'x' * 10**9 }}").apply_chat_template(CHATS[0])
     monkeypatch.setattr(template_sandbox, "SECONDS", 0.01)
-    with pytest.raises(
-        LimitError, match=r"more than 0.01 s; the limit is constrain.tokenizers.template_sandbox.SECONDS"
-    ):
+    with pytest.raises(LimitError, match=r"more than 0.01 s; the limit is constrain.tokenizers.chat.sandbox.SECONDS"):
         tokenizer_with(HOSTILE["loops"]).apply_chat_template(CHATS[0])
 
 

@@ -12,8 +12,8 @@ from tokenizer_texts import TEXTS
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import DecodeStream
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 
 @pytest.fixture(scope="module")

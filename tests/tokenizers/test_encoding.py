@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizer_texts import TEXTS
 
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 
 HASH_OF_65_122 = "6770bd69fbbecad2b983724056b1e6ad"
 

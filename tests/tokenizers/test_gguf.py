@@ -17,12 +17,12 @@ from tokenizer_texts import TEXTS
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
-from constrain.tokenizers.byte_alphabet import bytes_to_text
-from constrain.tokenizers.gguf_metadata import read_gguf_metadata
-from constrain.tokenizers.gguf_splits import _STAGES, stages_of
-from constrain.tokenizers.split_patterns import _NAMES
-from constrain.tokenizers.split_stages import RegexStage, split_in_stages
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
+from constrain.tokenizers.formats.gguf_splits import _STAGES, stages_of
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.models.byte_alphabet import bytes_to_text
+from constrain.tokenizers.splitting.patterns import _NAMES
+from constrain.tokenizers.splitting.stages import RegexStage, split_in_stages
 
 NAMES = ("bert-bge", "deepseek-coder", "gpt-2", "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2")
 

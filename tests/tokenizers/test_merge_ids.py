@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.merge_ids import Pairs, ids_of_merges, is_merge, read_json_with_merges
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.models.merge_ids import Pairs, ids_of_merges, is_merge, read_json_with_merges
 
 TOKEN = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 PAIRS = st.lists(st.tuples(TOKEN, TOKEN), max_size=6)

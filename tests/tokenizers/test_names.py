@@ -14,9 +14,9 @@ import tiktoken.model
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer, model_names
+from constrain.tokenizers.formats.rank_encodings import ENCODINGS
 from constrain.tokenizers.hub import is_hub_id
 from constrain.tokenizers.model_names import encoding_of_name, find_rank_file
-from constrain.tokenizers.rank_encodings import ENCODINGS
 
 CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME")
 

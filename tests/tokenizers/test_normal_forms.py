@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tokenizer_json_files import byte_level, llama_like, split
 from tokenizers import models, normalizers, pre_tokenizers
 
-from constrain.tokenizers.normal_forms import FORMS, NormalFormTable, normalize, normalize_aligned
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.normalizing.normal_forms import FORMS, NormalFormTable, normalize, normalize_aligned
 
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 JAMO = "\u1100\u1112\u1161\u1175\u11a7\u11a8\u11c2\uac00\uac01\ud7a3\ud788\ud55c\u3131\uffa1"

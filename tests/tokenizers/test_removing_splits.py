@@ -12,7 +12,7 @@ from tokenizer_json_files import byte_level, split
 from tokenizer_texts import PIECES, TEXTS
 from tokenizers import pre_tokenizers
 
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 
 BYTES_WITH_REGEX = pre_tokenizers.ByteLevel(add_prefix_space=False)
 STAGES = {

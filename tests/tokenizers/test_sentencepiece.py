@@ -17,8 +17,8 @@ from tokenizer_texts import CORPUS, PIECES, TEXTS
 import constrain
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
-from constrain.tokenizers.charsmap import Charsmap, SpaceOptions
-from constrain.tokenizers.sentencepiece_proto import parse_model
+from constrain.tokenizers.formats.sentencepiece_proto import parse_model
+from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="the sentencepiece package is not installed")
 

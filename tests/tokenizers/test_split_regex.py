@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from tokenizer_texts import TEXTS
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers import unicode_classes as uc
-from constrain.tokenizers.split_patterns import _NAMES, by_name
-from constrain.tokenizers.split_program import compile_split
-from constrain.tokenizers.split_stages import BEHAVIORS, RegexStage, split_in_stages
-from constrain.tokenizers.unicode_categories import CATEGORIES, category_table
+from constrain.tokenizers.splitting import unicode_classes as uc
+from constrain.tokenizers.splitting.patterns import _NAMES, by_name
+from constrain.tokenizers.splitting.programs import compile_split
+from constrain.tokenizers.splitting.stages import BEHAVIORS, RegexStage, split_in_stages
+from constrain.tokenizers.splitting.unicode_categories import CATEGORIES, category_table
 
 PATTERNS = [
     r"\w+|[^\w\s]+", r"\p{N}{1,3}", r"\s+$", r"(?=(\d{3})+(?!\d))", r"\d{1,3}(?=(?:\d{3})*\b)", r"(?<=a)b|.c",

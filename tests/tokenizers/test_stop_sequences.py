@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from constrain.errors import ConstrainError
 from constrain.tokenizers import DecodeStream, Held, Stopped, StoppedWithText, StopSequenceDecoder, Text
 from constrain.tokenizers.mock import MockTokenizer
-from constrain.tokenizers.stop_matcher import StopMatcher
+from constrain.tokenizers.streaming.stop_matcher import StopMatcher
 
 TOKENIZER = MockTokenizer([b"a", b"b", b"ab", b"ba", b"aab", b"bb\xc3", b"\xc3", b"\xa4", b"\xa4a", b"c"])
 BOS, EOS, PAD = (TOKENIZER.token_to_id(name) for name in ("<s>", "</s>", "<pad>"))

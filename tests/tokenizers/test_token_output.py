@@ -14,7 +14,7 @@ from tokenizers import decoders, models
 
 from constrain.tokenizers import DecodeStream
 from constrain.tokenizers.adapters import adapt
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 
 ADDED = (
     ("Foo Bar", False, False),

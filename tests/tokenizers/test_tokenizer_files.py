@@ -12,10 +12,10 @@ import pytest
 import constrain
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
-from constrain.tokenizers.rank_encodings import RankEncoding
-from constrain.tokenizers.split_patterns import by_name
-from constrain.tokenizers.split_stages import RegexStage
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.rank_encodings import RankEncoding
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.splitting.patterns import by_name
+from constrain.tokenizers.splitting.stages import RegexStage
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 

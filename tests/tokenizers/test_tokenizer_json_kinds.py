@@ -21,13 +21,13 @@ from tokenizers import normalizers, pre_tokenizers
 
 import constrain
 from constrain.errors import TokenizerError
-from constrain.tokenizers import precompiled
-from constrain.tokenizers.bert_text import BERT_STAGES, BertText
-from constrain.tokenizers.nmt_text import NmtText
-from constrain.tokenizers.precompiled import Precompiled
-from constrain.tokenizers.sentencepiece_proto import parse_model
-from constrain.tokenizers.split_stages import split_in_stages
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.formats.sentencepiece_proto import parse_model
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.normalizing import precompiled
+from constrain.tokenizers.normalizing.bert_text import BERT_STAGES, BertText
+from constrain.tokenizers.normalizing.nmt_text import NmtText
+from constrain.tokenizers.normalizing.precompiled import Precompiled
+from constrain.tokenizers.splitting.stages import split_in_stages
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from constrain.tokenizers import unicode_classes as uc
+from constrain.tokenizers.splitting import unicode_classes as uc
 
 BY_CATEGORY = {
     "Lu": uc.UPPER, "Ll": uc.LOWER, "Lt": uc.TITLE, "Lm": uc.MODIFIER, "Lo": uc.OTHER_LETTER,

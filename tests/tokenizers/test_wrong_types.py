@@ -14,8 +14,8 @@ from tokenizer_json_files import bert_like, byte_level, split, t5_like
 from constrain.errors import ConstrainError, TokenizerError
 from constrain.tokenizers import DecodeStream, Sequence, StopSequenceDecoder, load_tokenizer
 from constrain.tokenizers.adapters import adapt
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
-from constrain.tokenizers.tokenizer_json import parse_tokenizer_json
 
 
 def of_json(content):

@@ -7,14 +7,14 @@ from typing import Any
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.json_schema.collection import paused_collection
-from constrain.grammar.json_schema.document import MAX_DEPTH, Document, Options, parse
-from constrain.grammar.json_schema.layout import layout_for
-from constrain.grammar.json_schema.metaschema import check_document
-from constrain.grammar.json_schema.nodes import describe
-from constrain.grammar.json_schema.notation import notation_for
-from constrain.grammar.json_schema.references import References, ScopeNeeded
-from constrain.grammar.json_schema.rules import write_rules
+from constrain.grammar.json_schema.document.collection import paused_collection
+from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
+from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.lexical.layout import layout_for
+from constrain.grammar.json_schema.lexical.notation import notation_for
+from constrain.grammar.json_schema.normal.metaschema import check_document
+from constrain.grammar.json_schema.normal.nodes import describe
+from constrain.grammar.json_schema.rules.rules import write_rules
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,

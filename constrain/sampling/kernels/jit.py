@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.engine.jit import njit_allocating
+from constrain.engine.storage.jit import njit_allocating
 
 
 def njit_entry(*signatures: Any) -> Any:

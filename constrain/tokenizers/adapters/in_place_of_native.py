@@ -9,7 +9,7 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_roles
 
 _NOT_SUPPORTED = re.compile(r"\bsupported\b")
 

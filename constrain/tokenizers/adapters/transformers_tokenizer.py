@@ -8,7 +8,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
 from constrain.tokenizers.adapters.sentencepiece_processor import SentencePieceTokenizer
 from constrain.tokenizers.base import SpecialTokens, Tokenizer
-from constrain.tokenizers.chat_template import parse_chat_template
+from constrain.tokenizers.chat.templates import parse_chat_template
 
 _ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 

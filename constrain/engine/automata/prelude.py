@@ -1,0 +1,115 @@
+"""Expressions that many grammars share, made once: a grammar begins with a copy of their nodes.
+
+Any JSON string, any number, each ASCII character in its spellings: they would be half of the work of compiling a small
+schema.  A front-end names them (:attr:`constrain.grammar.ir.GrammarIR.stock`); by identity the parts of a lexeme are
+found among them.  What a grammar does not use costs it no more than the copy, since byte classes are made of the nodes
+that its lexemes lead to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+
+from constrain.engine.automata import expressions as nodes
+from constrain.engine.automata import fingerprints
+from constrain.engine.automata.programs import Int32Array, LexemeProgram
+from constrain.engine.storage.tables import (
+    BUDGET,
+    BYTES,
+    FAIL,
+    LONGEST,
+    NODE_BUCKETS,
+    NODE_FIRST,
+    NODE_HASH,
+    NODE_LAST,
+    NODE_LIVE,
+    NODE_MUST,
+    NODE_PRINTS,
+    NODE_REACH,
+    NODE_SHORTEST,
+    NODES,
+    POOL,
+    SETS,
+    Tables,
+)
+from constrain.errors import LimitError
+from constrain.forking import call_in_child
+from constrain.grammar.regular import Regular
+
+StockMaker = Callable[[], tuple[Regular, ...]]
+
+_SLOTS = (
+    *(NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_MUST, NODE_SHORTEST, NODE_REACH, NODE_LIVE, NODE_HASH, POOL),
+    *(BYTES, SETS),
+)
+
+# Front-ends times lengths of the longest token that are remembered at a time.
+_STOCKS_KEPT = 8
+_LIMIT_BYTES = 1 << 26
+_WORK = 1_000_000
+
+
+class Stock:
+    """The nodes of some expressions, to be copied into the tables of a grammar.
+
+    Parameters
+    ----------
+    expressions : tuple of Regular
+    longest : int
+        Bytes of the longest token: fingerprints of nodes depend on it.
+
+    Attributes
+    ----------
+    program : LexemeProgram
+        What made the nodes; the program of a grammar goes on from it.
+    registers : int32[program.registers]
+        As it left them.
+    snapshot : Snapshot
+        The tables that a grammar begins with.
+    """
+
+    def __init__(self, expressions: tuple[Regular, ...], longest: int) -> None:
+        # Their parts are known by identity as long as they live.
+        self._expressions = expressions
+        self.program = LexemeProgram(expressions)
+        self.registers: Int32Array = np.zeros(self.program.registers, np.int32)
+        tables = Tables(_LIMIT_BYTES)
+        tables.ctx[LONGEST], tables.ctx[BUDGET] = longest, _WORK
+        tables.put(BYTES, self.program.literals)
+        tables.put(SETS, self.program.sets)
+        while (result := nodes.build_nodes(tables.ctx, self.program.code, self.registers)) == FAIL:
+            tables.grow()
+        if result != 0:
+            raise LimitError("the expressions that grammars share are too large")
+        # Once here, and not in every grammar.
+        while fingerprints.print_nodes(tables.ctx) == FAIL:
+            tables.grow()
+        self.snapshot = tables.snapshot(_SLOTS, (NODE_BUCKETS,))
+
+
+_lock = threading.Lock()
+_stocks: OrderedDict[tuple[StockMaker, int], Stock] = OrderedDict()
+
+
+@call_in_child
+def _renew_lock() -> None:
+    global _lock, _stocks
+    if _lock.locked():
+        _stocks = OrderedDict()
+    _lock = threading.Lock()
+
+
+def stock_for(make: StockMaker, longest: int) -> Stock:
+    """The stock of a front-end's expressions for tokens of at most ``longest`` bytes."""
+    key = make, longest
+    with _lock:
+        stock = _stocks.get(key)
+        if stock is None:
+            stock = _stocks[key] = Stock(make(), longest)
+            if len(_stocks) > _STOCKS_KEPT:
+                _stocks.popitem(last=False)
+    return stock

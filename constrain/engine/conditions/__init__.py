@@ -1,0 +1,1 @@
+"""What restricts a text beyond its grammar: keys that are unique, and a budget of tokens."""

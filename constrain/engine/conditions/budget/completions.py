@@ -1,0 +1,321 @@
+"""The shortest completion of a text, in tokens.
+
+A state's completion is a byte string: its next byte is the one noted with its cost (budget/costs.py), then
+that of the state after it, and so on.  It depends on the state alone, so the completion of the state
+after its first bytes is the rest of it.  It is cut into the fewest tokens, which needs nothing but the
+same of the states on the way:
+
+    tokens(state) = 1 + the least of tokens(state after t)
+
+over the tokens t that the completion begins with.  So following the first of these tokens always makes it one
+token less: a text that can be finished in n tokens by this count can be finished in n - 1 after it.
+It is an upper bound; other texts may need fewer tokens (search.py looks for those).
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, types
+
+from constrain.engine.automata.expressions import RESULT2
+from constrain.engine.conditions.budget.costs import STATE_BYTE, STATE_FIELDS, STATE_LEAST, STATE_TOKEN, STATE_TOKENS
+from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
+from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
+from constrain.engine.storage.tables import (
+    BYTE_COSTS,
+    CLASS_OF,
+    CLASSES,
+    COST_STACK,
+    CTX,
+    F_STATE_COST,
+    F_STEP,
+    F_TOKENS,
+    FAIL,
+    OPEN,
+    OPEN_AT,
+    STACK,
+    STATE_COSTS,
+    STATE_TRANS,
+    STOPPED,
+    TOKEN_BYTES,
+    TOKEN_START,
+    TRIE_NODE,
+    TRIE_SIZE,
+    TRIE_TOKEN,
+    TRIE_WIDE,
+    WIDE_CHILD,
+    WIDE_FIRST,
+    WIDE_MASKS,
+    count_bits,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    room,
+    set_used,
+    u8,
+    used,
+)
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT, WIDE
+
+CHAIN_LIMIT = 1 << 14
+"""A completion that costs more than this is not cut into tokens: each of its bytes is one, if all bytes are tokens."""
+
+# Parts of BYTE_COSTS behind costs, ranks and classes: the tokens of single bytes; whether every byte is one; and
+# the most that the bytes of one token cost.
+SINGLE, WHOLE, HEAVIEST = 768, 1024, 1025
+BYTE_COST_FIELDS = 1026
+
+
+@njit_inner(RESULT2)
+def trie_child(ctx, node, byte):
+    """The child of a trie node (-1 is the root) with this byte, or -1."""
+    nodes = i32(ctx, TRIE_NODE)
+    if node < 0 or nodes[node] & WIDE:
+        wide = int64(0) if node < 0 else int64(i32(ctx, TRIE_WIDE)[node])
+        masks = i64(ctx, WIDE_MASKS)
+        word = masks[4 * wide + (byte >> 6)]
+        if not (word >> (byte & 63)) & 1:
+            return int64(-1)
+        rank = int64(i32(ctx, WIDE_FIRST)[wide])
+        for i in range(byte >> 6):
+            rank += count_bits(masks[4 * wide + i])
+        rank += count_bits(word & ((int64(1) << (byte & 63)) - 1))
+        return int64(i32(ctx, WIDE_CHILD)[rank])
+    sizes = i32(ctx, TRIE_SIZE)
+    child = node + 1
+    end = node + int64(sizes[node])
+    while child < end:
+        if nodes[child] & 255 == byte:
+            return child
+        child += int64(sizes[child])
+    return int64(-1)
+
+
+@njit_inner(types.void(CTX, int64))
+def _cut(ctx, state):
+    """Write into a state's record the fewest tokens for its completion; those of the states after it are known."""
+    table = i32(ctx, STATE_COSTS)
+    tokens = i32(ctx, TRIE_TOKEN)
+    trans = i32(ctx, STATE_TRANS)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    best, first = int64(NEVER), int64(-1)
+    here = state
+    node = int64(-1)
+    while table[STATE_FIELDS * here + STATE_LEAST] > 0 and table[STATE_FIELDS * here + STATE_BYTE] >= 0:
+        byte = int64(table[STATE_FIELDS * here + STATE_BYTE])
+        node = trie_child(ctx, node, byte)
+        if node < 0:
+            break
+        here = int64(trans[here * classes + int64(class_of[byte])])
+        # Behind what depends on the text the completion is not known.
+        is_open = here < -1
+        if is_open:
+            here = -here - 2
+        # Beyond what was cut into single bytes nothing is known, and nothing needed.
+        if here <= 0 or STATE_FIELDS * here >= used(ctx, STATE_COSTS):
+            break
+        count = int64(table[STATE_FIELDS * here + STATE_TOKENS])
+        if count == UNKNOWN:
+            break
+        # Of two ways the one with the longer first token.
+        if tokens[node] >= 0 and count + 1 <= best:
+            best = count + 1
+            first = int64(tokens[node])
+        if is_open:
+            break
+    table[STATE_FIELDS * state + STATE_TOKENS] = min(best, int64(NEVER))
+    table[STATE_FIELDS * state + STATE_TOKEN] = first
+
+
+@njit_inner(RESULT2)
+def tokens_to_finish(ctx, state, _unused):
+    """How many tokens the completion of a state takes; NEVER if it cannot be cut into tokens; FAIL or LIMIT."""
+    bottom = used(ctx, COST_STACK)
+    here = state
+    while True:
+        status = far_call(ctx, F_STATE_COST, here, 0)
+        if status < 0:
+            return status
+        table = i32(ctx, STATE_COSTS)
+        record = STATE_FIELDS * here
+        if table[record + STATE_TOKENS] != UNKNOWN:
+            break
+        least = int64(table[record + STATE_LEAST])
+        if least == 0 or least > CHAIN_LIMIT or table[record + STATE_BYTE] < 0:
+            byte = int64(table[record + STATE_BYTE])
+            single = int64(i32(ctx, BYTE_COSTS)[SINGLE + byte]) if byte >= 0 else int64(-1)
+            whole = least < MISSING or i32(ctx, BYTE_COSTS)[WHOLE]
+            table[record + STATE_TOKENS] = least if whole else int64(NEVER)
+            table[record + STATE_TOKEN] = single
+            break
+        if not room(ctx, COST_STACK, 1):
+            return int64(FAIL)
+        i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = here
+        set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
+        byte_class = int64(u8(ctx, CLASS_OF)[int64(table[record + STATE_BYTE])])
+        known = int64(i32(ctx, STATE_TRANS)[here * ctx[CLASSES] + byte_class])
+        here = known if known >= 0 else far_call(ctx, F_STEP, here, byte_class)
+        if here < 0:
+            return here
+        if here >= OPEN:
+            here -= OPEN
+    while used(ctx, COST_STACK) > bottom:
+        top = used(ctx, COST_STACK) - 1
+        _cut(ctx, int64(i32(ctx, COST_STACK)[top]))
+        set_used(ctx, COST_STACK, top)
+    return int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_TOKENS])
+
+
+far_entry(F_TOKENS, tokens_to_finish)
+
+
+@njit_inner(types.void(CTX))
+def reset_costs(ctx):
+    """Empty the work stacks."""
+    reset_work(ctx)
+    set_used(ctx, COST_STACK, 0)
+
+
+@njit_entry(types.void(CTX))
+def cost_bytes(ctx):
+    """Fill BYTE_COSTS, which has room: the costs of the 256 bytes, their ranks, and the tokens of single bytes.
+
+    And whether every byte is a token.  Of bytes with equal costs those are preferred, many of which make one
+    token: where a completion has to fill a length, it is then a run of them.
+    """
+    table = i32(ctx, BYTE_COSTS)
+    tokens = i32(ctx, TRIE_TOKEN)
+    whole = 1
+    for byte in range(256):
+        node = trie_child(ctx, int64(-1), int64(byte))
+        single = int64(-1) if node < 0 else int64(tokens[node])
+        table[byte] = 1 if single >= 0 else MISSING
+        table[SINGLE + byte] = single
+        if single < 0:
+            whole = 0
+        run = 0
+        depth = 0
+        while node >= 0:
+            depth += 1
+            if tokens[node] >= 0:
+                run = depth
+            node = trie_child(ctx, node, int64(byte))
+        table[256 + byte] = -run
+    table[WHOLE] = whole
+    # Ranks, by (cost, longest run, byte): each byte is compared with every other, once.
+    rank = i32(ctx, COST_STACK)
+    for byte in range(256):
+        rank[byte] = 0
+        for other in range(256):
+            if table[other] != table[byte]:
+                before = table[other] < table[byte]
+            elif table[256 + other] != table[256 + byte]:
+                before = table[256 + other] < table[256 + byte]
+            else:
+                before = other < byte
+            rank[byte] += 1 if before else 0
+    for byte in range(256):
+        table[256 + byte] = rank[byte]
+    # The dearest token: what the nodes on the way to each node cost, by depth.
+    nodes = i32(ctx, TRIE_NODE)
+    so_far = i32(ctx, STACK)
+    so_far[0] = 0
+    heaviest = 1
+    for p in range(len(nodes)):
+        depth = nodes[p] >> DEPTH_SHIFT
+        so_far[depth + 1] = min(so_far[depth] + table[nodes[p] & 255], NEVER)
+        heaviest = max(heaviest, so_far[depth + 1])
+    table[HEAVIEST] = heaviest
+
+
+@njit_entry(int64(CTX, int64))
+def tokens_from(ctx, state):
+    """How many tokens the completion of a state takes; NEVER, FAIL or LIMIT."""
+    reset_costs(ctx)
+    return far_call(ctx, F_TOKENS, state, 0)
+
+
+@njit_entry(int64(CTX, int64, int64))
+def push_and_count(ctx, state, token):
+    """``state << 32 | tokens`` after a token, with the tokens of the completion; 0 if the token is not allowed.
+
+    STOPPED if it leads over a place where the text decides how it goes on.
+    """
+    reset_costs(ctx)
+    starts = i64(ctx, TOKEN_START)
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    for i in range(starts[token], starts[token + 1]):
+        byte_class = int64(class_of[data[i]])
+        known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
+        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
+        if state <= 0:
+            return state
+        if state >= OPEN:
+            return int64(STOPPED)
+    count = far_call(ctx, F_TOKENS, state, 0)
+    return count if count < 0 else state << 32 | count
+
+
+@njit_entry(int64(CTX, int64, types.int32[::1]))
+def completion(ctx, state, out):
+    """Write the tokens of a state's completion to ``out`` (int32[n]); returns how many, at most n; FAIL or LIMIT.
+
+    The completion can be cut into tokens.  Behind a place where the text decides how it goes on it is not known:
+    ``ctx[OPEN_AT]`` is 1 if it was written as far as that, and 0 if it is all there.
+    """
+    reset_costs(ctx)
+    ctx[OPEN_AT] = 0
+    starts = i64(ctx, TOKEN_START)
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    for n in range(len(out)):
+        count = far_call(ctx, F_TOKENS, state, 0)
+        if count <= 0:
+            return count if count < 0 else n
+        token = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_TOKEN])
+        out[n] = token
+        for i in range(starts[token], starts[token + 1]):
+            state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
+            if state < 0:
+                return state
+        if state >= OPEN:
+            ctx[OPEN_AT] = 1
+            return n + 1
+    return len(out)
+
+
+@njit_allocating(int64(CTX, types.Array(types.uint8, 1, "C", readonly=True), types.int32[::1]))
+def fewest_tokens(ctx, data, out):
+    """The fewest tokens whose bytes are ``data`` (uint8[n]), written to ``out`` (int32[n]); NEVER if there are none."""
+    tokens = i32(ctx, TRIE_TOKEN)
+    # Behind each byte: the fewest so far.
+    fewest = np.full(len(data) + 1, NEVER, np.int64)
+    fewest[0] = 0
+    # The last token of those.
+    last = np.empty(len(data) + 1, np.int32)
+    for begin in range(len(data)):
+        if fewest[begin] == NEVER:
+            continue
+        node = int64(-1)
+        for i in range(begin, len(data)):
+            node = trie_child(ctx, node, int64(data[i]))
+            if node < 0:
+                break
+            if tokens[node] >= 0 and fewest[begin] + 1 < fewest[i + 1]:
+                fewest[i + 1] = fewest[begin] + 1
+                last[i + 1] = tokens[node]
+    count = fewest[len(data)]
+    if count == NEVER:
+        return count
+    starts = i64(ctx, TOKEN_START)
+    end = len(data)
+    for i in range(count - 1, -1, -1):
+        out[i] = last[end]
+        end -= starts[last[end] + 1] - starts[last[end]]
+    return count

@@ -1,0 +1,175 @@
+"""Completions in which no key comes again.
+
+The completion of a state (completions.py) knows the rules only, so an object that needs three keys gets the shortest
+one three times, and a key that was there before is just ended.  Such a key is replaced by the cheapest one that the
+object does not have, and what follows it by the completion from there.
+"""
+
+from __future__ import annotations
+
+import string
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, tokens_from
+from constrain.engine.conditions.unique_keys.exhaustion import find_next_bytes
+from constrain.engine.history import Place, Traveller
+from constrain.engine.storage.statuses import REPEATED_KEY
+from constrain.engine.storage.tables import BYTE_COSTS, CLASS_OF
+from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain.engine.compiled_grammar import CompiledGrammar
+    from constrain.engine.conditions.unique_keys.unique_keys import ObjectKeys
+
+# With what a key may go on, what is likely to be possible first.
+_LIKELY = (string.ascii_lowercase + string.digits + string.ascii_uppercase + "_-.").encode()
+_CHARACTERS: Final = bytes(dict.fromkeys(_LIKELY + bytes(range(256))))
+
+_QUOTE: Final = ord('"')
+
+_MOST_KEYS = 4096
+
+
+def without_repeated_keys(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> list[int] | None:
+    """The tokens of a completion in which no key comes again; None if the known one is such, or there is none.
+
+    The keys are those at the place.  The caller holds the lock of the compiled grammar.
+
+    Raises
+    ------
+    ConstrainError
+        If none is found.
+    """
+    done = b""
+    for _ in range(_MOST_KEYS):
+        rest = _completion(compiled, place)
+        if rest is None:
+            return None
+        begin = _repeated_key(keys, rest)
+        if begin is None:
+            tokens = fewest_tokens(compiled, done + rest) if done else None
+            if done and tokens is None:
+                break
+            return tokens
+        place, keys = _after(compiled, place, rest[:begin]), _with(keys, rest[:begin])
+        key = _new_key(compiled, place, keys)
+        if key is None:
+            break
+        place, keys = _after(compiled, place, key), _with(keys, key)
+        done += rest[:begin] + key
+    raise ConstrainError("no way to complete the text without a key that comes again was found")
+
+
+def _completion(compiled: CompiledGrammar, place: Place) -> bytes | None:
+    """The known completion of a place."""
+    if tokens_from(compiled, place) == NEVER:
+        return None
+    tokens = compiled.vocabulary.tokens
+    return b"".join([tokens[token] for token in completion(compiled, place)])
+
+
+def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:
+    """Where the first key begins in some bytes that was there before; None if there is none."""
+    ahead = keys.copy()
+    begin = 0
+    for place in range(len(data)):
+        was_in_key = ahead.is_in_key()
+        ahead.read(data[place : place + 1])
+        if ahead.status == REPEATED_KEY:
+            return begin
+        if not was_in_key:
+            begin = place + 1
+    return None
+
+
+def _after(compiled: CompiledGrammar, place: Place, data: bytes) -> Traveller:
+    """The place after some bytes."""
+    there = Traveller(compiled, place._state, place._parent)
+    there.read(data)
+    return there
+
+
+def _with(keys: ObjectKeys, data: bytes) -> ObjectKeys:
+    """The keys after some bytes."""
+    behind = keys.copy()
+    behind.read(data)
+    return behind
+
+
+def _new_key(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bytes | None:
+    """How the key under way goes on to one that is not there: up to its end, or to where no other one begins so.
+
+    The one is found that costs least with the completion behind it, as long as no state gets another number.
+    """
+    steps = _KeySteps(compiled)
+    order = count()
+    # The cost, and how it is put together; whether no key that is there begins so; the bytes; and where that is, or the
+    # place and the keys before the last byte.
+    todo: list[tuple[int, int, int, bool, bytes, Place, ObjectKeys]] = [(0, next(order), 0, False, b"", place, keys)]
+    seen: set[tuple[int, int, bytes]] = set()
+    while todo:
+        _, _, before, is_new, text, here, known = heappop(todo)
+        if is_new:
+            return text
+        if text:
+            known = _with(known, text[-1:])
+        been = compiled.generation, here._state, known.key_under_way()
+        if been in seen:
+            continue
+        seen.add(been)
+        # None within an escape.
+        taken = known.bytes_taken()
+        done: set[int] = set()
+        for byte, price, behind, there in steps.of(here):
+            is_free = taken is not None and byte not in taken
+            if is_free:
+                # Of those that lead to the same state one is enough.
+                if there._state in done:
+                    continue
+                done.add(there._state)
+            elif taken is not None and byte == _QUOTE:
+                if _with(known, b'"').status == REPEATED_KEY:
+                    continue
+                is_free = True
+            cost = before + price
+            heappush(todo, (cost + behind, next(order), cost, is_free, text + bytes((byte,)), there, known))
+    return None
+
+
+class _KeySteps:
+    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, the place behind it)."""
+
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        self._compiled = compiled
+        self._class_of: list[int] = compiled._tables.array(CLASS_OF).tolist()
+        costs: list[int] = compiled._tables.get(BYTE_COSTS)[:256].tolist()
+        self._bytes = [(byte, costs[byte]) for byte in sorted(_CHARACTERS, key=costs.__getitem__)]
+        self._generation = compiled.generation
+        self._known: dict[int, list[tuple[int, int, int, Traveller]]] = {}
+
+    def of(self, place: Place) -> list[tuple[int, int, int, Traveller]]:
+        """Those at a place."""
+        compiled = self._compiled
+        if compiled.generation != self._generation:
+            self._generation, self._known = compiled.generation, {}
+        known = self._known.get(place._state)
+        if known is None:
+            possible = np.empty(256, np.uint8)
+            compiled.run_at(place, find_next_bytes, possible)
+            of_class: dict[int, tuple[int, Traveller]] = {}
+            known = []
+            for byte, cost in self._bytes:
+                if not possible[byte]:
+                    continue
+                which = self._class_of[byte]
+                if which not in of_class:
+                    there = _after(compiled, place, bytes((byte,)))
+                    of_class[which] = tokens_from(compiled, there), there
+                known.append((byte, cost, *of_class[which]))
+            self._known[place._state] = known
+        return known

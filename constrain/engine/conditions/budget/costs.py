@@ -1,0 +1,470 @@
+"""What it costs at least to finish a text, from any row and any state; costs are those of budget/expression_costs.py.
+
+For the rules of a grammar: Knuth's generalisation of Dijkstra's algorithm ("A generalization of
+Dijkstra's algorithm", 1977), once per compiled grammar.  For a row: what comes after a rule that is
+complete is the rest of a rule that waits for it, and then what comes after that one.  So
+
+    up(row, A) = the least of  rest(item behind A) + up(origin of that item, its left-hand side)
+
+over the items that wait for A in the row, which is worked out once per row and nonterminal.  For a
+state the least over the lexemes that are under way in its threads, of what finishes the lexeme,
+then the rule that it is in, then what is up from there.
+
+All of this is exact: the state after the byte that is noted as a state's next one costs less by just that byte.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, types
+
+from constrain.engine.automata.expressions import RESULT1, RESULT2
+from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
+from constrain.engine.conditions.budget.expression_costs import (
+    COST_FIELDS,
+    LEAST,
+    LEAST_ON,
+    NEVER,
+    NEXT_BYTE,
+    UNKNOWN,
+    WORST,
+    better_byte,
+    capped,
+    choose_class_bytes,
+)
+from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, row_kinds
+from constrain.engine.parser.earley_sets import (
+    BRANCH,
+    CORE_COUNT,
+    CORE_GROUP,
+    CORE_GROUP_COUNT,
+    CORE_INIT,
+    CORE_OFFSET,
+    CORE_SCAN,
+    CORE_SCAN_COUNT,
+    END,
+    LEXEME_NODE,
+    ROW_ACCEPTS,
+    ROW_CORE,
+    ROW_COUNT,
+    ROW_DONE,
+    ROW_OFFSET,
+    SELF,
+)
+from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
+from constrain.engine.storage.tables import (
+    AFTER_COSTS,
+    CORE_DOTS,
+    CORE_GROUPS,
+    CORE_SCANS,
+    CORE_WAITS,
+    CORES,
+    COST_RESULT,
+    COST_STACK,
+    CTX,
+    DONE_MEMO,
+    DOT_LEFT,
+    F_NODE_COST,
+    F_STATE_COST,
+    FAIL,
+    IGNORE,
+    LEX,
+    LEX_POOL,
+    LEXEMES,
+    N_IGNORE,
+    NODE_COSTS,
+    REST_COSTS,
+    ROW_COSTS,
+    ROW_HASH,
+    ROW_ITEMS,
+    ROWS,
+    RULE_STARTS,
+    RULES,
+    START_NT,
+    STATE_COSTS,
+    STATE_HASH,
+    STATES,
+    SYMBOLS,
+    THREADS,
+    UP_COSTS,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    room,
+    set_used,
+    used,
+)
+
+STATE_FIELDS = 5
+STATE_LEAST, STATE_BYTE, STATE_WORST, STATE_TOKENS, STATE_TOKEN = range(STATE_FIELDS)
+"""Fields of a state's costs: the least cost of finishing; the byte that begins that; the most that finishing costs
+after any bytes that stay within the lexemes, or NEVER; how many tokens the completion takes, and the first of them
+(budget/completions.py)."""
+
+
+@njit_allocating(int64(CTX))
+def cost_grammar(ctx):
+    """Fill REST_COSTS, which has room for every dot: the least cost from each dot to the end of its production.
+
+    For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
+    """
+    choose_class_bytes(ctx)
+    lexemes = i32(ctx, LEXEMES)
+    n_lexemes = used(ctx, LEXEMES) // 3
+    set_used(ctx, COST_STACK, 0)
+    lexeme_cost = np.empty(n_lexemes, np.int64)
+    for lexeme in range(n_lexemes):
+        node = int64(lexemes[3 * lexeme + LEXEME_NODE])
+        status = far_call(ctx, F_NODE_COST, node, 0)
+        if status < 0:
+            return status
+        lexeme_cost[lexeme] = i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST]
+
+    symbols = i32(ctx, SYMBOLS)
+    rules = i32(ctx, RULES)
+    starts = i32(ctx, RULE_STARTS)
+    n_rules = ctx[START_NT]
+    n_productions = int64(rules[n_rules])
+    cost = np.full(n_rules, NEVER, np.int64)
+    final = np.zeros(n_rules, np.uint8)
+    total = np.zeros(n_productions, np.int64)
+    missing = np.zeros(n_productions, np.int64)
+    # Where each nonterminal occurs: productions, grouped by nonterminal.
+    heads = np.zeros(n_rules + 2, np.int64)
+    for p in range(n_productions):
+        dot = starts[p]
+        while symbols[dot] != END:
+            if symbols[dot] >= BRANCH:
+                total[p] = capped(ctx, total[p], np.int64(i32(ctx, REST_COSTS)[dot]))
+            elif symbols[dot] >= 0:
+                heads[symbols[dot] + 2] += 1
+                missing[p] += 1
+            else:
+                total[p] = capped(ctx, total[p], lexeme_cost[~symbols[dot]])
+            dot += 1
+    for rule in range(n_rules):
+        heads[rule + 2] += heads[rule + 1]
+    where = np.empty(heads[n_rules + 1], np.int64)
+    for p in range(n_productions):
+        dot = starts[p]
+        while symbols[dot] != END:
+            if 0 <= symbols[dot] < BRANCH:
+                where[heads[symbols[dot] + 1]] = p
+                heads[symbols[dot] + 1] += 1
+            dot += 1
+    # A binary heap of (cost, nonterminal); each production enters it at most once.
+    heap = np.empty(n_productions + 1, np.int64)
+    n = 0
+    done = np.int64(-1)
+    ready = 0
+    while True:
+        # First all productions without nonterminals, then those that the last final one completes.
+        stop = n_productions if done < 0 else heads[done + 1]
+        while ready < stop:
+            p = ready if done < 0 else where[ready]
+            ready += 1
+            if done >= 0:
+                total[p] = capped(ctx, total[p], cost[done])
+                missing[p] -= 1
+            if missing[p]:
+                continue
+            left = i32(ctx, DOT_LEFT)[starts[p]]
+            if not final[left] and total[p] < cost[left]:
+                cost[left] = total[p]
+                key = total[p] << 32 | np.int64(left)
+                i = n
+                n += 1
+                while i > 0 and heap[(i - 1) // 2] > key:
+                    heap[i] = heap[(i - 1) // 2]
+                    i = (i - 1) // 2
+                heap[i] = key
+        done = np.int64(-1)
+        while n > 0 and done < 0:
+            if not final[heap[0] & 0xFFFFFFFF]:
+                done = heap[0] & 0xFFFFFFFF
+            n -= 1
+            last = heap[n]
+            i = 0
+            while 2 * i + 1 < n:
+                child = 2 * i + 1
+                if child + 1 < n and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= last:
+                    break
+                heap[i] = heap[child]
+                i = child
+            heap[i] = last
+        if done < 0:
+            break
+        final[done] = 1
+        ready = heads[done]
+
+    rest = i32(ctx, REST_COSTS)
+    for p in range(-1, n_productions):
+        first = np.int64(0) if p < 0 else np.int64(starts[p])
+        dot = first
+        while symbols[dot] != END:
+            dot += 1
+        rest[dot] = 0
+        while dot > first:
+            dot -= 1
+            symbol = symbols[dot]
+            if symbol >= BRANCH:
+                continue
+            rest[dot] = capped(ctx, np.int64(rest[dot + 1]), cost[symbol] if symbol >= 0 else lexeme_cost[~symbol])
+    return np.int64(0)
+
+
+@njit_entry(RESULT1)
+def lexeme_cost(ctx, lexeme):
+    """The least cost of a lexeme; FAIL or LIMIT if < 0."""
+    set_used(ctx, COST_STACK, 0)
+    node = int64(i32(ctx, LEXEMES)[3 * lexeme + LEXEME_NODE])
+    status = far_call(ctx, F_NODE_COST, node, 0)
+    return status if status < 0 else int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST])
+
+
+@njit_inner(RESULT2)
+def _up_place(ctx, row, rule):
+    """Where UP_COSTS has what comes after ``rule`` that began in ``row``; -1 if that is the end of the text."""
+    if rule == ctx[START_NT]:
+        return int64(-1)
+    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    first = int64(i32(ctx, CORES)[core + CORE_GROUP])
+    low, high = first, first + int64(i32(ctx, CORES)[core + CORE_GROUP_COUNT])
+    groups = i32(ctx, CORE_GROUPS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if groups[3 * middle] <= rule:
+            low = middle
+        else:
+            high = middle
+    return int64(i32(ctx, ROWS)[5 * row + ROW_DONE]) + low - first
+
+
+@njit_inner(RESULT2)
+def _up(ctx, row, dot):
+    """The cost that is left when the production of a dot, begun in ``row``, is complete."""
+    place = _up_place(ctx, row, int64(i32(ctx, DOT_LEFT)[dot]))
+    return int64(0) if place < 0 else int64(i32(ctx, UP_COSTS)[place])
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _behind(ctx, row, dot, source):
+    """The least cost from a dot on, of the items that (row, source) stands for in CORE_SCANS or CORE_WAITS."""
+    rest = int64(i32(ctx, REST_COSTS)[dot])
+    if source == SELF:
+        return capped(ctx, rest, _up(ctx, row, dot))
+    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    items = i32(ctx, ROW_ITEMS)
+    begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+    stop = begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
+    old = int64(i32(ctx, CORE_DOTS)[i32(ctx, CORES)[core + CORE_OFFSET] + source])
+    if stop - begin == i32(ctx, CORES)[core + CORE_COUNT]:
+        begin += source
+    best = int64(NEVER)
+    while begin < stop:
+        if items[2 * begin] == old:
+            best = min(best, _up(ctx, int64(items[2 * begin + 1]), dot))
+        elif items[2 * begin] > old:
+            break
+        begin += 1
+    return capped(ctx, rest, best)
+
+
+@njit_inner(types.void(CTX, int64))
+def _cost_row(ctx, row):
+    """Work out what the costs of a row are; those of the rows that its items began in are known."""
+    record = 5 * row
+    core = 7 * int64(i32(ctx, ROWS)[record + ROW_CORE])
+    items = i32(ctx, ROW_ITEMS)
+    ups = i32(ctx, UP_COSTS)
+    groups = i32(ctx, CORE_GROUPS)
+    waits = i32(ctx, CORE_WAITS)
+    first = int64(i32(ctx, CORES)[core + CORE_GROUP])
+    count = int64(i32(ctx, CORES)[core + CORE_GROUP_COUNT])
+    place = int64(i32(ctx, ROWS)[record + ROW_DONE])
+    # What waits in the row's own items, then what was predicted within the row, to the fixed point.  The sweeps go
+    # up and down in turn, since rules tend to be numbered in one of the two orders.
+    for g in range(count):
+        best = int64(NEVER)
+        begin = int64(groups[3 * (first + g) + 1])
+        for wait in range(begin, begin + int64(groups[3 * (first + g) + 2])):
+            if waits[2 * wait + 1] != SELF:
+                best = min(best, _behind(ctx, row, int64(waits[2 * wait]), int64(waits[2 * wait + 1])))
+        ups[place + g] = best
+    changed = True
+    upwards = True
+    while changed:
+        changed = False
+        for k in range(count):
+            g = k if upwards else count - 1 - k
+            best = int64(ups[place + g])
+            begin = int64(groups[3 * (first + g) + 1])
+            for wait in range(begin, begin + int64(groups[3 * (first + g) + 2])):
+                if waits[2 * wait + 1] == SELF:
+                    best = min(best, _behind(ctx, row, int64(waits[2 * wait]), int64(SELF)))
+            if best < ups[place + g]:
+                ups[place + g] = best
+                changed = True
+        upwards = not upwards
+    best = int64(NEVER)
+    if i32(ctx, ROWS)[record + ROW_ACCEPTS]:
+        best = int64(0)
+    else:
+        begin = int64(i32(ctx, ROWS)[record + ROW_OFFSET])
+        for i in range(begin, begin + int64(i32(ctx, ROWS)[record + ROW_COUNT])):
+            dot = int64(items[2 * i])
+            here = capped(ctx, int64(i32(ctx, REST_COSTS)[dot]), _up(ctx, int64(items[2 * i + 1]), dot))
+            best = min(best, here)
+    i32(ctx, ROW_COSTS)[2 * row] = best
+
+
+@njit_inner(RESULT1)
+def _row_cost(ctx, row):
+    """Make the costs of a row known, and of those below it; returns 0 or FAIL."""
+    known = used(ctx, ROW_COSTS)
+    if 2 * row < known and i32(ctx, ROW_COSTS)[2 * row] != UNKNOWN:
+        return int64(0)
+    rows, places = 2 * used(ctx, ROW_HASH), used(ctx, DONE_MEMO)
+    if not room(ctx, ROW_COSTS, rows - known) or not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
+        return int64(FAIL)
+    costs = i32(ctx, ROW_COSTS)
+    for i in range(known, rows):
+        costs[i] = UNKNOWN
+    set_used(ctx, ROW_COSTS, rows)
+    set_used(ctx, UP_COSTS, places)
+    # Origins are older rows, so this ends; it needs a stack of its own, since nesting has no limit.
+    bottom = used(ctx, COST_STACK)
+    if not room(ctx, COST_STACK, 1):
+        return int64(FAIL)
+    i32(ctx, COST_STACK)[bottom] = row
+    set_used(ctx, COST_STACK, bottom + 1)
+    while used(ctx, COST_STACK) > bottom:
+        top = used(ctx, COST_STACK)
+        here = int64(i32(ctx, COST_STACK)[top - 1])
+        if costs[2 * here] == UNKNOWN:
+            begin = int64(i32(ctx, ROWS)[5 * here + ROW_OFFSET])
+            for i in range(begin, begin + int64(i32(ctx, ROWS)[5 * here + ROW_COUNT])):
+                origin = int64(i32(ctx, ROW_ITEMS)[2 * i + 1])
+                if origin != here and costs[2 * origin] == UNKNOWN:
+                    if not room(ctx, COST_STACK, 1):
+                        return int64(FAIL)
+                    i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = origin
+                    set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
+            if used(ctx, COST_STACK) > top:
+                continue
+            _cost_row(ctx, here)
+        set_used(ctx, COST_STACK, top - 1)
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _costs_after_lexemes(ctx, row):
+    """Where AFTER_COSTS has what is left behind each scan of a row, whose costs are known; FAIL if there is no room."""
+    place = int64(i32(ctx, ROW_COSTS)[2 * row + 1])
+    if place != UNKNOWN:
+        return place
+    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    first = int64(i32(ctx, CORES)[core + CORE_SCAN])
+    count = int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT])
+    if not room(ctx, AFTER_COSTS, count):
+        return int64(FAIL)
+    place = used(ctx, AFTER_COSTS)
+    scans = i32(ctx, CORE_SCANS)
+    for i in range(count):
+        scan = 3 * (first + i)
+        i32(ctx, AFTER_COSTS)[place + i] = _behind(ctx, row, int64(scans[scan + 1]), int64(scans[scan + 2]))
+    set_used(ctx, AFTER_COSTS, place + count)
+    i32(ctx, ROW_COSTS)[2 * row + 1] = place
+    return place
+
+
+@njit_inner(int64(CTX, int64, int64, int64[::1]))
+def cost_members(ctx, row, lexer_state, result):
+    """The least cost of finishing from the thread (row, lexer state), and the most that its tokens can lead to.
+
+    ``result`` is int64[3]: the least cost, the byte that begins it, and the most that finishing costs after any
+    bytes that stay within the lexemes; it is NEVER if that is not known.  Returns 0, FAIL or LIMIT.
+    """
+    result[0], result[1], result[2] = NEVER, -1, 0
+    if _row_cost(ctx, row) < 0:
+        return int64(FAIL)
+    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    if row_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
+        # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
+        result[0], result[2] = int64(i32(ctx, ROW_COSTS)[2 * row]), NEVER
+        return int64(0)
+    after = _costs_after_lexemes(ctx, row)
+    if after < 0:
+        return after
+    first = int64(i32(ctx, CORES)[core + CORE_SCAN])
+    # Members are sorted by lexeme, scans by falling lexeme: both are gone through once.
+    scan = first + int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT]) - 1
+    begin = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    for member in range(begin, begin + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
+        lexeme, node = int64(i32(ctx, LEX_POOL)[member]), int64(i32(ctx, LEX_POOL)[member + 1])
+        record = COST_FIELDS * node
+        if record >= used(ctx, NODE_COSTS) or i32(ctx, NODE_COSTS)[record + LEAST_ON] == UNKNOWN:
+            status = far_call(ctx, F_NODE_COST, node, 0)
+            if status < 0:
+                return status
+        behind = int64(NEVER)
+        for i in range(ctx[N_IGNORE]):
+            if i32(ctx, IGNORE)[i] == lexeme:
+                behind = int64(i32(ctx, ROW_COSTS)[2 * row])
+        scans = i32(ctx, CORE_SCANS)
+        while scan >= first and scans[3 * scan] < lexeme:
+            scan -= 1
+        while scan >= first and scans[3 * scan] == lexeme:
+            behind = min(behind, int64(i32(ctx, AFTER_COSTS)[after + scan - first]))
+            scan -= 1
+        costs = i32(ctx, NODE_COSTS)
+        result[2] = max(result[2], capped(ctx, behind, int64(costs[record + WORST])))
+        cost = capped(ctx, behind, int64(costs[record + LEAST_ON]))
+        if cost <= result[0] and cost < NEVER:
+            byte = int64(costs[record + NEXT_BYTE])
+            result[1] = byte if cost < result[0] else better_byte(ctx, result[1], byte)
+            result[0] = cost
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def state_cost(ctx, state, _unused):
+    """Make the least cost of finishing from a state known, and the byte that begins it; returns 0, FAIL or LIMIT."""
+    known = used(ctx, STATE_COSTS)
+    if STATE_FIELDS * state >= known:
+        total = STATE_FIELDS * used(ctx, STATE_HASH)
+        if not room(ctx, STATE_COSTS, total - known):
+            return int64(FAIL)
+        table = i32(ctx, STATE_COSTS)
+        for i in range(known, total):
+            table[i] = UNKNOWN
+        set_used(ctx, STATE_COSTS, total)
+    record = STATE_FIELDS * state
+    if i32(ctx, STATE_COSTS)[record + STATE_LEAST] != UNKNOWN:
+        return int64(0)
+    best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
+    result = i64(ctx, COST_RESULT)
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        status = cost_members(ctx, row, int64(i32(ctx, THREADS)[2 * i + 1]), result)
+        if status < 0:
+            return status
+        worst = max(worst, result[2])
+        if result[0] < best or (result[0] == best and result[0] < NEVER and best_byte >= 0 and result[1] >= 0):
+            best_byte = result[1] if result[0] < best else better_byte(ctx, best_byte, result[1])
+            best = result[0]
+    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+        best, best_byte = int64(0), int64(-1)
+    table = i32(ctx, STATE_COSTS)
+    table[record + STATE_LEAST] = best
+    table[record + STATE_BYTE] = best_byte
+    table[record + STATE_WORST] = worst
+    return int64(0)
+
+
+far_entry(F_STATE_COST, state_cost)

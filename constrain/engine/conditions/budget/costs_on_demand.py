@@ -1,0 +1,135 @@
+"""What it costs to finish rules that are made as texts are read: REST_COSTS for dots that come one by one.
+
+For the rules of a grammar costs.py works out the least cost of every symbol at once.  Rules that are made later are
+too many for that: instead the grammar's :class:`~constrain.grammar.ir.Unfolding` says of each branch what it costs to
+go on from there, given what symbols cost.  What it says need not be the least, but it holds at every step: of the rules
+of the branch there is one that costs no more.  So a completion that takes the cheapest rule each time still becomes
+shorter with every byte, which is all that budgets rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from constrain.engine.conditions.budget import costs
+from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.parser.earley_sets import BRANCH, END
+from constrain.engine.storage.tables import LEXEMES, REST_COSTS, RULE_STARTS, RULES, START_NT, SYMBOLS, Tables
+from constrain.grammar import ir as ir_module
+from constrain.grammar.ir import Symbol, Unfolding
+
+assert NEVER == ir_module.NEVER
+
+
+class _Run(Protocol):
+    def __call__(self, kernel: Callable[..., int], *args: Any) -> int: ...
+
+
+class UnfoldedCosts:
+    """Keeps REST_COSTS of one compiled grammar complete.
+
+    Parameters
+    ----------
+    tables : Tables
+    run : callable
+        Runs a kernel and makes room as it asks.
+    unfolding : Unfolding
+    unfolded : tuple of Symbol
+        The nonterminals of the grammar that are unfolded; nonterminal ``i`` of them is branch ``i``.
+    add_new : callable
+        Adds to the tables what the unfolding has made since it was last called.
+    """
+
+    def __init__(
+        self, tables: Tables, run: _Run, unfolding: Unfolding, unfolded: tuple[Symbol, ...], add_new: Callable[[], None]
+    ) -> None:
+        self._tables = tables
+        self._run = run
+        self._unfolding = unfolding
+        self._unfolded = unfolded
+        self._add_new = add_new
+        self._lexemes: dict[Symbol, int] = {}
+        self._known: dict[Symbol, int] = {}
+        self._cost_of: Callable[[Symbol], int] = self._new_round()
+
+    def begin(self) -> None:
+        """Fill REST_COSTS for all dots that there are.
+
+        Nonterminals that are unfolded may be made of each other, so at first none of them can be finished; then more
+        and more can, and at less cost, until nothing changes.  Costs only fall, and there are no fractions of them.
+        """
+        tables = self._tables
+        tables.put(REST_COSTS, np.full(tables.used(SYMBOLS), NEVER, np.int32))
+        dots = {}
+        for branch, symbol in enumerate(self._unfolded):
+            first, end = tables.array(RULES)[symbol : symbol + 2].tolist()
+            if first < end:
+                dots[branch] = int(tables.array(RULE_STARTS)[first])
+        # They come last of the dots that are not made as texts are read.
+        if not dots:
+            self._run(costs.cost_grammar)
+            return
+        base = max(dots.values()) + 2
+        changes = True
+        while changes:
+            self._run(costs.cost_grammar)
+            self._cost_of = self._new_round()
+            changes = False
+            for branch, dot in dots.items():
+                cost = self._unfolding.cost(branch, self._cost_of)
+                rest = tables.array(REST_COSTS)
+                if cost < rest[dot]:
+                    rest[dot], changes = cost, True
+        tables.put(REST_COSTS, tables.array(REST_COSTS)[:base].copy())
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Fill REST_COSTS for the dots that were added."""
+        tables = self._tables
+        self._add_new()
+        while tables.used(REST_COSTS) < tables.used(SYMBOLS):
+            begin, end = tables.used(REST_COSTS), tables.used(SYMBOLS)
+            rest = np.zeros(end - begin, np.int32)
+            behind = 0
+            for place, symbol in reversed(list(enumerate(tables.array(SYMBOLS)[begin:end].tolist()))):
+                if symbol == END:
+                    behind = 0
+                elif symbol >= BRANCH:
+                    behind = self._unfolding.cost(symbol - BRANCH, self._cost_of)
+                else:
+                    behind = min(behind + self._cost_of(symbol), NEVER)
+                rest[place] = behind
+            # To ask for costs may have added rules.
+            self._add_new()
+            tables.append(REST_COSTS, rest)
+
+    def _new_round(self) -> Callable[[Symbol], int]:
+        """A function that says what symbols cost, as far as that is known by now."""
+        known: dict[Symbol, int] = {}
+
+        def cost_of(symbol: Symbol) -> int:
+            cost = known.get(symbol)
+            if cost is None:
+                cost = known[symbol] = self._cost(symbol)
+            return cost
+
+        return cost_of
+
+    def _cost(self, symbol: Symbol) -> int:
+        tables = self._tables
+        if symbol < 0:
+            cost = self._lexemes.get(symbol)
+            if cost is None:
+                if 3 * ~symbol >= tables.used(LEXEMES):
+                    self._add_new()
+                cost = self._lexemes[symbol] = self._run(costs.lexeme_cost, ~symbol)
+            return cost
+        made = symbol - int(tables.ctx[START_NT]) - 1
+        if made >= 0:
+            return self._unfolding.cost(self._unfolding.nonterminals[made], self._cost_of)
+        first, end = tables.array(RULES)[symbol : symbol + 2].tolist()
+        starts = tables.array(RULE_STARTS)[first:end]
+        return int(tables.array(REST_COSTS)[starts].min()) if len(starts) else NEVER

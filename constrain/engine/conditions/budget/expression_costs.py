@@ -1,0 +1,399 @@
+"""What it costs at least to finish an expression.
+
+The cost of a string is the sum of the costs of its bytes: 1 for a byte that is a token of its own,
+:data:`MISSING` for one that is not.  So the cheapest string is a shortest one of those that can
+surely be written, and every string costs at least its length in bytes.
+
+Most expressions say their costs themselves: a sequence costs the sum of its parts, a union the least
+of them.  Only for intersections and complements the cheapest string has to be searched for, with A*
+(Hart, Nilsson and Raphael, 1968) over their derivatives.  Costs are kept per node for good, as nodes are.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.expressions import (
+    ALL,
+    CONCAT,
+    EMPTY,
+    EPSILON,
+    INTERSECT,
+    LITERAL,
+    NOT,
+    NULLABLE_FLAG,
+    REPEAT,
+    RESULT0,
+    RESULT1,
+    RESULT2,
+    SET,
+    UNION,
+)
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.tables import (
+    BYTE_COSTS,
+    BYTE_SUMS,
+    BYTES,
+    CLASS_BYTE,
+    CLASS_OF,
+    CLASSES,
+    COST_STACK,
+    CTX,
+    F_DERIVATIVE,
+    F_NODE_COST,
+    FAIL,
+    LIMIT,
+    NODE_COSTS,
+    NODE_HASH,
+    NODES,
+    POOL,
+    SEARCH_HEAP,
+    SEARCH_PLACES,
+    SEARCH_RECORDS,
+    SETS,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    room,
+    set_used,
+    u8,
+    used,
+)
+
+NEVER = 1 << 30
+"""A cost that nothing reaches: it cannot be finished, or at more cost than could ever be paid."""
+
+MISSING = 1 << 12
+"""The cost of a byte that is not a token."""
+
+COST_FIELDS = 5
+LEAST, LEAST_ON, WORST, NEXT_BYTE, BOUND = range(COST_FIELDS)
+"""Fields of a node's costs: of its cheapest string; of its cheapest string that is not empty, and the byte that
+begins it; the most that finishing can cost after any beginning of a string; a lower bound of the first."""
+
+UNKNOWN = -1
+
+NEWEST = 0xFFFFFFFF
+"""In the lower half of a key on a heap: this minus the number of a record."""
+
+# Derivatives that one search may look at, in units of (node, byte class).
+_SEARCH_LIMIT = 5_000_000
+
+
+@njit_inner(RESULT2)
+def capped(_ctx, left, right):
+    """The sum of two costs."""
+    return min(left + right, int64(NEVER))
+
+
+@njit_inner(RESULT2)
+def better_byte(ctx, left, right):
+    """The one of two bytes (or -1) to be preferred as a completion's next."""
+    if left < 0 or right < 0:
+        return max(left, right)
+    ranks = i32(ctx, BYTE_COSTS)
+    return left if ranks[256 + left] <= ranks[256 + right] else right
+
+
+@njit_inner(RESULT1)
+def _best_of_set(ctx, index):
+    """The preferred one of the cheapest bytes of a set."""
+    best = int64(-1)
+    for byte in range(256):
+        if (i64(ctx, SETS)[4 * index + (byte >> 6)] >> (byte & 63)) & 1:
+            best = better_byte(ctx, best, int64(byte))
+    return best
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _combine(ctx, node):
+    """Work out a node's costs from those of its parts, as far as they are known; whether its own are known then."""
+    nodes = i32(ctx, NODES)
+    costs = i32(ctx, NODE_COSTS)
+    head = int64(nodes[4 * node])
+    kind = head & 255
+    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    nullable = head & NULLABLE_FLAG != 0
+    least, on, worst, byte, bound = int64(NEVER), int64(NEVER), int64(NEVER), int64(-1), int64(NEVER)
+    if kind == EPSILON:
+        least, worst = int64(0), int64(0)
+    elif kind == ALL:
+        least, worst = int64(0), int64(0)
+        for candidate in range(256):
+            byte = better_byte(ctx, byte, int64(candidate))
+        on = int64(i32(ctx, BYTE_COSTS)[byte])
+    elif kind == LITERAL:
+        sums = i64(ctx, BYTE_SUMS)
+        least = min(sums[a + b] - sums[a], int64(NEVER))
+        on, worst = least, least
+        byte = int64(u8(ctx, BYTES)[a])
+    elif kind == SET:
+        byte = _best_of_set(ctx, a)
+        if byte >= 0:
+            least = int64(i32(ctx, BYTE_COSTS)[byte])
+        on, worst = least, least
+    elif kind == CONCAT:
+        left, right = COST_FIELDS * a, COST_FIELDS * b
+        bound = capped(ctx, int64(costs[left + BOUND]), int64(costs[right + BOUND]))
+        if costs[left + LEAST_ON] == UNKNOWN or costs[right + LEAST_ON] == UNKNOWN:
+            least, on = int64(UNKNOWN), int64(UNKNOWN)
+        else:
+            least = capped(ctx, int64(costs[left + LEAST]), int64(costs[right + LEAST]))
+            on = capped(ctx, int64(costs[left + LEAST_ON]), int64(costs[right + LEAST]))
+            byte = int64(costs[left + NEXT_BYTE])
+            if nodes[4 * a] & NULLABLE_FLAG and costs[right + LEAST_ON] <= on:
+                other = int64(costs[right + NEXT_BYTE])
+                byte = other if costs[right + LEAST_ON] < on else better_byte(ctx, byte, other)
+                on = int64(costs[right + LEAST_ON])
+            within = capped(ctx, int64(costs[left + WORST]), int64(costs[right + LEAST]))
+            worst = max(within, int64(costs[right + WORST]))
+    elif kind == UNION:
+        worst = int64(0)
+        for i in range(b):
+            part = COST_FIELDS * int64(i32(ctx, POOL)[a + i])
+            bound = min(bound, int64(costs[part + BOUND]))
+            worst = max(worst, int64(costs[part + WORST]))
+            if costs[part + LEAST_ON] == UNKNOWN or on == UNKNOWN:
+                least, on = int64(UNKNOWN), int64(UNKNOWN)
+                continue
+            least = min(least, int64(costs[part + LEAST]))
+            if costs[part + LEAST_ON] <= on:
+                other = int64(costs[part + NEXT_BYTE])
+                byte = other if costs[part + LEAST_ON] < on else better_byte(ctx, byte, other)
+                on = int64(costs[part + LEAST_ON])
+    elif kind == REPEAT:
+        part = COST_FIELDS * a
+        bound = min(b * int64(costs[part + BOUND]), int64(NEVER))
+        if costs[part + LEAST_ON] == UNKNOWN:
+            least, on = int64(UNKNOWN), int64(UNKNOWN)
+        else:
+            least = min(b * int64(costs[part + LEAST]), int64(NEVER))
+            on = int64(costs[part + LEAST_ON]) if b == 0 else least
+            byte = int64(costs[part + NEXT_BYTE])
+            worst = min(int64(costs[part + WORST]) + max(b - 1, 0) * int64(costs[part + LEAST]), int64(NEVER))
+    elif kind == INTERSECT or kind == NOT:
+        least, on = int64(UNKNOWN), int64(UNKNOWN)
+        bound = int64(1)
+        if kind == INTERSECT:
+            for i in range(b):
+                bound = max(bound, int64(costs[COST_FIELDS * int64(i32(ctx, POOL)[a + i]) + BOUND]))
+    if on != UNKNOWN:
+        bound = least
+    if nullable:
+        bound = int64(0)
+        if least == UNKNOWN:
+            least = int64(0)
+    record = COST_FIELDS * node
+    costs[record + LEAST] = least
+    costs[record + LEAST_ON] = on
+    costs[record + WORST] = worst
+    costs[record + NEXT_BYTE] = byte if on < NEVER else int64(-1)
+    costs[record + BOUND] = bound
+    return on != UNKNOWN
+
+
+@njit_inner(RESULT0)
+def cost_new_nodes(ctx):
+    """Give every node a record of costs; parts of a node have lower numbers than it.  Returns 0 or FAIL."""
+    total = used(ctx, NODE_HASH)
+    n_bytes = used(ctx, BYTES)
+    if not room(ctx, NODE_COSTS, COST_FIELDS * total - used(ctx, NODE_COSTS)):
+        return int64(FAIL)
+    if not room(ctx, BYTE_SUMS, n_bytes + 1 - used(ctx, BYTE_SUMS)):
+        return int64(FAIL)
+    sums = i64(ctx, BYTE_SUMS)
+    sums[0] = 0
+    for i in range(max(used(ctx, BYTE_SUMS), 1), n_bytes + 1):
+        sums[i] = sums[i - 1] + int64(i32(ctx, BYTE_COSTS)[u8(ctx, BYTES)[i - 1]])
+    set_used(ctx, BYTE_SUMS, n_bytes + 1)
+    for node in range(used(ctx, NODE_COSTS) // COST_FIELDS, total):
+        _combine(ctx, node)
+    set_used(ctx, NODE_COSTS, COST_FIELDS * total)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def heap_push(ctx, slot, key):
+    """Put a key on a heap; returns 0 or FAIL."""
+    if not room(ctx, slot, 1):
+        return int64(FAIL)
+    heap = i64(ctx, slot)
+    i = used(ctx, slot)
+    set_used(ctx, slot, i + 1)
+    while i > 0 and heap[(i - 1) // 2] > key:
+        heap[i] = heap[(i - 1) // 2]
+        i = (i - 1) // 2
+    heap[i] = key
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def heap_pop(ctx, slot):
+    """Take the least key off a heap, which is not empty."""
+    heap = i64(ctx, slot)
+    n = used(ctx, slot) - 1
+    set_used(ctx, slot, n)
+    least, last = heap[0], heap[n]
+    i = int64(0)
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= last:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = last
+    return least
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64, int64))
+def search_record(ctx, slot, thing, cost, parent, step):
+    """Note a way of this cost to a thing (a node or a state), if none as cheap is known.
+
+    ``slot`` is that of the places; the records are in the one after it.  Returns the record, -1 if one as cheap is
+    known, or FAIL.  What a place says counts only if the record is of that thing (sparse sets; Briggs and
+    Torczon, 1993).
+    """
+    count = used(ctx, slot + 1) // 4
+    if thing >= used(ctx, slot):
+        if not room(ctx, slot, thing + 1 - used(ctx, slot)):
+            return int64(FAIL)
+        set_used(ctx, slot, thing + 1)
+    if not room(ctx, slot + 1, 4):
+        return int64(FAIL)
+    places = i32(ctx, slot)
+    records = i32(ctx, slot + 1)
+    record = int64(places[thing])
+    if 0 <= record < count and records[4 * record] == thing:
+        if records[4 * record + 1] <= cost:
+            return int64(-1)
+    else:
+        record = count
+        places[thing] = record
+        set_used(ctx, slot + 1, 4 * record + 4)
+    records[4 * record] = thing
+    records[4 * record + 1] = cost
+    records[4 * record + 2] = parent
+    records[4 * record + 3] = step
+    return record
+
+
+@njit_inner(RESULT1)
+def _search(ctx, start):
+    """Find the cheapest string, that is not empty, of an intersection or a complement; returns 0, FAIL or LIMIT."""
+    set_used(ctx, SEARCH_HEAP, 0)
+    set_used(ctx, SEARCH_RECORDS, 0)
+    if search_record(ctx, SEARCH_PLACES, start, int64(0), int64(-1), int64(-1)) < 0:
+        return int64(FAIL)
+    if heap_push(ctx, SEARCH_HEAP, int64(NEWEST)) < 0:
+        return int64(FAIL)
+    work = int64(0)
+    goal = int64(-1)
+    while used(ctx, SEARCH_HEAP) > 0:
+        key = heap_pop(ctx, SEARCH_HEAP)
+        # Of equal ones the newest first: where all ways cost the same, that goes straight to an end.
+        record = NEWEST - (key & NEWEST)
+        node = int64(i32(ctx, SEARCH_RECORDS)[4 * record])
+        spent = int64(i32(ctx, SEARCH_RECORDS)[4 * record + 1])
+        costs = i32(ctx, NODE_COSTS)
+        if record > 0:
+            if spent + costs[COST_FIELDS * node + BOUND] < key >> 32:
+                continue  # a cheaper way there was found since
+            if costs[COST_FIELDS * node + LEAST] != UNKNOWN:
+                goal = record
+                break
+        work += ctx[CLASSES]
+        if work > _SEARCH_LIMIT:
+            return int64(LIMIT)
+        for k in range(ctx[CLASSES]):
+            after = far_call(ctx, F_DERIVATIVE, node, int64(u8(ctx, CLASS_BYTE)[k]))
+            if after < 0:
+                return after
+            if after == EMPTY:
+                continue
+            if cost_new_nodes(ctx) < 0:
+                return int64(FAIL)
+            bound = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * after + BOUND])
+            byte = int64(i32(ctx, BYTE_COSTS)[512 + k])
+            cost = spent + int64(i32(ctx, BYTE_COSTS)[byte])
+            if cost + bound >= NEVER:
+                continue
+            reached = search_record(ctx, SEARCH_PLACES, after, cost, record, byte)
+            if reached == FAIL:
+                return int64(FAIL)
+            if reached >= 0 and heap_push(ctx, SEARCH_HEAP, (cost + bound) << 32 | (NEWEST - reached)) < 0:
+                return int64(FAIL)
+    costs = i32(ctx, NODE_COSTS)
+    records = i32(ctx, SEARCH_RECORDS)
+    if goal < 0:
+        place = COST_FIELDS * start
+        costs[place + LEAST_ON] = NEVER
+        if costs[place + LEAST] == UNKNOWN:
+            costs[place + LEAST] = NEVER
+        return int64(0)
+    total = int64(records[4 * goal + 1]) + int64(costs[COST_FIELDS * int64(records[4 * goal]) + LEAST])
+    while records[4 * goal + 2] >= 0:
+        byte = int64(records[4 * goal + 3])
+        goal = int64(records[4 * goal + 2])
+        place = COST_FIELDS * int64(records[4 * goal])
+        left = total - int64(records[4 * goal + 1])
+        if costs[place + LEAST] == UNKNOWN:
+            costs[place + LEAST] = left
+            costs[place + BOUND] = left
+        costs[place + LEAST_ON] = left
+        costs[place + NEXT_BYTE] = byte
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def node_cost(ctx, node, _unused):
+    """Make the costs of a node known; returns 0, FAIL or LIMIT."""
+    if cost_new_nodes(ctx) < 0:
+        return int64(FAIL)
+    bottom = used(ctx, COST_STACK)
+    if i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST_ON] != UNKNOWN:
+        return int64(0)
+    if not room(ctx, COST_STACK, 1):
+        return int64(FAIL)
+    i32(ctx, COST_STACK)[bottom] = node
+    set_used(ctx, COST_STACK, bottom + 1)
+    while used(ctx, COST_STACK) > bottom:
+        top = used(ctx, COST_STACK)
+        here = int64(i32(ctx, COST_STACK)[top - 1])
+        if i32(ctx, NODE_COSTS)[COST_FIELDS * here + LEAST_ON] != UNKNOWN or _combine(ctx, here):
+            set_used(ctx, COST_STACK, top - 1)
+            continue
+        nodes = i32(ctx, NODES)
+        kind = nodes[4 * here] & 255
+        if kind == INTERSECT or kind == NOT:
+            status = _search(ctx, here)
+            if status < 0:
+                return status
+            continue
+        a, b = int64(nodes[4 * here + 1]), int64(nodes[4 * here + 2])
+        count = b if kind == UNION else int64(2 if kind == CONCAT else 1)
+        for i in range(count):
+            part = int64(i32(ctx, POOL)[a + i]) if kind == UNION else (a if i == 0 else b)
+            if i32(ctx, NODE_COSTS)[COST_FIELDS * part + LEAST_ON] == UNKNOWN:
+                if not room(ctx, COST_STACK, 1):
+                    return int64(FAIL)
+                i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = part
+                set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
+    return int64(0)
+
+
+far_entry(F_NODE_COST, node_cost)
+
+
+@njit_inner(types.void(CTX))
+def choose_class_bytes(ctx):
+    """Write, behind costs and ranks in BYTE_COSTS, the preferred byte of each byte class."""
+    table = i32(ctx, BYTE_COSTS)
+    for k in range(ctx[CLASSES]):
+        table[512 + k] = u8(ctx, CLASS_BYTE)[k]
+    for byte in range(256):
+        k = int64(u8(ctx, CLASS_OF)[byte])
+        table[512 + k] = better_byte(ctx, int64(table[512 + k]), int64(byte))

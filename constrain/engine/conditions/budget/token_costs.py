@@ -1,0 +1,219 @@
+"""What each token would leave to be finished, kept per state: the mask of a state under any budget."""
+
+from __future__ import annotations
+
+import weakref
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.engine.conditions.budget.completions import push_and_count
+from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.masks import (
+    ALL,
+    CROSSINGS_ONLY,
+    allow_only,
+    cost_below,
+    cost_tokens,
+    drop_usual,
+    forbid_tokens,
+    group_tokens,
+)
+from constrain.engine.history import Place, Traveller
+from constrain.engine.parser.configurations import STATE_COUNT, STATE_OFFSET
+from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
+from constrain.engine.storage.tables import OPEN_NODES, SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+
+if TYPE_CHECKING:
+    from constrain.engine.compiled_grammar import CompiledGrammar
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+
+# All are dropped when there are more tokens than this in all of a compiled grammar's: 16 MB.
+_MOST_TOKENS = 2_000_000
+
+_NONE = np.empty(0, np.int32)
+
+
+def _kept(compiled: CompiledGrammar, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
+    """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
+    left, usual = halves(drop_usual(compiled.ctx, count, least))
+    if left == 0:
+        return _NONE, _NONE, usual
+    listed = compiled._tables.array(TOKEN_COSTS)[: 2 * left].reshape(-1, 2)
+    return listed[:, 0], listed[:, 1], usual
+
+
+class StateCosts:
+    """The tokens of one state with what they leave to be finished, but for those that are the usual case.
+
+    Parameters
+    ----------
+    tokens, counts : int32[n]
+        Tokens, and how many tokens finish the text after each.
+    usual : int
+        What the tokens that are not listed need, at most.
+    valid_from : int
+        The least budget (without the token itself) for which this is enough to tell the mask.
+    open_nodes : list of int
+        Trie nodes: what tokens at and below them need, depends on the text.
+
+    Attributes
+    ----------
+    highest : int
+        From this budget on the mask is the one without a budget.
+    """
+
+    def __init__(
+        self, tokens: Int32Array, counts: Int32Array, usual: int, valid_from: int, open_nodes: list[int]
+    ) -> None:
+        self.valid_from, self.usual = valid_from, usual
+        self.open_nodes = open_nodes
+        self._tokens, self._counts = tokens, counts
+        self.highest = usual
+        self.size = len(counts) + len(open_nodes) + 16
+        if len(counts):
+            order = np.argsort(counts, kind="stable")
+            self._tokens, self._counts = tokens[order], counts[order]
+            self.highest = max(usual, int(self._counts[-1]))
+
+    def restrict(self, ctx: Any, state: int, most: int, out: Bitmask, index: int) -> None:
+        """Make the mask of the state, in row ``index``, that of a budget of ``most``, from which it is valid."""
+        place = int(np.searchsorted(self._counts, most, side="right"))
+        if most >= self.usual:
+            forbid_tokens(out, index, self._tokens[place:])
+        else:
+            allow_only(ctx, state, out, index, self._tokens[:place])
+
+
+_of_grammars: weakref.WeakKeyDictionary[CompiledGrammar, TokenCosts] = weakref.WeakKeyDictionary()
+
+
+class TokenCosts:
+    """Those of all states of a compiled grammar that were asked for."""
+
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        self._states: dict[int, StateCosts] = {}
+        self._generation = compiled.generation
+        self._tables_made = compiled.tables_made
+        self._size = 0
+        # By lexer state, whose number is good as long as the tables are the same: tokens that are not of the largest
+        # group, their groups, the largest group, and a token of each group.  None where tokens cannot be grouped.
+        self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
+        self._known = np.zeros(6, np.int64)
+
+    @classmethod
+    def shared(cls, compiled: CompiledGrammar) -> TokenCosts:
+        """The one of a compiled grammar."""
+        return _of_grammars.setdefault(compiled, cls(compiled))
+
+    def of(self, compiled: CompiledGrammar, place: Place, most: int) -> StateCosts:
+        """What is known for a budget of ``most`` after the next token.
+
+        The caller holds the lock.
+        """
+        # No text takes more, and a kernel takes no number of any size.
+        most = min(most, NEVER)
+        if self._generation != compiled.generation:
+            self._clear(compiled)
+        found = self._states.get(place._state)
+        if found is not None and most >= found.valid_from:
+            return found
+        if get_ident() != compiled.thread:
+            # Splits may have to be made.
+            compiled.share_scratch()
+        new = None
+        count = IN_GROUPS
+        if found is None:
+            count = compiled.run_at(place, cost_tokens, most, self._known)
+        if count == IN_GROUPS:
+            # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
+            new = self._by_groups(compiled, place)
+            if new is None:
+                count = compiled.run_at(place, cost_tokens, ALL, self._known)
+        if new is None:
+            # Most tokens in a string leave the same behind, or are known to leave little enough.
+            least = int(self._known[4])
+            tokens, counts, usual = _kept(compiled, count, least)
+            new = StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
+        if self._size > _MOST_TOKENS:
+            self._groups.clear()
+        if self._generation != compiled.generation or self._size > _MOST_TOKENS:
+            self._clear(compiled)
+        elif found is not None:
+            self._size -= found.size
+        self._size += new.size
+        self._states[place._state] = new
+        return new
+
+    def _by_groups(self, compiled: CompiledGrammar, place: Place) -> StateCosts | None:
+        """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
+        tables = compiled._tables
+        record = tables.array(STATES)[3 * place._state : 3 * place._state + 3]
+        if record[STATE_COUNT] != 1:
+            return None
+        lexer_state = int(tables.array(THREADS)[2 * int(record[STATE_OFFSET]) + 1])
+        if lexer_state not in self._groups:
+            count = compiled._run(group_tokens, lexer_state)
+            if count == NO_GROUPS:
+                self._groups[lexer_state] = None
+            else:
+                tokens, groups, usual = _kept(compiled, count, ALL)
+                examples = tables.get(SEARCH_RECORDS).reshape(-1, 4)[:, 3].copy()
+                self._size += len(tokens) + len(examples)
+                self._groups[lexer_state] = tokens.copy(), groups.copy(), usual, examples
+        found = self._groups[lexer_state]
+        if found is None:
+            return None
+        tokens, groups, usual_group, examples = found
+        ends = np.empty(len(examples), np.int32)
+        for group, token in enumerate(examples.tolist()):
+            end = compiled.run_at(place, push_and_count, token)
+            if end == STOPPED:
+                return None
+            ends[group] = halves(end)[1]
+        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._known)
+        crossing = tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
+        usual = int(ends[usual_group]) if len(ends) else 0
+        listed = np.concatenate((tokens, crossing[:, 0]))
+        counts = np.concatenate((ends[groups], crossing[:, 1]))
+        others = counts != usual
+        return StateCosts(listed[others], counts[others], usual, 0, tables.get(OPEN_NODES).tolist())
+
+    def decide_open(
+        self, compiled: CompiledGrammar, place: Place, nodes: list[int], most: int, out: Bitmask, index: int
+    ) -> None:
+        """Allow those tokens at and below trie nodes that leave no more than ``most``, after the text as it is.
+
+        Row ``index`` of ``out`` is as it is with others decided.
+        """
+        trie, vocabulary = compiled.vocabulary.trie, compiled.vocabulary
+        todo = [(place, 0, node) for node in nodes]
+        for before, done, node in todo:
+            leaves = trie.token[node : node + int(trie.size[node])]
+            for token in leaves[leaves >= 0].tolist():
+                while token >= 0:
+                    forbid(out[index], token)
+                    token = int(trie.same[token]) if len(trie.same) else -1
+            first = int(leaves[leaves >= 0][0])
+            count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
+            ahead = Traveller(compiled, before._state, before._parent)
+            ahead.read(vocabulary.tokens[first][done:count])
+            if ahead._state == 0:
+                continue
+            n = compiled.run_at(ahead, cost_below, node, self._known)
+            listed = compiled._tables.array(TOKEN_COSTS)[: 2 * n].reshape(-1, 2)
+            for token in listed[listed[:, 1] <= most, 0].tolist():
+                allow(out[index], token)
+            # Further ones are decided with what is known of the text by then.
+            todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]
+
+    def _clear(self, compiled: CompiledGrammar) -> None:
+        self._states.clear()
+        if self._tables_made != compiled.tables_made:
+            self._groups.clear()
+        self._size = 0
+        self._generation, self._tables_made = compiled.generation, compiled.tables_made

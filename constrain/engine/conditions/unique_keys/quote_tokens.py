@@ -1,0 +1,192 @@
+"""The tokens of a vocabulary that hold a quote, for the search for keys that come again (unique_keys.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+import weakref
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
+from constrain.errors import LimitError
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+
+_QUOTE = ord('"')
+
+# The colon of a key that may end in the token, with its quote or without.  All patterns here take linear time, however
+# long a token is: none has a part of any length before another.
+_KEY_END = re.compile(rb'(?:"|\A)[ \t\r\n]*:')
+
+# A whole key behind a comma.
+_WHOLE_KEY = re.compile(rb',[ \t\r\n]*"[^"]*"')
+
+# Nothing but white space behind the last comma, or it and a quote.
+_NO_KEY_BEGUN = re.compile(rb',[ \t\r\n]*"?\Z')
+
+_QUOTE_FIRST = re.compile(rb'[ \t\r\n]*"')
+
+# What stands of a key behind a comma; the next may begin in it.
+_NEXT_KEY = re.compile(rb',[ \t\r\n]*"(?=([^"]*))')
+
+_BACKSLASH = ord("\\")
+
+_MOST_CONTENT = 64 << 20
+"""Bytes of all strings that stand in tokens.  A token of n escaped quotes holds n strings, the square of its length."""
+
+
+class QuoteTokens:
+    """The tokens with a quote.
+
+    Attributes
+    ----------
+    data, starts : uint8[n_bytes], int64[n_tokens + 1]
+        The bytes of all tokens, as in the vocabulary.
+    tokens, groups : int32[n], int32[n_groups + 1]
+        The tokens; ``tokens[groups[i]:groups[i + 1]]`` are those that are the same before their first quote.
+    longest_rest : int
+        The most bytes that stand before a quote.
+    with_strings : list of int
+        The tokens in which a whole string may stand.
+    content_bytes, content_starts : uint8[n_bytes + 1], int32[n + 1]
+        What stands in those strings, as UTF-8.
+    to_next_key : list of int
+        The tokens in which a key may end and the next one be begun, or at least the comma be.
+    may_hold_two_keys : bool
+        Whether in one of them the next key may stand as a whole.
+    begins_next_key : bool
+        Whether in one of them the next key may have begun.
+    empty_keys : int64[...], optional
+        For unique_keys/unique_keys.py, which keeps there the memory that every text begins with.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.data, self.starts = vocabulary.data, vocabulary.starts
+        self._is_normal = vocabulary.kinds == NORMAL
+        counts = self._counts(_QUOTE)
+        tokens = self._tokens = vocabulary.tokens
+        before = {token: tokens[token].split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
+        ordered = sorted(before, key=before.__getitem__)
+        first = [i for i, token in enumerate(ordered) if i == 0 or before[token] != before[ordered[i - 1]]]
+        self.tokens: Int32Array = np.array(ordered, np.int32)
+        self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
+        self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
+        self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
+        contents = sorted(_contents(map(tokens.__getitem__, self.with_strings)))
+        self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
+        self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
+        # Where such a colon ends, in the tokens that have a comma behind it, and perhaps no quote.
+        commas = np.flatnonzero((self._counts(ord(",")) > 0) & (self._counts(ord(":")) > 0)).tolist()
+        colons = {token: found.end() for token in commas if (found := _KEY_END.search(tokens[token]))}
+        self.to_next_key = [token for token, end in colons.items() if tokens[token].find(b",", end) >= 0]
+        self.begins_next_key = any(
+            token in before and not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key
+        )
+        texts = list(map(tokens.__getitem__, ordered))
+        self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
+        self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
+        self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
+        self.may_hold_two_keys = any(_WHOLE_KEY.search(tokens[token], colons[token]) for token in self.to_next_key)
+
+    @cached_property
+    def to_limited_keys(self) -> tuple[Int32Array, Int32Array]:
+        """Tokens that may lead to where a key is expected, or into it, in four lists one after the other.
+
+        Those with a comma behind a quote; others with a comma; those with a quote first; those with a backslash.
+        int32[n], and int32[4], where each list ends.
+        """
+        tokens = self._tokens
+        commas = np.flatnonzero(self._counts(ord(","))).tolist()
+        behind_quote = {token for token in commas if 0 <= tokens[token].find(b'"') < tokens[token].rfind(b",")}
+        lists = (
+            sorted(behind_quote),
+            [token for token in commas if token not in behind_quote],
+            [token for token in self.tokens.tolist() if _QUOTE_FIRST.match(tokens[token])],
+            np.flatnonzero(self._counts(ord("\\"))).tolist(),
+        )
+        ends = np.cumsum(list(map(len, lists)), dtype=np.int32)
+        return np.array([token for each in lists for token in each], np.int32), ends
+
+    def _counts(self, byte: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How often each normal token holds a byte."""
+        owners = np.searchsorted(self.starts, np.flatnonzero(self.data == byte), side="right") - 1
+        size = len(self._is_normal)
+        counts = np.bincount(owners[owners < size], minlength=size)
+        counts[~self._is_normal] = 0
+        return counts
+
+    def may_begin(self, beginning: bytes) -> int:
+        """Whether a quote and this beginning of a key may stand in one token (1), and with a comma before them (2)."""
+        return self._after_quote.may_hold(beginning) + 2 * self._after_comma.may_hold(beginning)
+
+
+class _Beginnings:
+    """Beginnings of strings as they stand in tokens."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self._sorted = sorted(set(texts))
+        # What is before a backslash, and how long the longest may be with what is behind.
+        self._escaped: dict[bytes, int] = {}
+        for text in self._sorted:
+            if b"\\" in text:
+                before = text.split(b"\\", 1)[0]
+                self._escaped[before] = max(self._escaped.get(before, 0), len(text))
+
+    def may_hold(self, beginning: bytes) -> bool:
+        """Whether some text begins so; True as well if it is not sure."""
+        place = bisect_left(self._sorted, beginning)
+        if place < len(self._sorted) and self._sorted[place].startswith(beginning):
+            return True
+        return any(beginning.startswith(before) and len(beginning) <= most for before, most in self._escaped.items())
+
+
+def _contents(tokens: Iterable[bytes]) -> set[bytes]:
+    """What stands between two quotes of a token, if that is a string wherever it begins."""
+    found: set[bytes] = set()
+    total = 0
+    for token in tokens:
+        for begin, end in _strings(token):
+            try:
+                content = json.loads(token[begin - 1 : end + 1], strict=False).encode()
+            except ValueError:
+                continue  # no JSON, or no UTF-8
+            if content not in found:
+                found.add(content)
+                total += len(content)
+            if total > _MOST_CONTENT:
+                raise LimitError(
+                    f"the vocabulary has tokens that hold strings of {total:,} bytes; keys that must not come again "
+                    f"are looked for in {_MOST_CONTENT:,} bytes of them"
+                )
+    return found
+
+
+def _strings(token: bytes) -> Iterator[tuple[int, int]]:
+    """Where strings begin and end that a token may hold: behind a quote, and at the next that is not escaped."""
+    size = len(token)
+    # Of a string with its next character at each of the last places gone through: where it ends, or -1.
+    here, later = -1, -1
+    found = []
+    for place in range(size - 1, -1, -1):
+        byte = token[place]
+        if byte == _QUOTE and here >= 0:
+            found.append((place + 1, here))
+        ends = place if byte == _QUOTE else later if byte == _BACKSLASH else here
+        here, later = ends, here
+    return reversed(found)
+
+
+_known: weakref.WeakKeyDictionary[Vocabulary, QuoteTokens] = weakref.WeakKeyDictionary()
+
+
+def quote_tokens(vocabulary: Vocabulary) -> QuoteTokens:
+    """The tokens of a vocabulary with a quote, looked for once."""
+    known = _known.get(vocabulary)
+    if known is None:
+        known = _known[vocabulary] = QuoteTokens(vocabulary)
+    return known

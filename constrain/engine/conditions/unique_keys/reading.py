@@ -1,0 +1,348 @@
+"""The keys of the objects that are open in a JSON text, as kernels read it on.
+
+The text is a prefix of JSON, which the grammar sees to, so nothing is checked here but whether a key comes again.  Keys
+are kept as the UTF-8 they stand for, however they are spelled.
+
+The memory is laid out in unique_keys/memory.py.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int32, int64, types, uint8
+
+from constrain.engine.conditions.unique_keys.memory import (
+    BEGIN,
+    CALLS_LEFT,
+    CODE,
+    DEAD_END,
+    DEAD_IN_TOKEN,
+    DEPTH,
+    ESCAPE,
+    EXPECTS_KEY,
+    FRAMES,
+    HIGH,
+    IN_KEY,
+    IN_VALUE,
+    IS_LIMITED,
+    KEY_BYTES,
+    KEYS,
+    LIMITED,
+    LONGEST_REST,
+    MODE,
+    N_BYTES,
+    N_KEYS,
+    N_LIMITED,
+    N_RISKY,
+    OUTSIDE,
+    RISKY,
+    RISKY_BYTES,
+    RISKY_STARTS,
+    STATUS,
+)
+from constrain.engine.conditions.unique_keys.status import IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT
+from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
+from constrain.engine.storage.tables import CTX, F_READ_KEYS, far_entry, i32, u8
+
+_TEXT = types.Array(uint8, 1, "C", readonly=True)
+
+
+@njit_inner(types.void(CTX, int64))
+def _append_point(memory, point):
+    """Add a code point as UTF-8 to the bytes."""
+    out = u8(memory, KEY_BYTES)
+    at = memory[N_BYTES]
+    if point < 0x80:
+        out[at] = point
+        at += 1
+    elif point < 0x800:
+        out[at] = 0xC0 | point >> 6
+        out[at + 1] = 0x80 | point & 0x3F
+        at += 2
+    elif point < 0x10000:
+        out[at] = 0xE0 | point >> 12
+        out[at + 1] = 0x80 | (point >> 6) & 0x3F
+        out[at + 2] = 0x80 | point & 0x3F
+        at += 3
+    else:
+        out[at] = 0xF0 | point >> 18
+        out[at + 1] = 0x80 | (point >> 12) & 0x3F
+        out[at + 2] = 0x80 | (point >> 6) & 0x3F
+        out[at + 3] = 0x80 | point & 0x3F
+        at += 4
+    memory[N_BYTES] = at
+
+
+@njit_inner(int64(int64))
+def _short_escape(byte):
+    """The character that a backslash and this letter stand for."""
+    if byte == 0x62:
+        return int64(0x08)
+    if byte == 0x66:
+        return int64(0x0C)
+    if byte == 0x6E:
+        return int64(0x0A)
+    if byte == 0x72:
+        return int64(0x0D)
+    if byte == 0x74:
+        return int64(0x09)
+    return byte
+
+
+@njit_inner(types.boolean(CTX))
+def _is_repeated(memory):
+    """Whether the key under way, if it ended here, would be there twice."""
+    keys = i32(memory, KEYS)
+    data = u8(memory, KEY_BYTES)
+    begin, end = memory[BEGIN], memory[N_BYTES]
+    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+        place = int64(keys[3 * key])
+        if int64(keys[3 * key + 1]) - place != end - begin:
+            continue
+        same = True
+        for i in range(end - begin):
+            if data[place + i] != data[begin + i]:
+                same = False
+                break
+        if same:
+            return True
+    return False
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _goes_on_with(memory, byte):
+    """Whether a key that is there may be the one under way, this byte and more."""
+    keys = i32(memory, KEYS)
+    data = u8(memory, KEY_BYTES)
+    length = memory[N_BYTES] - memory[BEGIN]
+    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+        place = int64(keys[3 * key]) + length
+        if place < int64(keys[3 * key + 1]) and data[place] == byte:
+            return True
+    return False
+
+
+@njit_inner(int64(CTX))
+def _risk(memory):
+    """1 if the key that ends here stands between quotes in some token."""
+    begin, end = memory[BEGIN], memory[N_BYTES]
+    starts = i32(memory, RISKY_STARTS)
+    risky = u8(memory, RISKY_BYTES)
+    data = u8(memory, KEY_BYTES)
+    for content in range(len(starts) - 1):
+        place = int64(starts[content])
+        if int64(starts[content + 1]) - place != end - begin:
+            continue
+        same = True
+        for i in range(end - begin):
+            if risky[place + i] != data[begin + i]:
+                same = False
+                break
+        if same:
+            return int64(1)
+    return int64(0)
+
+
+@njit_inner(int64(CTX))
+def _status(memory):
+    """What masks have to look out for where the text is now."""
+    status = int64(IS_RISKY if memory[N_RISKY] > 0 else 0)
+    dead_end = memory[DEAD_END]
+    if memory[DEAD_IN_TOKEN] & 2 or (memory[DEAD_IN_TOKEN] and memory[EXPECTS_KEY]):
+        status |= MAY_RUN_OUT
+    if memory[MODE] != IN_KEY:
+        if dead_end == 0 and memory[EXPECTS_KEY] and memory[N_KEYS] > i32(memory, FRAMES)[memory[DEPTH] - 1]:
+            status |= LOOK_AHEAD
+        return status
+    keys = i32(memory, KEYS)
+    data = u8(memory, KEY_BYTES)
+    begin = memory[BEGIN]
+    length = memory[N_BYTES] - begin
+    # With an escape under way its character is not among the bytes yet.
+    longest = memory[LONGEST_REST] + (4 if memory[ESCAPE] or memory[HIGH] else 0)
+    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+        place = int64(keys[3 * key])
+        rest = int64(keys[3 * key + 1]) - place - length
+        is_dead = keys[3 * key + 2] & LIMITED != 0 and length + rest >= dead_end
+        if rest < 0 or (rest > longest and not is_dead):
+            continue
+        same = True
+        for i in range(length):
+            if data[place + i] != data[begin + i]:
+                same = False
+                break
+        if same:
+            if rest <= longest:
+                status |= MAY_REPEAT
+            if is_dead:
+                status |= MAY_RUN_OUT
+                if length >= dead_end:
+                    status |= LOOK_AHEAD
+    return status
+
+
+@njit_inner(types.void(CTX, int64))
+def _read_key_byte(memory, byte):
+    """Read a byte of the key under way that does not end it."""
+    escape = memory[ESCAPE]
+    if escape == 0:
+        if byte == 0x5C:
+            memory[ESCAPE] = 1
+        else:
+            u8(memory, KEY_BYTES)[memory[N_BYTES]] = byte
+            memory[N_BYTES] += 1
+    elif escape == 1:
+        memory[ESCAPE], memory[CODE] = 2, 0
+        if byte != 0x75:
+            memory[ESCAPE] = 0
+            _append_point(memory, _short_escape(byte))
+    else:
+        point = memory[CODE] << 4 | ((byte & 15) + (9 if byte & 0x40 else 0))
+        memory[ESCAPE], memory[CODE] = escape + 1, point
+        if escape == 5:
+            memory[ESCAPE] = 0
+            if 0xD800 <= point < 0xDC00:
+                memory[HIGH] = point
+            else:
+                if memory[HIGH]:
+                    point += 0x10000 - 0xDC00 + ((memory[HIGH] - 0xD800) << 10)
+                    memory[HIGH] = 0
+                _append_point(memory, point)
+
+
+@njit_entry(int64(CTX, _TEXT, int64[::1], int64))
+def read_keys(memory, data, starts, piece):
+    """Read on, ``data[starts[piece]:starts[piece + 1]]`` (uint8[n_bytes], int64[n_pieces + 1]).
+
+    Returns
+    -------
+    A sum of MAY_REPEAT and its like; KEYS_FULL, and nothing was read; or REPEATED_KEY, and the memory is of no more
+    use.
+    """
+    first, last = starts[piece], starts[piece + 1]
+    n = last - first
+    memory[CALLS_LEFT] -= 1
+    frames = i32(memory, FRAMES)
+    keys = i32(memory, KEYS)
+    if (
+        memory[DEPTH] + n > len(frames)
+        or 3 * (memory[N_KEYS] + n) > len(keys)
+        or memory[N_BYTES] + 4 * n > len(u8(memory, KEY_BYTES))
+    ):
+        memory[STATUS] = KEYS_FULL
+        return int64(KEYS_FULL)
+    for i in range(first, last):
+        byte = int64(data[i])
+        if memory[MODE] == IN_VALUE:
+            if memory[ESCAPE]:
+                memory[ESCAPE] = 0
+            elif byte == 0x5C:
+                memory[ESCAPE] = 1
+            elif byte == 0x22:
+                memory[MODE] = OUTSIDE
+        elif memory[MODE] == IN_KEY:
+            if byte != 0x22 or memory[ESCAPE]:
+                _read_key_byte(memory, byte)
+                continue
+            if _is_repeated(memory):
+                memory[STATUS] = REPEATED_KEY
+                return int64(REPEATED_KEY)
+            place = 3 * memory[N_KEYS]
+            keys[place] = memory[BEGIN]
+            keys[place + 1] = memory[N_BYTES]
+            risk = _risk(memory)
+            keys[place + 2] = risk
+            memory[N_RISKY] += risk
+            memory[N_KEYS] += 1
+            memory[MODE] = OUTSIDE
+        elif byte == 0x22:
+            memory[MODE] = IN_KEY if memory[EXPECTS_KEY] else IN_VALUE
+            memory[EXPECTS_KEY] = 0
+            memory[BEGIN] = memory[N_BYTES]
+        elif byte == 0x7B or byte == 0x5B:
+            is_object = byte == 0x7B
+            frames[memory[DEPTH]] = memory[N_KEYS] if is_object else ~memory[N_KEYS]
+            memory[DEPTH] += 1
+            memory[EXPECTS_KEY] = int64(is_object)
+        elif byte == 0x7D or byte == 0x5D:
+            memory[DEPTH] -= 1
+            before = int64(frames[memory[DEPTH]])
+            while memory[N_KEYS] > max(before, ~before):
+                memory[N_KEYS] -= 1
+                place = 3 * memory[N_KEYS]
+                memory[N_BYTES] = int64(keys[place])
+                memory[N_RISKY] -= int64(keys[place + 2] & RISKY)
+                memory[N_LIMITED] -= int64(keys[place + 2] & LIMITED != 0)
+            memory[EXPECTS_KEY] = 0
+        elif byte == 0x3A:
+            # A key's lexeme ends with its colon.
+            keys[3 * memory[N_KEYS] - 1] |= LIMITED * memory[IS_LIMITED]
+            memory[N_LIMITED] += memory[IS_LIMITED]
+        elif byte == 0x2C:
+            memory[EXPECTS_KEY] = int64(frames[memory[DEPTH] - 1] >= 0)
+    status = memory[STATUS] = _status(memory)
+    return status
+
+
+far_entry(F_READ_KEYS, read_keys)
+
+
+@njit_inner(int64(CTX, _TEXT, int64, int64))
+def _would_repeat(memory, text, first, last):
+    """Whether ``text[first:last]`` ends the key under way, and that was there before: 1 or 0.
+
+    2 more if that was not decided at the first quote.
+    """
+    end, escape, code, high = memory[N_BYTES], memory[ESCAPE], memory[CODE], memory[HIGH]
+    result = int64(0)
+    for i in range(first, last):
+        byte = int64(text[i])
+        if byte == 0x22:
+            if memory[ESCAPE] == 0:
+                result += int64(_is_repeated(memory))
+                break
+            result = int64(2)
+        _read_key_byte(memory, byte)
+    memory[N_BYTES], memory[ESCAPE], memory[CODE], memory[HIGH] = end, escape, code, high
+    return result
+
+
+@njit_entry(int64(CTX, _TEXT, int64[::1], int32[::1], int32[::1], int32[:, ::1], int64))
+def forbid_repeated(memory, data, starts, tokens, groups, out, index):
+    """Take the tokens that complete a key that was there out of row ``index`` of ``out`` (int32[batch, words]).
+
+    Parameters
+    ----------
+    memory : int64[...]
+        A key is under way.
+    data, starts : uint8[n_bytes], int64[n_tokens + 1]
+        Token ``i`` is ``data[starts[i]:starts[i + 1]]``.
+    tokens, groups : int32[n], int32[n_groups + 1]
+        The tokens that hold a quote; group ``i``, those with the same bytes before their first quote, is
+        ``tokens[groups[i]:groups[i + 1]]``.
+
+    Returns
+    -------
+    0, or KEYS_FULL.
+    """
+    # With an escape under way, tokens begin with the rest of it.
+    begins = memory[ESCAPE] != 0 or memory[HIGH] != 0
+    for group in range(len(groups) - 1):
+        token = int64(tokens[groups[group]])
+        first = int64(data[starts[token]])
+        if not begins and first != 0x22 and first != 0x5C and not _goes_on_with(memory, first):
+            continue
+        result = int64(2)
+        for i in range(groups[group], groups[group + 1]):
+            token = int64(tokens[i])
+            # Once for all of the group, if that is enough.
+            if result >= 2:
+                if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(u8(memory, KEY_BYTES)):
+                    return int64(KEYS_FULL)
+                result = _would_repeat(memory, data, starts[token], starts[token + 1])
+            if result & 1:
+                out[index, token >> 5] &= ~(1 << (token & 31))
+            elif result == 0:
+                break
+    return int64(0)

@@ -1,0 +1,1 @@
+"""From a state to the set of tokens that may come next."""

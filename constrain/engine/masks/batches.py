@@ -1,0 +1,216 @@
+"""Masks for a whole batch in one call.
+
+Rows whose mask is known, nearly all in a long generation, are written by one kernel call for all
+of them.  The others are computed on several threads if asked for: kernels run without the GIL.  A
+compiled grammar is entered by one thread at a time, so it is the distinct grammars of a batch that
+are shared out among the threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.masks.known_batches import write_known_masks
+from constrain.engine.matcher import Matcher
+from constrain.engine.storage.tables import NO_TABLES
+from constrain.engine.vocabulary.bitmasks import Bitmask, check_bitmask
+from constrain.errors import ConstrainError
+from constrain.forking import call_in_child
+
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def fill_next_token_bitmask_batch(
+    matchers: Sequence[Matcher], mask: Any, *, indices: Sequence[int] | None = None, threads: int = 1
+) -> None:
+    """Write the set of tokens that may come next for every matcher; as :meth:`Matcher.fill_next_token_bitmask` each.
+
+    Parameters
+    ----------
+    matchers : sequence of Matcher
+        Of one grammar or of several, for vocabularies of one size.
+    mask : int32[batch, ceil(vocab_size / 32)]
+        From :func:`constrain.allocate_token_bitmask`; numpy, or a torch tensor on the CPU.
+    indices : sequence of int, optional
+        The row for each matcher; by default the matcher's position.  Other rows stay as they are.
+    threads : int
+        How many threads may work on it, the calling one included.  Masks that are new are computed
+        by one thread for each distinct compiled grammar, so more threads help with several grammars.
+
+    Raises
+    ------
+    ConstrainError
+        If the mask's dtype or shape is wrong, an index is out of range or there twice, or something
+        else than matchers for that vocabulary is given; nothing is written then.
+    LimitError
+        As for one matcher.  The rows of the others are written.
+
+    Notes
+    -----
+    No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
+    """
+    sequences = list(matchers)
+    if not sequences:
+        return
+    rows, out = _check(sequences, mask, indices, threads)
+    grammars = [matcher.compiled for matcher in sequences]
+    missing = _fill_known(sequences, grammars, rows, out)
+    if not missing:
+        return
+    jobs: dict[CompiledGrammar, list[int]] = {}
+    for position in missing:
+        jobs.setdefault(grammars[position], []).append(position)
+    # The longest first, so that none is left to one thread at the end.
+    ordered = sorted(jobs.values(), key=len, reverse=True)
+    _run([partial(_fill, sequences, rows, out, positions) for positions in ordered], threads)
+
+
+def _check(
+    matchers: list[Matcher], mask: Any, indices: Sequence[int] | None, threads: int
+) -> tuple[Int64Array, Bitmask]:
+    if type(threads) is not int or threads < 1:
+        raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
+    for position, matcher in enumerate(matchers):
+        if not isinstance(matcher, Matcher):
+            raise ConstrainError(f"entry {position} of the batch is {type(matcher).__name__}, not a Matcher")
+    sizes = {matcher.compiled.vocabulary.size for matcher in matchers}
+    if len(sizes) > 1:
+        raise ConstrainError(f"a batch needs one vocabulary: these have sizes {sorted(sizes)}")
+    out = check_bitmask(mask, 0, matchers[0]._words)
+    count = len(matchers)
+    if indices is None:
+        if count > out.shape[0]:
+            raise ConstrainError(f"the mask has {out.shape[0]} rows for {count} matchers")
+        return np.arange(count, dtype=np.int64), out
+    rows = np.asarray(indices)
+    if rows.shape != (count,) or not np.issubdtype(rows.dtype, np.integer):
+        raise ConstrainError(f"indices must be one integer for each of the {count} matchers")
+    rows = rows.astype(np.int64)
+    outside = rows[(rows < 0) | (rows >= out.shape[0])]
+    if len(outside):
+        raise ConstrainError(f"mask row {outside[0]} is out of range, the mask has {out.shape[0]} rows")
+    if len(np.unique(rows)) < count:
+        raise ConstrainError("indices names a row twice")
+    return rows, out
+
+
+def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask) -> list[int]:
+    """Write the rows that are known; returns the positions of the others."""
+    distinct = list(dict.fromkeys(grammars))
+    try:
+        try:
+            # Without waiting, since waiting while holding other locks could wait for ever.
+            busy = {
+                grammar for grammar in distinct if not grammar.lock.acquire(blocking=False) or grammar.ctx is NO_TABLES
+            }
+            return _fill_at_once(matchers, grammars, rows, out, busy)
+        finally:
+            _release(distinct)
+    except BaseException:
+        # It may have come while locks were released.
+        _release(distinct)
+        raise
+
+
+def _release(grammars: list[CompiledGrammar]) -> None:
+    for grammar in grammars:
+        if grammar.lock._is_owned():
+            grammar.lock.release()
+
+
+def _fill_at_once(
+    matchers: list[Matcher],
+    grammars: list[CompiledGrammar],
+    rows: Int64Array,
+    out: Bitmask,
+    busy: set[CompiledGrammar],
+) -> list[int]:
+    """The same, with the locks of all grammars that are not ``busy``."""
+    # Known are the masks of the grammar, which are not those of a matcher with a budget, or in a key.
+    waiting = [
+        position
+        for position, matcher in enumerate(matchers)
+        if matcher._budget is not None or matcher._key_status or (busy and matcher.compiled in busy)
+    ]
+    if waiting:
+        positions = np.delete(np.arange(len(matchers)), waiting)
+        matchers = [matchers[position] for position in positions]
+        grammars = [grammars[position] for position in positions]
+        rows = rows[positions]
+    states = np.array([matcher._state for matcher in matchers], np.int64)
+    contexts = np.array([grammar.context_address for grammar in grammars], np.int64)
+    found = np.empty(len(states), np.int64)
+    missing = found[: write_known_masks(contexts, states, rows, out, found)]
+    return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
+
+
+def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask, positions: list[int]) -> None:
+    """Write the masks of some sequences of one grammar, computing those that are not known."""
+    for position in positions:
+        matchers[position].fill_next_token_bitmask(out, int(rows[position]))
+
+
+# -- threads ---------------------------------------------------------------------------------
+
+# Threads are started when they are first needed; jobs beyond this many are done by the threads there are.
+_MOST_HELPERS = 64
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+@call_in_child
+def _forget_pool() -> None:
+    """After a fork the child has no threads."""
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+def _helpers() -> ThreadPoolExecutor:
+    """The threads that are kept alive between calls."""
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(_MOST_HELPERS, thread_name_prefix="constrain")
+        return _pool
+
+
+def _run(jobs: list[Callable[[], None]], threads: int) -> None:
+    """Run all jobs on up to ``threads`` threads, this one among them; then raise the first error of any."""
+    pending = deque(jobs)
+    errors: list[Exception] = []
+
+    def work() -> None:
+        while True:
+            try:
+                job = pending.popleft()
+            except IndexError:
+                return
+            try:
+                job()
+            except Exception as error:
+                errors.append(error)
+
+    helping: list[Future[None]] = []
+    try:
+        # At the interpreter's end no thread can be started any more; then this one does it all.
+        with contextlib.suppress(RuntimeError):
+            while len(helping) < min(threads, len(jobs)) - 1:
+                helping.append(_helpers().submit(work))
+        work()
+    finally:
+        # After an interrupt too, nothing may write to the caller's mask once this has returned.
+        pending.clear()
+        for helper in helping:
+            if not helper.cancel():
+                helper.result()
+    if errors:
+        raise errors[0]

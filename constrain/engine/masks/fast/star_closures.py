@@ -1,0 +1,966 @@
+"""Closures: the tokens that stay inside a repetition, and splits that are made from them.
+
+Inside a JSON string a state may repeat a character without end, and so every token that is made of whole or begun
+characters is allowed, whether the string is plain, has a least length, has to match a pattern somewhere or is any
+key but twenty.  Let a member of the state begin with a repetition ``C{low,}``.  A token that is the beginning of
+some ``C C ... C`` can be completed to enough of them, and then by the rest of the member; so it is allowed.  The
+set of those tokens is the *closure* of C.  It depends on C and the vocabulary alone, and grammars share it.
+
+What is left are the tokens that leave the closure.  They begin with one of the nodes of the trie on its
+*border*: the node is not inside, its parent is.  A border has some thousand nodes, few of which a given state can
+go on with.  The closure keeps them, with the nodes above them, as a small trie of its own, over which the state is
+run.  Lexemes that end inside the closure end with certain bytes, and are looked for among the nodes with those.
+
+With an upper bound, ``C{low,high}``, tokens with more than ``high`` repetitions are taken away again
+(fast/repetitions.py).  Where their number does not tell all, those of more than ``high`` bytes are tried one by one.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int32, int64, types, uint64
+
+from constrain.engine.automata.expressions import (
+    CONCAT,
+    INTERSECT,
+    LITERAL,
+    LOOP_FLAG,
+    NOT,
+    REPEAT,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+    UNION,
+    is_live,
+    make_concat,
+    make_repeat,
+)
+from constrain.engine.automata.fingerprints import has_print
+from constrain.engine.automata.lexer_states import (
+    CLOSURE,
+    LEX_ACCEPT,
+    LEX_COUNT,
+    LEX_OFFSET,
+    NO_DENSE,
+    NOT_SPLIT,
+    SPLIT_COUNT,
+    SPLIT_CROSSING_COUNT,
+    SPLIT_CROSSINGS,
+    SPLIT_DENSE,
+    SPLIT_LIST,
+)
+from constrain.engine.masks.fast.repetitions import (
+    allow_up_to,
+    bound_tells,
+    counted_place,
+    forbid_beyond,
+    more_repetitions,
+)
+from constrain.engine.masks.fast.self_loops import forget_loops, next_node
+from constrain.engine.masks.lexer_masks import (
+    FIRST_SHARED,
+    add_dense,
+    allow_found,
+    clear_scratch,
+    import_split,
+    keep_dense,
+    keep_split,
+    list_found,
+    take_dense,
+    uncounted,
+    walk,
+    with_same_bytes,
+)
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.statuses import UNSORTED
+from constrain.engine.storage.tables import (
+    BYTE_STARTS,
+    CLASS_BYTE,
+    CLASS_OF,
+    CLASSES,
+    CROSSINGS,
+    CTX,
+    DENSE,
+    F_CLOSURE,
+    F_ENDS,
+    F_FILL,
+    F_FIND_CLOSURE,
+    F_FORBID,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
+    F_LOOP,
+    F_LOOPS,
+    F_NEAR,
+    F_SPLIT,
+    FAIL,
+    FOUND,
+    INSIDE,
+    INSIDE_NODES,
+    LEX,
+    LEX_POOL,
+    LEX_TRANS,
+    LIST_END,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    NODE_FIRST,
+    NODE_LAST,
+    NODE_MUST,
+    NODES,
+    POOL,
+    SAME_BYTES,
+    SCRATCH,
+    SHARED_CROSSINGS,
+    SHARED_DENSE,
+    SPLITS,
+    STACK,
+    TMP,
+    TOKEN_BYTES,
+    TOKEN_LISTS,
+    TOKEN_START,
+    TOKENS_BY_LENGTH,
+    TRIE_BY_BYTE,
+    TRIE_NODE,
+    TRIE_SIZE,
+    TRIE_TOKEN,
+    TRIE_WIDE,
+    WIDE_STACK,
+    count_bits,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    lowest_bit,
+    room,
+    set_used,
+    u8,
+    used,
+)
+from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
+
+_SHIFT, _BYTE, _LARGE, _LEAD = uint64(DEPTH_SHIFT), uint64(255), uint64(LARGE), uint64(0xC0)
+_FLAGS = WIDE | CHILD_OF_WIDE | LARGE
+# In place of the most repetitions: any number; any number, but some prefixes are forbidden.
+_UNBOUNDED, _PARTLY = 0xFFFFFFFF, 0xFFFFFFFE
+# After so many nodes of the trie at which something may be forbidden, a walk is cheaper.
+_MOST_FORBIDDEN = 8192
+# Fewer repetitions than this rule out so many tokens that a walk is cheaper than trying them.
+_LEAST_HIGH = 10
+# Closures of few bytes (white space, digits) are as quickly walked.
+_LEAST_BYTES = 16
+# More trie nodes than this at which a lexeme might end inside are not worth trying.
+_MOST_ENDS = 2048
+_USUAL_BORDER = 8192
+_MOST_ALTERNATIVES = 4096
+
+
+@njit_inner(RESULT1)
+def _repetition(ctx, node):
+    """The repetition that a node is: ``node << 1``, or -1.
+
+    Of the intersection of an unbounded one with complements, the repetition.  If what is forbidden is finite, any
+    prefix of the repetition goes on in infinitely many ways, of which finitely many are forbidden.  Else some
+    prefixes may be forbidden, and 1 is added.
+    """
+    nodes = i32(ctx, NODES)
+    if nodes[4 * node] & 255 == REPEAT:
+        return node << 1
+    if nodes[4 * node] & 255 != INTERSECT:
+        return int64(-1)
+    pool = i32(ctx, POOL)
+    found, partly = int64(-1), int64(0)
+    for i in range(nodes[4 * node + 1], nodes[4 * node + 1] + nodes[4 * node + 2]):
+        part = int64(pool[i])
+        kind = nodes[4 * part] & 255
+        if kind == REPEAT and nodes[4 * part + 3] < 0 and found < 0:
+            found = part
+        elif kind != NOT:
+            return int64(-1)
+        elif nodes[4 * int64(nodes[4 * part + 1])] & LOOP_FLAG:
+            partly = int64(1)
+    return found << 1 | partly if found >= 0 else int64(-1)
+
+
+@njit_inner(RESULT2)
+def _starts_with(ctx, node, start):
+    """Whether a node is ``start`` or a sequence of that and more (1 or 0)."""
+    nodes = i32(ctx, NODES)
+    while node != start and nodes[4 * node] & 255 == CONCAT:
+        if nodes[4 * start] & 255 != CONCAT:
+            return int64(nodes[4 * node + 1] == start)
+        if nodes[4 * node + 1] != nodes[4 * start + 1]:
+            return int64(0)
+        node, start = int64(nodes[4 * node + 2]), int64(nodes[4 * start + 2])
+    return int64(node == start)
+
+
+@njit_inner(RESULT2)
+def _is_complemented(ctx, lexer_state, node):
+    """Whether what an intersection forbids is allowed by another member of the state, all but finitely much (1 or 0).
+
+    So it is with the keys of an object that match a pattern, and the additional ones, which do not.
+    """
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    first, count = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    forbidden = int64(-1)
+    for i in range(first, first + count):
+        if nodes[4 * int64(pool[i])] & 255 == NOT:
+            inner = int64(nodes[4 * int64(pool[i]) + 1])
+            if nodes[4 * inner] & LOOP_FLAG:
+                if forbidden >= 0:
+                    return int64(0)
+                forbidden = inner
+    members = i32(ctx, LEX_POOL)
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
+        member = int64(members[i + 1])
+        if _starts_with(ctx, member, forbidden):
+            return int64(1)
+        if nodes[4 * member] & 255 == CONCAT:
+            member = int64(nodes[4 * member + 1])
+        if nodes[4 * member] & 255 != INTERSECT or member == node:
+            continue
+        # The other member asks for what is forbidden here, and for nothing that is not asked for here.
+        asks, same = False, True
+        for j in range(nodes[4 * member + 1], nodes[4 * member + 1] + nodes[4 * member + 2]):
+            if pool[j] == forbidden:
+                asks = True
+                continue
+            found = False
+            for k in range(first, first + count):
+                found = found or pool[k] == pool[j]
+            same = same and found
+        if asks and same:
+            return int64(1)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _loop_of(ctx, lexer_state, _unused):
+    """The repetition that most tokens stay in: ``star << 32 | most repetitions``, -1 if there is none, or FAIL.
+
+    ``star`` is the node of ``C*``.
+    """
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    item, most = int64(-1), int64(-1)
+    bottom = used(ctx, TMP)
+    if not room(ctx, TMP, count):
+        return int64(FAIL)
+    for i in range(count):
+        i32(ctx, TMP)[bottom + i] = i32(ctx, LEX_POOL)[offset + 2 * i + 1]
+    set_used(ctx, TMP, bottom + count)
+    looked_at = 0
+    while used(ctx, TMP) > bottom and looked_at < _MOST_ALTERNATIVES:
+        looked_at += 1
+        top = used(ctx, TMP) - 1
+        set_used(ctx, TMP, top)
+        node = int64(i32(ctx, TMP)[top])
+        nodes = i32(ctx, NODES)
+        # A sequence that is alive is so in all its parts, an alternative of several may not be.
+        while nodes[4 * node] & 255 == CONCAT:
+            node = int64(nodes[4 * node + 1])
+        if nodes[4 * node] & 255 == UNION:
+            first, alternatives = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+            if not room(ctx, TMP, alternatives):
+                return int64(FAIL)
+            for j in range(alternatives):
+                part = int64(i32(ctx, POOL)[first + j])
+                nodes = i32(ctx, NODES)
+                if nodes[4 * part] & 255 == LITERAL:
+                    continue
+                live = is_live(ctx, part)
+                if live < 0:
+                    return live
+                if live:
+                    i32(ctx, TMP)[used(ctx, TMP)] = part
+                    set_used(ctx, TMP, used(ctx, TMP) + 1)
+            continue
+        repetition = _repetition(ctx, node)
+        if repetition >= 0:
+            partly = repetition & 1
+            repetition >>= 1
+            if partly and _is_complemented(ctx, lexer_state, node):
+                partly = int64(0)
+            high = int64(i32(ctx, NODES)[4 * repetition + 3])
+            high = _UNBOUNDED - partly if high < 0 else high
+            if high > most:
+                item, most = int64(i32(ctx, NODES)[4 * repetition + 1]), high
+    set_used(ctx, TMP, bottom)
+    if most < 1:
+        return int64(-1)
+    begins = i64(ctx, NODE_FIRST)
+    width = int64(0)
+    for word in range(4):
+        width += count_bits(begins[4 * item + word])
+    if width < _LEAST_BYTES:
+        return int64(-1)
+    star = make_repeat(ctx, item, int64(0), int64(-1))
+    return star << 32 | most if star >= 0 else star
+
+
+@njit_inner(RESULT2)
+def _last_bytes(ctx, lexer_state, word):
+    """A quarter of the set of bytes with which a lexeme can end."""
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    pool = i32(ctx, LEX_POOL)
+    ends = i64(ctx, NODE_LAST)
+    bits = int64(0)
+    for i in range(count):
+        bits |= ends[4 * int64(pool[offset + 2 * i + 1]) + word]
+    return bits
+
+
+@njit_inner(types.void(CTX, int64, int64, int64))
+def _close_pairs(ctx, depth, height, out):
+    """Write the sizes of the subtrees of the border's trie that are open from ``depth`` up to ``height``."""
+    pairs = i32(ctx, CROSSINGS)
+    path = i32(ctx, WIDE_STACK)
+    for above in range(depth, height):
+        pairs[2 * path[above] + 1] = path[above] - out
+
+
+@njit_inner(RESULT1)
+def _walk_closure(ctx, closure):
+    """Find the tokens in the closure that a lexer state stands for, and its border; returns how many, FAIL or LIMIT.
+
+    The tokens are left in FOUND.  The border is left at the end of CROSSINGS, up to the pair LIST_END, as the trie of
+    the paths to the nodes on it: pairs in depth-first order of the entry of the node in the trie, and for a node on the
+    border its place there, for one above it minus the size of its subtree here.
+    """
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    wide = i32(ctx, TRIE_WIDE)
+    stack = i32(ctx, STACK)
+    # The places of the nodes on the path; of those in the border's trie, up to a height, where they are there.
+    path = i32(ctx, WIDE_STACK)
+    class_of = u8(ctx, CLASS_OF)
+    classes = uint64(ctx[CLASSES])
+    trans = i32(ctx, LEX_TRANS)
+    found = i32(ctx, FOUND)
+    pairs = i32(ctx, CROSSINGS)
+    out = used(ctx, CROSSINGS) // 2
+    space = len(pairs) // 2
+    height = uint64(0)
+    stack[0] = closure
+    forget_loops(ctx)
+    looping = int64(-1)
+    # As in splits.walk: unsigned, and without a branch on whether a token ends.
+    n, p, stop = uint64(0), uint64(0), uint64(len(nodes))
+    while p < stop:
+        node = uint64(nodes[p])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
+        if depth < height:
+            _close_pairs(ctx, int64(depth), int64(height), out)
+            height = depth
+        if there <= 0:
+            if there < 0:
+                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                if there < 0:
+                    return there
+            if there == 0:
+                if out + int64(depth - height) + 1 > space:
+                    room(ctx, CROSSINGS, 4 * (out + int64(depth) + 1 - used(ctx, CROSSINGS) // 2))
+                    return int64(FAIL)
+                while height < depth:
+                    pairs[2 * out] = int64(nodes[path[height]]) & ~_FLAGS
+                    path[height] = out
+                    out += 1
+                    height += uint64(1)
+                pairs[2 * out] = int64(node) & ~_FLAGS
+                pairs[2 * out + 1] = p
+                out += 1
+                p += uint64(sizes[p])
+                continue
+        token = tokens[p]
+        found[n] = token
+        n += uint64(token >= 0)
+        stack[depth + uint64(1)] = there
+        path[depth] = p
+        if there == int64(here):
+            looping = there
+        if looping >= 0 and node & _LARGE:
+            state = there if node & _LEAD != _LEAD else int64(here)
+            if state == looping:
+                taken = far_call(ctx, F_LOOPS, state << 32 | int64(wide[p]), int64(n))
+                if taken >= 0:
+                    n = uint64(taken)
+                    p += uint64(sizes[p])
+                    continue
+        p += uint64(1)
+    _close_pairs(ctx, int64(0), int64(height), out)
+    ctx[LIST_END] = out
+    return with_same_bytes(ctx, int64(n))
+
+
+@njit_inner(RESULT1)
+def _find_closure(ctx, closure):
+    """Keep the closure that a lexer state stands for where a split would be; returns 0, FAIL or LIMIT."""
+    words = ctx[N_WORDS]
+    # Asked for before the walk: to find out afterwards would mean walking twice.
+    if not room(ctx, DENSE, words) or not room(ctx, CROSSINGS, 2 * _USUAL_BORDER):
+        return int64(FAIL)
+    first = used(ctx, CROSSINGS) // 2
+    n = _walk_closure(ctx, closure)
+    if n < 0:
+        return n
+    dense = int64(NO_DENSE)
+    if n > words:
+        clear_scratch(ctx)
+        allow_found(ctx, n)
+        set_used(ctx, CROSSINGS, 2 * ctx[LIST_END])
+        dense = keep_dense(ctx)
+        ctx[NEW_SPLIT] = closure
+    keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _closure_of(ctx, star, _unused):
+    """The lexer state that stands for the closure of ``star``, which has been found; FAIL or LIMIT."""
+    if not room(ctx, TMP, 2):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    i32(ctx, TMP)[base] = CLOSURE
+    i32(ctx, TMP)[base + 1] = star
+    set_used(ctx, TMP, base + 2)
+    closure = far_call(ctx, F_LEXER_STATE, base, 1)
+    set_used(ctx, TMP, base)
+    if closure < 0 or i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE] != NOT_SPLIT:
+        return closure
+    status = import_split(ctx, closure)
+    if status == 0:
+        status = _find_closure(ctx, closure)
+    return closure if status >= 0 else status
+
+
+@njit_inner(RESULT2)
+def _fill_transitions(ctx, lexer_state, _unused):
+    """Copy the transitions of "any key but these" from those of "any key" where the bytes tell nothing.
+
+    The excluded strings do not begin with most bytes, and after those the two states are one.  Returns the state of
+    "any key", 0 if there is none, FAIL or LIMIT.
+    """
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    base = used(ctx, TMP)
+    if not room(ctx, TMP, 2 * count):
+        return int64(FAIL)
+    set_used(ctx, TMP, base + 2 * count)
+    begins = i64(ctx, NODE_FIRST)
+    w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
+    relaxed = 0
+    for i in range(count):
+        pool = i32(ctx, LEX_POOL)
+        node = int64(pool[offset + 2 * i + 1])
+        nodes = i32(ctx, NODES)
+        head, tail = node, int64(-1)
+        if nodes[4 * node] & 255 == CONCAT:
+            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        repetition = _repetition(ctx, head) if nodes[4 * head] & 255 == INTERSECT else int64(-1)
+        if repetition < 0 or repetition & 1 or nodes[4 * head + 2] != 2:
+            w0, w1 = w0 | begins[4 * node], w1 | begins[4 * node + 1]
+            w2, w3 = w2 | begins[4 * node + 2], w3 | begins[4 * node + 3]
+            continue
+        repetition >>= 1
+        # Whether the intersection may end here decides about the bytes of what follows it.
+        excluded = int64(-1)
+        for j in range(2):
+            part = int64(i32(ctx, POOL)[nodes[4 * head + 1] + j])
+            if part != repetition:
+                excluded = int64(nodes[4 * part + 1])
+        for part in (excluded, tail):
+            if part >= 0:
+                w0, w1 = w0 | begins[4 * part], w1 | begins[4 * part + 1]
+                w2, w3 = w2 | begins[4 * part + 2], w3 | begins[4 * part + 3]
+        relaxed_node = repetition
+        if tail >= 0:
+            relaxed_node = make_concat(ctx, repetition, tail)
+            if relaxed_node < 0:
+                return relaxed_node
+        i32(ctx, TMP)[base + 2 * relaxed] = pool[offset + 2 * i]
+        i32(ctx, TMP)[base + 2 * relaxed + 1] = relaxed_node
+        relaxed += 1
+    set_used(ctx, TMP, base + 2 * relaxed)
+    source = far_call(ctx, F_LEXER_STATE, base, relaxed) if relaxed else int64(0)
+    set_used(ctx, TMP, base)
+    if source <= 0:
+        return source
+    classes = ctx[CLASSES]
+    trans = i32(ctx, LEX_TRANS)
+    class_byte = u8(ctx, CLASS_BYTE)
+    for byte_class in range(classes):
+        if trans[lexer_state * classes + byte_class] >= 0:
+            continue
+        byte = class_byte[byte_class]
+        word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+        if not (word >> (byte & 63)) & 1:
+            target = int64(trans[source * classes + byte_class])
+            if target < 0:
+                target = far_call(ctx, F_LEXER_STEP, source, byte_class)
+                if target < 0:
+                    return target
+            trans[lexer_state * classes + byte_class] = target
+    return source
+
+
+@njit_inner(RESULT2)
+def _after_token(ctx, token_and_length, state):
+    """The lexer state after the first bytes of a token (``token << 32 | how many``); FAIL or LIMIT if < 0."""
+    start = int64(i64(ctx, TOKEN_START)[token_and_length >> 32])
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    trans = i32(ctx, LEX_TRANS)
+    classes = ctx[CLASSES]
+    for i in range(start, start + (token_and_length & 0xFFFFFFFF)):
+        byte_class = int64(class_of[data[i]])
+        there = int64(trans[state * classes + byte_class])
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, state, byte_class)
+        if there <= 0:
+            return there
+        state = there
+    return state
+
+
+@njit_inner(RESULT2)
+def _inside_nodes(ctx, closure, byte):
+    """The trie nodes with a byte inside a closure that have children, upwards; where they are in INSIDE, FAIL or LIMIT.
+
+    They are looked for once for each byte that lexemes cannot do without.
+    """
+    records = i32(ctx, INSIDE)
+    for record in range(0, used(ctx, INSIDE), 4):
+        if records[record] == closure and records[record + 1] == byte:
+            return record
+    begin, end = int64(i32(ctx, BYTE_STARTS)[byte]), int64(i32(ctx, BYTE_STARTS)[byte + 1])
+    if not room(ctx, INSIDE, 4) or not room(ctx, INSIDE_NODES, end - begin):
+        return int64(FAIL)
+    out = used(ctx, INSIDE_NODES)
+    first = out
+    for i in range(begin, end):
+        p = int64(i32(ctx, TRIE_BY_BYTE)[i])
+        if i32(ctx, TRIE_SIZE)[p] > 1:
+            inside = _after_token(ctx, _path_to(ctx, p), closure)
+            if inside < 0:
+                return inside
+            if inside:
+                i32(ctx, INSIDE_NODES)[out] = p
+                out += 1
+    record = used(ctx, INSIDE)
+    records[record], records[record + 1] = closure, byte
+    records[record + 2], records[record + 3] = first, out - first
+    set_used(ctx, INSIDE, record + 4)
+    set_used(ctx, INSIDE_NODES, out)
+    return record
+
+
+@njit_inner(RESULT1)
+def _path_to(ctx, p):
+    """The path to a trie node, as :func:`_after_token` takes it."""
+    tokens = i32(ctx, TRIE_TOKEN)
+    # The first node from here on that ends a token is below this one, or this one.
+    q = p
+    while tokens[q] < 0:
+        q += 1
+    return int64(tokens[q]) << 32 | ((int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1)
+
+
+@njit_inner(RESULT3)
+def _end_inside(ctx, lexer_state, closure, p):
+    """Append the crossing at a trie node, if a lexeme of the state can end there and it is inside the closure."""
+    path = _path_to(ctx, p)
+    there = _after_token(ctx, path, lexer_state)
+    if there < 0:
+        return there
+    accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+    if accept == 0:
+        return int64(0)
+    # Outside, below the border, it has been found already.
+    inside = _after_token(ctx, path, closure)
+    if inside <= 0:
+        return inside
+    if not room(ctx, CROSSINGS, 2):
+        return int64(FAIL)
+    end = used(ctx, CROSSINGS)
+    i32(ctx, CROSSINGS)[end] = p
+    i32(ctx, CROSSINGS)[end + 1] = accept
+    set_used(ctx, CROSSINGS, end + 2)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _necessary_byte(ctx, lexer_state, star):
+    """A byte that all strings of a state have; -1 if none is known.
+
+    Best is one that no repetition of the closure of ``star`` begins with, and then one that is rare in the trie.
+    """
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    pool = i32(ctx, LEX_POOL)
+    must = i64(ctx, NODE_MUST)
+    starts = i32(ctx, BYTE_STARTS)
+    best, rarest = int64(-1), int64(1 << 40)
+    for word in range(4):
+        bits = int64(-1)
+        for i in range(count):
+            bits &= must[4 * int64(pool[offset + 2 * i + 1]) + word]
+        begins = i64(ctx, NODE_FIRST)[4 * star + word]
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            nodes = int64(starts[byte + 1] - starts[byte]) + (int64(1) << 32) * ((begins >> (byte & 63)) & 1)
+            bits &= bits - 1
+            if nodes < rarest:
+                best, rarest = byte, nodes
+    return best
+
+
+@njit_inner(RESULT2)
+def _ends_inside(ctx, lexer_state, closure):
+    """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
+    sizes = i32(ctx, TRIE_SIZE)
+    star = int64(i32(ctx, LEX_POOL)[int64(i32(ctx, LEX)[4 * closure + LEX_OFFSET]) + 1])
+    necessary = _necessary_byte(ctx, lexer_state, star)
+    if necessary >= 0:
+        record = _inside_nodes(ctx, closure, necessary)
+        if record < 0:
+            return record
+        w0, w1 = _last_bytes(ctx, lexer_state, 0), _last_bytes(ctx, lexer_state, 1)
+        w2, w3 = _last_bytes(ctx, lexer_state, 2), _last_bytes(ctx, lexer_state, 3)
+        first = int64(i32(ctx, INSIDE)[record + 2])
+        done = int64(0)
+        for i in range(first, first + int64(i32(ctx, INSIDE)[record + 3])):
+            top = int64(i32(ctx, INSIDE_NODES)[i])
+            for p in range(max(top, done), top + int64(sizes[top])):
+                byte = i32(ctx, TRIE_NODE)[p] & 255
+                word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
+                if sizes[p] > 1 and (word >> (byte & 63)) & 1:
+                    status = _end_inside(ctx, lexer_state, closure, p)
+                    if status < 0:
+                        return status
+            done = max(done, top + int64(sizes[top]))
+        return int64(0)
+    by_byte = i32(ctx, TRIE_BY_BYTE)
+    starts = i32(ctx, BYTE_STARTS)
+    for word in range(4):
+        bits = _last_bytes(ctx, lexer_state, word)
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            bits &= bits - 1
+            for i in range(starts[byte], starts[byte + 1]):
+                p = int64(by_byte[i])
+                if sizes[p] > 1:
+                    status = _end_inside(ctx, lexer_state, closure, p)
+                    if status < 0:
+                        return status
+    return int64(0)
+
+
+@njit_inner(RESULT3)
+def _crossings_within(ctx, lexer_state, runner, high):
+    """Append the crossings of ``runner``, the state without its bound, that the state has; returns 0, FAIL or LIMIT.
+
+    Up to ``high`` bytes the two cannot be told apart.
+    """
+    begin = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSINGS])
+    count = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSING_COUNT])
+    if not room(ctx, CROSSINGS, 2 * count):
+        return int64(FAIL)
+    pairs = i32(ctx, CROSSINGS)
+    end = used(ctx, CROSSINGS) // 2
+    for i in range(begin, begin + count):
+        crossing, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
+        p = next_node(ctx, crossing, int64(0))
+        while p >= 0:
+            length = (int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1
+            own = accept
+            if length > high:
+                there = _after_token(ctx, _path_to(ctx, p), lexer_state)
+                if there < 0:
+                    return there
+                own = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+            if own != 0:
+                if 2 * end + 2 > len(pairs):
+                    room(ctx, CROSSINGS, 4 * (2 * end + 2 - used(ctx, CROSSINGS)))
+                    return int64(FAIL)
+                pairs[2 * end] = p
+                pairs[2 * end + 1] = own
+                end += 1
+            p = next_node(ctx, crossing, p + 1)
+    set_used(ctx, CROSSINGS, 2 * end)
+    return int64(0)
+
+
+@njit_inner(RESULT3)
+def _bounded_split(ctx, lexer_state, closure, place_and_high):
+    """Split a state whose bound rules out just the tokens of the closure with too many repetitions.
+
+    Outside the closure, its split is that of the state without the bound, which serves for the next character too.
+    Returns 1, FAIL or LIMIT.
+    """
+    place, high = place_and_high >> 32, place_and_high & 0xFFFFFFFF
+    runner = uncounted(ctx, lexer_state)
+    if runner < 0:
+        return runner
+    status = far_call(ctx, F_SPLIT, runner, 0)
+    if status < 0:
+        return status
+    words = ctx[N_WORDS]
+    if not room(ctx, DENSE, words):
+        return int64(FAIL)
+    first_crossing = used(ctx, CROSSINGS) // 2
+    status = _crossings_within(ctx, lexer_state, runner, high)
+    if status < 0:
+        return status
+
+    record = i32(ctx, SPLITS)
+    scratch = i32(ctx, SCRATCH)
+    clear_scratch(ctx)
+    if record[5 * runner + SPLIT_DENSE] != NO_DENSE:
+        add_dense(ctx, int64(record[5 * runner + SPLIT_DENSE]))
+    lists = i32(ctx, TOKEN_LISTS)
+    begin = int64(record[5 * runner + SPLIT_LIST])
+    for i in range(begin, begin + int64(record[5 * runner + SPLIT_COUNT])):
+        scratch[lists[i] >> 5] |= int32(1) << (lists[i] & int32(31))
+    if 2 * more_repetitions(ctx, place, high) > more_repetitions(ctx, place, int64(0)):
+        take_dense(ctx, int64(record[5 * closure + SPLIT_DENSE]))
+        allow_up_to(ctx, place, high)
+    else:
+        forbid_beyond(ctx, place, high)
+    # Of the tokens in the closure all is known now.
+    inside = i32(ctx, SHARED_DENSE)
+    first_word = (FIRST_SHARED - int64(record[5 * closure + SPLIT_DENSE])) * words
+    by_length = i32(ctx, TOKENS_BY_LENGTH)
+    token_start = i64(ctx, TOKEN_START)
+    for i in range(len(by_length)):
+        token = int64(by_length[i])
+        length = token_start[token + 1] - token_start[token]
+        if length <= high:
+            break
+        if ((scratch[token >> 5] & ~inside[first_word + (token >> 5)]) >> (token & 31)) & 1:
+            there = _after_token(ctx, token << 32 | length, lexer_state)
+            if there < 0:
+                return there
+            if there == 0:
+                scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
+    keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
+    if high < _LEAST_HIGH and ctx[NEW_SPLIT] < 0 and has_print(ctx, lexer_state):
+        ctx[NEW_SPLIT] = lexer_state
+    return int64(1)
+
+
+@njit_inner(RESULT3)
+def _run_border(ctx, state, dense, closure):
+    """Run a state over the border of a closure; returns how many tokens outside were found, FAIL or LIMIT.
+
+    The tokens are in FOUND, the crossings at the end of CROSSINGS.
+    """
+    record = i32(ctx, SPLITS)
+    stack = i32(ctx, STACK)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    trans = i32(ctx, LEX_TRANS)
+    sizes = i32(ctx, TRIE_SIZE)
+    pairs = i32(ctx, CROSSINGS) if dense >= 0 else i32(ctx, SHARED_CROSSINGS)
+    stack[0] = state
+    n = int64(0)
+    i = int64(record[5 * closure + SPLIT_CROSSINGS])
+    end = i + int64(record[5 * closure + SPLIT_CROSSING_COUNT])
+    while i < end:
+        node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
+        depth = node >> DEPTH_SHIFT
+        here = int64(stack[depth])
+        byte_class = int64(class_of[node & 255])
+        there = int64(trans[here * classes + byte_class])
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+            if there < 0:
+                return there
+        if there == 0:
+            i += max(int64(1), -place)
+            continue
+        if place < 0:
+            stack[depth + 1] = there
+        else:
+            n = walk(ctx, place, place + int64(sizes[place]), n)
+            if n < 0:
+                return n
+        i += 1
+    return n
+
+
+@njit_inner(RESULT2)
+def _covers(ctx, lexer_state, inside):
+    """Whether a member of a state is what is left of a closure, a lexer state, and something behind it (1 or 0)."""
+    pool = i32(ctx, LEX_POOL)
+    rest = int64(pool[int64(i32(ctx, LEX)[4 * inside + LEX_OFFSET]) + 1])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
+        if _starts_with(ctx, int64(pool[i + 1]), rest):
+            return int64(1)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _forbid(ctx, lexer_state, closure):
+    """Take from the scratch mask the tokens in the closure that the state forbids; returns 0, 1 if it takes too long.
+
+    The trie is walked only as far as the state is not yet one with all of the closure.  FAIL or LIMIT if < 0.
+    """
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    # Both states in one walk: the lexer state below, the closure above.
+    stack = i32(ctx, STACK)
+    inside = i32(ctx, WIDE_STACK)
+    class_of = u8(ctx, CLASS_OF)
+    scratch = i32(ctx, SCRATCH)
+    same = i32(ctx, SAME_BYTES)
+    whole = far_call(ctx, F_LOOP, closure, 0)
+    if whole < 0:
+        return whole
+    stack[0], inside[0] = lexer_state, closure
+    visits = 0
+    p = int64(0)
+    while p < len(nodes):
+        visits += 1
+        if visits > _MOST_FORBIDDEN:
+            return int64(1)
+        depth = int64(nodes[p]) >> DEPTH_SHIFT
+        byte_class = int64(class_of[nodes[p] & 255])
+        outer = far_call(ctx, F_LEXER_STEP, int64(inside[depth]), byte_class)
+        if outer < 0:
+            return outer
+        if outer == 0:
+            p += int64(sizes[p])
+            continue
+        there = far_call(ctx, F_LEXER_STEP, int64(stack[depth]), byte_class)
+        if there < 0:
+            return there
+        if there == 0:
+            for q in range(p, p + int64(sizes[p])):
+                token = int64(tokens[q])
+                while token >= 0:
+                    scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
+                    token = int64(same[token]) if len(same) else int64(-1)
+            p += int64(sizes[p])
+            continue
+        covered = _covers(ctx, there, outer)
+        if not covered:
+            loop = far_call(ctx, F_LOOP, there, 0)
+            if loop < -1:
+                return loop
+            covered = int64(loop == whole)
+        if covered:
+            p += int64(sizes[p])
+            continue
+        stack[depth + 1], inside[depth + 1] = there, outer
+        p += 1
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def closure_split(ctx, lexer_state, _unused):
+    """Split a state by the closure of a repetition in it; returns 1, 0 if there is no fit one, FAIL or LIMIT."""
+    loop = far_call(ctx, F_LOOP, lexer_state, 0)
+    if loop < 0:
+        return int64(0) if loop == -1 else loop
+    high = loop & 0xFFFFFFFF
+    if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
+        starts = i32(ctx, BYTE_STARTS)
+        ends = int64(0)
+        for word in range(4):
+            bits = _last_bytes(ctx, lexer_state, word)
+            while bits:
+                byte = 64 * word + lowest_bit(bits)
+                ends += starts[byte + 1] - starts[byte]
+                bits &= bits - 1
+        if ends > _MOST_ENDS:
+            return int64(0)
+    bounded = high < ctx[LONGEST]
+    counts = bounded and bound_tells(ctx, lexer_state, int64(i32(ctx, NODES)[4 * (loop >> 32) + 1])) != 0
+    if high < _LEAST_HIGH and not counts:
+        return int64(0)
+    closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
+    if closure < 0:
+        return closure
+    dense = int64(i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE])
+    if dense == NO_DENSE:
+        return int64(0)
+    if counts:
+        place = counted_place(ctx, closure, high)
+        if place >= 0:
+            return _bounded_split(ctx, lexer_state, closure, place << 32 | high)
+        if place == UNSORTED and ctx[NEW_SPLIT] < 0:
+            ctx[NEW_SPLIT] = closure
+        if high < _LEAST_HIGH:
+            return int64(0)
+    near = far_call(ctx, F_FILL, lexer_state, 0)
+    if near < 0:
+        return near
+    if near > 0 and near != lexer_state and high == _UNBOUNDED:
+        status = far_call(ctx, F_NEAR, lexer_state, closure << 32 | near)
+        if status != 0:
+            return status
+    words = ctx[N_WORDS]
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+        return int64(FAIL)
+
+    first_crossing = used(ctx, CROSSINGS) // 2
+    n = _run_border(ctx, lexer_state, dense, closure)
+    if n < 0:
+        return n
+    n = with_same_bytes(ctx, n)
+    status = far_call(ctx, F_ENDS, lexer_state, closure)
+    if status < 0:
+        return status
+
+    scratch = i32(ctx, SCRATCH)
+    own = bounded or high == _PARTLY or n > words // 8
+    if own:
+        clear_scratch(ctx)
+        add_dense(ctx, dense)
+    if high == _PARTLY:
+        status = far_call(ctx, F_FORBID, lexer_state, closure)
+        if status != 0:
+            set_used(ctx, CROSSINGS, 2 * first_crossing)
+            return min(status, int64(0))
+    if bounded:
+        by_length = i32(ctx, TOKENS_BY_LENGTH)
+        token_start = i64(ctx, TOKEN_START)
+        for i in range(len(by_length)):
+            token = int64(by_length[i])
+            length = token_start[token + 1] - token_start[token]
+            if length <= high:
+                break
+            if (scratch[token >> 5] >> (token & 31)) & 1:
+                there = _after_token(ctx, token << 32 | length, lexer_state)
+                if there < 0:
+                    return there
+                if there == 0:
+                    scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
+    first = used(ctx, TOKEN_LISTS)
+    if own:
+        allow_found(ctx, n)
+        dense = keep_dense(ctx)
+    else:
+        first = list_found(ctx, n)
+    keep_split(ctx, lexer_state, dense, first, first_crossing)
+    # One at a time: the closure itself serves more grammars.
+    if ctx[NEW_SPLIT] < 0 and high == _UNBOUNDED and has_print(ctx, lexer_state):
+        ctx[NEW_SPLIT] = lexer_state
+    return int64(1)
+
+
+far_entry(F_LOOP, _loop_of)
+far_entry(F_FIND_CLOSURE, _closure_of)
+far_entry(F_FILL, _fill_transitions)
+far_entry(F_ENDS, _ends_inside)
+far_entry(F_FORBID, _forbid)
+far_entry(F_CLOSURE, closure_split)

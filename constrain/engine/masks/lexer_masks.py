@@ -1,0 +1,750 @@
+"""Splits: the tokens of a lexer state, divided into those that stay inside and the places where a lexeme can end.
+
+A split depends on the lexer state and the vocabulary, not on the parser.  Three ways to get one,
+from cheap to dear:
+
+* *Import*: expressions that many grammars share have the same split in all of them.  The vocabulary keeps the
+  large ones, found by a fingerprint of the expression.
+* *Closure* (star_closures.py): inside a string nearly every token is allowed, whatever the string has to look like;
+  only the tokens that leave it are looked at.
+* *Walk*: over every trie node that the state reaches.
+
+Counters too large for any token to feel are left out first, so that a run of blanks or of characters stays in one
+state instead of making one for each.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int32, int64, types, uint64
+
+import constrain.engine.masks.fast.literal_walks  # noqa: F401 (called through a pointer)
+from constrain.engine.automata.expressions import (
+    COMPLEX_FLAG,
+    CONCAT,
+    EPSILON,
+    FITS_FLAG,
+    INTERSECT,
+    LONG,
+    LOOP_FLAG,
+    REPEAT,
+    RESULT0,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+    make_concat,
+    make_repeat,
+)
+from constrain.engine.automata.fingerprints import SHARED_MEMBERS, has_print, hint_of, print_state
+from constrain.engine.automata.lexer_states import (
+    CLOSURE,
+    LEX_ACCEPT,
+    LEX_COUNT,
+    LEX_GOES_ON,
+    LEX_OFFSET,
+    NO_DENSE,
+    NOT_SPLIT,
+    SPLIT_COUNT,
+    SPLIT_CROSSING_COUNT,
+    SPLIT_CROSSINGS,
+    SPLIT_DENSE,
+    SPLIT_LIST,
+    leads_on,
+)
+from constrain.engine.masks.fast.self_loops import forget_loops
+from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.tables import (
+    ACCEPT_POOL,
+    ACCEPTS,
+    CLASS_OF,
+    CLASSES,
+    CROSSINGS,
+    CTX,
+    DENSE,
+    F_ACCEPT_SET,
+    F_CLOSURE,
+    F_COUNTED,
+    F_INDENTS,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
+    F_LOOPS,
+    F_PLAIN,
+    F_SET_OPERATION,
+    F_SPLIT,
+    F_TWIN,
+    F_WITHOUT_INDENTS,
+    FAIL,
+    FORM,
+    FOUND,
+    LEX,
+    LEX_FIRST,
+    LEX_POOL,
+    LEX_TRANS,
+    LEX_TWIN,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    NODE_REACH,
+    NODES,
+    POOL,
+    SAME_BYTES,
+    SCRATCH,
+    SHARED_COUNTS,
+    SHARED_CROSSINGS,
+    SHARED_DENSE,
+    SHARED_HINTS,
+    SHARED_PRINTS,
+    SHARED_RECORDS,
+    SPLITS,
+    STACK,
+    TMP,
+    TOKEN_LISTS,
+    TRIE_NODE,
+    TRIE_SIZE,
+    TRIE_TOKEN,
+    TRIE_WIDE,
+    WIDE_CHILD,
+    WIDE_ENDS,
+    WIDE_FIRST,
+    WIDE_MASKS,
+    WIDE_STACK,
+    count_bits,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    lowest_bit,
+    room,
+    set_used,
+    u8,
+    used,
+)
+from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
+
+_SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
+_WIDE, _CHILD_OF_WIDE, _LARGE = uint64(WIDE), uint64(CHILD_OF_WIDE), uint64(LARGE)
+_LEAD = uint64(0xC0)
+
+SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
+"""How many splits, and crossings in all of them, a vocabulary keeps."""
+
+FIRST_SHARED = -16
+"""In place of where a dense mask is: ``FIRST_SHARED - i`` for the ``i``-th of the vocabulary's."""
+
+# How long a sequence is compared to see where two expressions differ.
+_MARGIN_DEPTH = 8
+
+
+@njit_inner(types.void(CTX, int64))
+def add_dense(ctx, dense):
+    """Allow in the scratch mask what a dense mask allows, the grammar's own or one of the vocabulary's."""
+    words = ctx[N_WORDS]
+    scratch = i32(ctx, SCRATCH)
+    pool = i32(ctx, DENSE)
+    if dense < 0:
+        pool = i32(ctx, SHARED_DENSE)
+        dense = (FIRST_SHARED - dense) * words
+    # Unsigned: a loop over whole registers only if the index cannot be negative.
+    begin = uint64(dense)
+    for i in range(words):
+        scratch[i] |= pool[begin + uint64(i)]
+
+
+@njit_inner(types.void(CTX, int64))
+def take_dense(ctx, dense):
+    """Take from the scratch mask what a dense mask allows."""
+    words = ctx[N_WORDS]
+    scratch = i32(ctx, SCRATCH)
+    pool = i32(ctx, DENSE)
+    if dense < 0:
+        pool = i32(ctx, SHARED_DENSE)
+        dense = (FIRST_SHARED - dense) * words
+    begin = uint64(dense)
+    for i in range(words):
+        scratch[i] &= ~pool[begin + uint64(i)]
+
+
+@njit_inner(types.void(CTX))
+def clear_scratch(ctx):
+    """Allow nothing in the scratch mask."""
+    scratch = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        scratch[i] = 0
+
+
+@njit_inner(RESULT0)
+def keep_dense(ctx):
+    """Copy the scratch mask to the pool of dense masks, which has room; returns where it is."""
+    words = ctx[N_WORDS]
+    scratch = i32(ctx, SCRATCH)
+    pool = i32(ctx, DENSE)
+    dense = used(ctx, DENSE)
+    begin = uint64(dense)
+    for i in range(words):
+        pool[begin + uint64(i)] = scratch[i]
+    set_used(ctx, DENSE, dense + words)
+    return dense
+
+
+@njit_inner(types.void(CTX, int64, int64, int64, int64))
+def keep_split(ctx, lexer_state, dense, first, first_crossing):
+    """Write the record of a split; its list and crossings are the ends of their tables."""
+    split = i32(ctx, SPLITS)
+    split[5 * lexer_state + SPLIT_LIST] = first
+    split[5 * lexer_state + SPLIT_COUNT] = used(ctx, TOKEN_LISTS) - first
+    split[5 * lexer_state + SPLIT_CROSSINGS] = first_crossing
+    split[5 * lexer_state + SPLIT_CROSSING_COUNT] = used(ctx, CROSSINGS) // 2 - first_crossing
+    split[5 * lexer_state + SPLIT_DENSE] = dense
+
+
+@njit_inner(RESULT1)
+def import_split(ctx, lexer_state):
+    """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
+    if not has_print(ctx, lexer_state):
+        return int64(0)
+    prints = i64(ctx, SHARED_PRINTS)
+    # The fingerprint of a large enumeration takes long.  It is asked for only if the hints are the same.
+    hints, hint = i64(ctx, SHARED_HINTS), hint_of(ctx, lexer_state)
+    asked = False
+    first_half, second_half = int64(0), int64(0)
+    for entry in range(i64(ctx, SHARED_COUNTS)[0]):
+        if hints[entry] != hint:
+            continue
+        if not asked:
+            if print_state(ctx, lexer_state) < 0:
+                return int64(FAIL)
+            first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
+            asked = True
+        if prints[2 * entry] != first_half or prints[2 * entry + 1] != second_half:
+            continue
+        record = i32(ctx, SHARED_RECORDS)
+        begin, count = int64(record[2 * entry]), int64(record[2 * entry + 1])
+        split = i32(ctx, SPLITS)
+        split[5 * lexer_state + SPLIT_LIST] = 0
+        split[5 * lexer_state + SPLIT_COUNT] = 0
+        split[5 * lexer_state + SPLIT_CROSSING_COUNT] = count
+        offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+        if i32(ctx, LEX_POOL)[offset] == CLOSURE:
+            split[5 * lexer_state + SPLIT_CROSSINGS] = begin
+            split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
+            return int64(1)
+        if not room(ctx, CROSSINGS, 2 * count) or not room(ctx, TMP, SHARED_MEMBERS):
+            return int64(FAIL)
+        shared = i32(ctx, SHARED_CROSSINGS)
+        crossings = i32(ctx, CROSSINGS)
+        first = used(ctx, CROSSINGS) // 2
+        last_members, accept = int32(0), int64(0)
+        for i in range(count):
+            # Which members can end here is kept by position; lexeme numbers differ between grammars.
+            members = shared[2 * (begin + i) + 1]
+            if members != last_members:
+                last_members = members
+                base = used(ctx, TMP)
+                n = 0
+                for member in range(SHARED_MEMBERS):
+                    if (members >> member) & 1:
+                        i32(ctx, TMP)[base + n] = i32(ctx, LEX_POOL)[offset + 2 * member]
+                        n += 1
+                accept = far_call(ctx, F_ACCEPT_SET, base, n)
+                if accept < 0:
+                    return accept
+            crossings[2 * (first + i)] = shared[2 * (begin + i)]
+            crossings[2 * (first + i) + 1] = accept
+        set_used(ctx, CROSSINGS, 2 * (first + count))
+        split[5 * lexer_state + SPLIT_CROSSINGS] = first
+        split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
+        return int64(1)
+    return int64(0)
+
+
+@njit_entry(RESULT1)
+def publish_split(ctx, lexer_state):
+    """Write a dense split behind the vocabulary's shared ones.
+
+    Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a closure that is there already; or FAIL.
+    It becomes visible when the caller, who holds the vocabulary's lock, advances SHARED_COUNTS[0].
+    """
+    counts = i64(ctx, SHARED_COUNTS)
+    entry = counts[0]
+    split = i32(ctx, SPLITS)
+    begin = int64(split[5 * lexer_state + SPLIT_CROSSINGS])
+    count = int64(split[5 * lexer_state + SPLIT_CROSSING_COUNT])
+    dense = int64(split[5 * lexer_state + SPLIT_DENSE])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
+    if closure and dense <= FIRST_SHARED:
+        return int64(2)
+    if (
+        dense in (NO_DENSE, NOT_SPLIT)
+        or not has_print(ctx, lexer_state)
+        or entry == SHARED_SPLITS
+        or counts[1] + count > SHARED_CROSSING_LIMIT
+    ):
+        return int64(0)
+    if print_state(ctx, lexer_state) < 0:
+        return int64(FAIL)
+    first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
+    # What is in the list goes into the dense mask: whoever imports it has no list then.
+    clear_scratch(ctx)
+    add_dense(ctx, dense)
+    scratch = i32(ctx, SCRATCH)
+    lists = i32(ctx, TOKEN_LISTS)
+    listed = int64(split[5 * lexer_state + SPLIT_LIST])
+    for i in range(listed, listed + int64(split[5 * lexer_state + SPLIT_COUNT])):
+        token = int64(lists[i])
+        scratch[token >> 5] |= int32(1) << int32(token & 31)
+    words = ctx[N_WORDS]
+    target = i32(ctx, SHARED_DENSE)
+    for i in range(words):
+        target[entry * words + i] = scratch[i]
+    members_count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    shared = i32(ctx, SHARED_CROSSINGS)
+    for i in range(count):
+        accept = int64(i32(ctx, CROSSINGS)[2 * (begin + i) + 1])
+        if closure:
+            shared[2 * (counts[1] + i)] = i32(ctx, CROSSINGS)[2 * (begin + i)]
+            shared[2 * (counts[1] + i) + 1] = accept
+            continue
+        lexeme = int64(i32(ctx, ACCEPTS)[2 * accept])
+        stop = lexeme + int64(i32(ctx, ACCEPTS)[2 * accept + 1])
+        members = int32(0)
+        for member in range(members_count):
+            if lexeme < stop and i32(ctx, LEX_POOL)[offset + 2 * member] == i32(ctx, ACCEPT_POOL)[lexeme]:
+                members |= int32(1) << int32(member)
+                lexeme += 1
+        shared[2 * (counts[1] + i)] = i32(ctx, CROSSINGS)[2 * (begin + i)]
+        shared[2 * (counts[1] + i) + 1] = members
+    records = i32(ctx, SHARED_RECORDS)
+    records[2 * entry] = counts[1]
+    records[2 * entry + 1] = count
+    counts[1] += count
+    prints = i64(ctx, SHARED_PRINTS)
+    prints[2 * entry], prints[2 * entry + 1] = first_half, second_half
+    i64(ctx, SHARED_HINTS)[entry] = hint_of(ctx, lexer_state)
+    return int64(1)
+
+
+@njit_inner(RESULT1)
+def _without_count(ctx, node):
+    """The intersection of two parts, of which one counts (FITS_FLAG), without the bound; -1 if that is not plain."""
+    first = int64(i32(ctx, NODES)[4 * node + 1])
+    for i in range(2):
+        nodes = i32(ctx, NODES)
+        part, other = int64(i32(ctx, POOL)[first + i]), int64(i32(ctx, POOL)[first + 1 - i])
+        if nodes[4 * part] & 255 == REPEAT and nodes[4 * part + 3] >= 0 and nodes[4 * part + 2] <= 1:
+            if i32(ctx, NODE_REACH)[other] == LONG:
+                return int64(-1)
+            free = make_repeat(ctx, int64(nodes[4 * part + 1]), int64(nodes[4 * part + 2]), int64(-1))
+            if free < 0:
+                return free
+            if not room(ctx, TMP, 2):
+                return int64(FAIL)
+            top = used(ctx, TMP)
+            i32(ctx, TMP)[top] = other
+            i32(ctx, TMP)[top + 1] = free
+            set_used(ctx, TMP, top + 2)
+            return far_call(ctx, F_SET_OPERATION, int64(INTERSECT | FITS_FLAG), top)
+    return int64(-1)
+
+
+@njit_inner(RESULT2)
+def _counted_margin(ctx, left, right):
+    """A number of bytes within which an intersection and the one without its bound cannot be told apart; 0 if unknown.
+
+    What is begun can be completed in so many bytes (NODE_REACH), and till then the bound must not be met.
+    """
+    nodes = i32(ctx, NODES)
+    pool = i32(ctx, POOL)
+    if not nodes[4 * left] & nodes[4 * right] & FITS_FLAG or nodes[4 * left + 2] != 2 or nodes[4 * right + 2] != 2:
+        return int64(0)
+    here, there = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
+    for i in range(2):
+        for j in range(2):
+            other, count, free = pool[here + i], int64(pool[here + 1 - i]), int64(pool[there + 1 - j])
+            if (
+                other == pool[there + j]
+                and nodes[4 * count] & 255 == REPEAT
+                and nodes[4 * free] & 255 == REPEAT
+                and nodes[4 * count + 1] == nodes[4 * free + 1]
+                and nodes[4 * count + 2] == nodes[4 * free + 2]
+                and nodes[4 * count + 2] <= 1
+                and nodes[4 * free + 3] < 0
+            ):
+                return max(int64(0), int64(nodes[4 * count + 3]) - int64(i32(ctx, NODE_REACH)[other]))
+    return int64(0)
+
+
+@njit_entry(RESULT1)
+def shared_entry(ctx, lexer_state):
+    """Which of the vocabulary's shared splits a state's is."""
+    return FIRST_SHARED - int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
+
+
+@njit_inner(RESULT1)
+def uncounted(ctx, lexer_state):
+    """The state whose members repeat without bound what this one's repeat at most n times; -1 if none does, or FAIL."""
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    if not room(ctx, TMP, 2 * count):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    # The members are built first: building uses the stack above them.
+    set_used(ctx, TMP, base + 2 * count)
+    changed = False
+    for i in range(count):
+        pool = i32(ctx, LEX_POOL)
+        lexeme, node = pool[offset + 2 * i], int64(pool[offset + 2 * i + 1])
+        nodes = i32(ctx, NODES)
+        head, tail = node, int64(EPSILON)
+        if nodes[4 * node] & 255 == CONCAT:
+            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        if nodes[4 * head] & 255 == REPEAT and nodes[4 * head + 3] >= 0 and not nodes[4 * head] & COMPLEX_FLAG:
+            head = make_repeat(ctx, int64(nodes[4 * head + 1]), int64(nodes[4 * head + 2]), int64(-1))
+            if head < 0:
+                return head
+            node = make_concat(ctx, head, tail)
+            if node < 0:
+                return node
+            changed = True
+        elif nodes[4 * head] & FITS_FLAG and nodes[4 * head + 2] == 2:
+            free = _without_count(ctx, head)
+            if free < -1:
+                return free
+            if free >= 0:
+                node = make_concat(ctx, free, tail)
+                if node < 0:
+                    return node
+                changed = True
+        i32(ctx, TMP)[base + 2 * i] = lexeme
+        i32(ctx, TMP)[base + 2 * i + 1] = node
+    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else int64(-1)
+    set_used(ctx, TMP, base)
+    return result
+
+
+@njit_inner(RESULT2)
+def _margin(ctx, left, right):
+    """A number of bytes within which two expressions cannot be told apart; 0 if unknown.
+
+    It looks at counters at the end of equal beginnings: each repetition takes a byte at least.
+    """
+    nodes = i32(ctx, NODES)
+    for _ in range(_MARGIN_DEPTH):
+        if left == right:
+            return int64(1 << 30)
+        # Whether something loops is just what the two may differ in.
+        head, other = nodes[4 * left] & ~LOOP_FLAG, nodes[4 * right] & ~LOOP_FLAG
+        kind = head & 255
+        if head != other:
+            return int64(0)
+        if kind == INTERSECT:
+            return _counted_margin(ctx, left, right)
+        if head & COMPLEX_FLAG and kind != CONCAT:
+            return int64(0)
+        if kind == CONCAT:
+            a, b = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
+            if a == b:
+                left, right = int64(nodes[4 * left + 2]), int64(nodes[4 * right + 2])
+                continue
+            if nodes[4 * left + 2] != nodes[4 * right + 2] or (nodes[4 * a] ^ nodes[4 * b]) & ~LOOP_FLAG:
+                return int64(0)
+            left, right = a, b
+            kind = nodes[4 * a] & 255
+            if kind == INTERSECT:
+                return _counted_margin(ctx, left, right)
+            if nodes[4 * a] & COMPLEX_FLAG:
+                return int64(0)
+        if kind != REPEAT or nodes[4 * left + 1] != nodes[4 * right + 1] or nodes[4 * left + 2] != nodes[4 * right + 2]:
+            return int64(0)
+        high, other_high = int64(nodes[4 * left + 3]), int64(nodes[4 * right + 3])
+        return min(high if high >= 0 else int64(1 << 30), other_high if other_high >= 0 else int64(1 << 30))
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _state_margin(ctx, state, twin):
+    """A number of bytes within which two lexer states cannot be told apart; 0 if unknown or none."""
+    lex = i32(ctx, LEX)
+    count = lex[4 * state + LEX_COUNT]
+    if count != lex[4 * twin + LEX_COUNT] or lex[4 * state + LEX_ACCEPT] != lex[4 * twin + LEX_ACCEPT]:
+        return int64(0)
+    pool = i32(ctx, LEX_POOL)
+    here, there = int64(lex[4 * state + LEX_OFFSET]), int64(lex[4 * twin + LEX_OFFSET])
+    margin = int64(1 << 30)
+    for i in range(count):
+        if pool[here + 2 * i] != pool[there + 2 * i]:
+            return int64(0)
+        margin = min(margin, _margin(ctx, int64(pool[here + 2 * i + 1]), int64(pool[there + 2 * i + 1])))
+    return margin
+
+
+@njit_inner(RESULT1)
+def _without_indents(ctx, lexer_state):
+    """The state without the bounds of indents that no token can reach; itself if there are none, or FAIL."""
+    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    if not room(ctx, TMP, 2 * count):
+        return int64(FAIL)
+    base = used(ctx, TMP)
+    # As above: building uses the stack above the members.
+    set_used(ctx, TMP, base + 2 * count)
+    changed = False
+    for i in range(0, 2 * count, 2):
+        node = int64(i32(ctx, LEX_POOL)[offset + i + 1])
+        free = far_call(ctx, F_WITHOUT_INDENTS, node, 0)
+        if free < 0:
+            return free
+        changed = changed or free != node
+        i32(ctx, TMP)[base + i] = i32(ctx, LEX_POOL)[offset + i]
+        i32(ctx, TMP)[base + i + 1] = free
+    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
+    set_used(ctx, TMP, base)
+    return result
+
+
+@njit_inner(RESULT2)
+def unbounded_twin(ctx, lexer_state, _unused):
+    """The state without this one's bounds, if no token is long enough to tell the two apart; else the state itself.
+
+    In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
+    """
+    known = int64(i32(ctx, LEX_TWIN)[lexer_state])
+    if known >= 0:
+        return known
+    twin = uncounted(ctx, lexer_state)
+    if twin < -1:
+        return twin
+    if twin == -1:
+        twin = _without_indents(ctx, lexer_state)
+        if twin < 0:
+            return twin
+    elif _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:
+        twin = lexer_state
+    i32(ctx, LEX_TWIN)[lexer_state] = twin
+    return twin
+
+
+far_entry(F_TWIN, unbounded_twin)
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def next_child(ctx, wide, byte, state):
+    """The first child of a wide node from ``byte`` on, with which a lexer state may go on; else the subtree's end."""
+    children = i64(ctx, WIDE_MASKS)
+    begins = i64(ctx, LEX_FIRST)
+    rank = int64(i32(ctx, WIDE_FIRST)[wide])
+    for word in range(4):
+        own = children[4 * wide + word]
+        if 64 * word + 63 >= byte:
+            bits = own & begins[4 * state + word]
+            if byte > 64 * word:
+                bits &= int64(-1) << (byte - 64 * word)
+            if bits:
+                below = (int64(1) << lowest_bit(bits)) - 1
+                return int64(i32(ctx, WIDE_CHILD)[rank + count_bits(own & below)])
+        rank += count_bits(own)
+    return int64(i32(ctx, WIDE_ENDS)[wide])
+
+
+@njit_inner(RESULT3)
+def walk(ctx, p, end, n):
+    """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; STACK has the state before ``p``.
+
+    Tokens go to FOUND from ``n`` on, crossings (see loops.next_node) to the end of CROSSINGS.  Returns how many tokens
+    there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
+    """
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    stack = i32(ctx, STACK)
+    wides = i32(ctx, WIDE_STACK)
+    wide = i32(ctx, TRIE_WIDE)
+    class_of = u8(ctx, CLASS_OF)
+    classes = uint64(ctx[CLASSES])
+    trans = i32(ctx, LEX_TRANS)
+    records = i32(ctx, LEX)
+    found = i32(ctx, FOUND)
+    crossings = i32(ctx, CROSSINGS)
+    n_crossings = used(ctx, CROSSINGS) // 2
+    crossing_room = len(crossings) // 2
+    wides[0] = 0
+    forget_loops(ctx)
+    looping = int64(-1)
+    # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
+    place, stop, count = uint64(p), uint64(end), uint64(n)
+    while place < stop:
+        node = uint64(nodes[place])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
+        if there <= 0:
+            if there < 0 and sizes[place] == 1 and leads_on(ctx, int64(here), int64(byte_class)):
+                found[count] = tokens[place]
+                count += uint64(1)
+                place += uint64(1)
+                continue
+            if there < 0:
+                set_used(ctx, CROSSINGS, 2 * n_crossings)
+                plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
+                if plain >= 0:
+                    count, n_crossings, there = uint64(plain), used(ctx, CROSSINGS) // 2, int64(0)
+                elif plain != -1:
+                    return plain
+                else:
+                    there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                    if there < 0:
+                        return there
+            if there == 0:
+                if node & _CHILD_OF_WIDE:
+                    place = uint64(next_child(ctx, int64(wides[depth]), int64(node & _BYTE) + 1, int64(here)))
+                else:
+                    place += uint64(sizes[place])
+                continue
+        token = tokens[place]
+        # Without a branch: whether a node ends a token is a coin toss to the processor.
+        found[count] = token
+        count += uint64(token >= 0)
+        stack[depth + uint64(1)] = there
+        # What a crossing at this node stands for, and for which lexemes.
+        crossing, record = int64(place), uint64(4 * there)
+        if there == int64(here):
+            looping = there
+        if looping >= 0 and node & _LARGE:
+            state = there if node & _LEAD != _LEAD else int64(here)
+            if state == looping:
+                taken = far_call(ctx, F_LOOPS, state << 32 | int64(wide[place]), int64(count))
+                if taken >= 0:
+                    count, crossing, record = uint64(taken), ~crossing, uint64(4 * state)
+        accept = records[record + uint64(LEX_ACCEPT)]
+        if accept != 0 and sizes[place] > 1:
+            if n_crossings == crossing_room:
+                # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
+                room(ctx, CROSSINGS, 8 * n_crossings)
+                return int64(FAIL)
+            crossings[2 * n_crossings] = crossing
+            crossings[2 * n_crossings + 1] = accept
+            n_crossings += 1
+        if crossing < 0 or (accept != 0 and records[record + uint64(LEX_GOES_ON)] == 0):
+            place += uint64(sizes[place])
+            continue
+        if node & _WIDE:
+            wides[depth + uint64(1)] = wide[place]
+            place = uint64(next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
+        else:
+            place += uint64(1)
+    set_used(ctx, CROSSINGS, 2 * n_crossings)
+    return int64(count)
+
+
+@njit_inner(RESULT1)
+def with_same_bytes(ctx, n):
+    """Append to the ``n`` tokens in FOUND those with the same bytes; returns how many there are then."""
+    found = i32(ctx, FOUND)
+    same = i32(ctx, SAME_BYTES)
+    count = n
+    if len(same):
+        for i in range(n):
+            token = same[found[i]]
+            while token >= 0:
+                found[count] = token
+                count += 1
+                token = same[token]
+    return count
+
+
+@njit_inner(types.void(CTX, int64))
+def allow_found(ctx, n):
+    """Set the ``n`` tokens in FOUND in the scratch mask."""
+    found = i32(ctx, FOUND)
+    scratch = i32(ctx, SCRATCH)
+    for i in range(n):
+        token = found[i]
+        scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
+
+
+@njit_inner(RESULT1)
+def list_found(ctx, n):
+    """Append the ``n`` tokens in FOUND to the token lists, which have room; returns where they begin."""
+    found = i32(ctx, FOUND)
+    lists = i32(ctx, TOKEN_LISTS)
+    first = used(ctx, TOKEN_LISTS)
+    for i in range(n):
+        lists[first + i] = found[i]
+    set_used(ctx, TOKEN_LISTS, first + n)
+    return first
+
+
+@njit_inner(RESULT1)
+def _walk_split(ctx, lexer_state):
+    """Split a state by a walk over the trie; returns 0, FAIL or LIMIT."""
+    words = ctx[N_WORDS]
+    # Asked for before the walk: to find out afterwards would mean walking twice.
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+        return int64(FAIL)
+    first_crossing = used(ctx, CROSSINGS) // 2
+    i32(ctx, STACK)[0] = lexer_state
+    n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODE)), int64(0))
+    if n < 0:
+        set_used(ctx, CROSSINGS, 2 * first_crossing)
+        return n
+    n = with_same_bytes(ctx, n)
+    dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)
+    if n > words // 8:
+        clear_scratch(ctx)
+        allow_found(ctx, n)
+        dense = keep_dense(ctx)
+        if has_print(ctx, lexer_state):
+            ctx[NEW_SPLIT] = lexer_state
+    else:
+        first = list_found(ctx, n)
+    keep_split(ctx, lexer_state, dense, first, first_crossing)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def split(ctx, lexer_state, _unused):
+    """Split the tokens of a lexer state unless that is done; returns 0, FAIL or LIMIT.
+
+    NEW_SPLIT in the header is set to the state if the split is worth publishing.
+    """
+    if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NOT_SPLIT:
+        return int64(0)
+    twin = far_call(ctx, F_TWIN, lexer_state, 0)
+    if twin < 0:
+        return twin
+    if twin != lexer_state:
+        status = far_call(ctx, F_SPLIT, twin, 0)
+        if status < 0:
+            return status
+        record = i32(ctx, SPLITS)
+        for i in range(5):
+            record[5 * lexer_state + i] = record[5 * twin + i]
+        return int64(0)
+    status = import_split(ctx, lexer_state)
+    if status != 0:
+        return min(status, int64(0))
+    free = uncounted(ctx, lexer_state)
+    if free < -1:
+        return free
+    if free >= 0:
+        status = far_call(ctx, F_INDENTS, lexer_state, free)
+        if status != 0:
+            return min(status, int64(0))
+    status = far_call(ctx, F_COUNTED, lexer_state, 0)
+    if status != 0:
+        return min(status, int64(0))
+    status = far_call(ctx, F_CLOSURE, lexer_state, 0)
+    if status != 0:
+        return min(status, int64(0))
+    return _walk_split(ctx, lexer_state)
+
+
+@njit_inner(RESULT2)
+def _no_counted_split(_ctx, _lexer_state, _unused):
+    """What stands for fast/counted_masks.py while no grammar has needed it."""
+    return int64(0)
+
+
+far_entry(F_SPLIT, split)
+far_entry(F_COUNTED, _no_counted_split)

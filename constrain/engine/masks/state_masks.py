@@ -1,0 +1,447 @@
+"""From a state to the set of tokens that may come next.
+
+A token is allowed in a state if it is allowed for one of the state's threads (row, lexer state).
+For one thread the tokens fall into two parts:
+
+* those that stay inside the lexemes under way: they depend on the lexer state alone;
+* those in which a lexeme ends: the row decides about what comes after.
+
+So each lexer state is *split* once (masks/lexer_masks.py): the first part as a set of tokens, the second as a
+list of *crossings*, the places in the trie at which a lexeme can end.  The mask of a state is then a copy
+of the first part, plus a walk below each crossing with the row that follows there.  It is kept as
+(dense part, list of further tokens): a few hundred bytes, since the dense part is shared.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types, uint64
+
+from constrain.engine.automata.expressions import RESULT2
+from constrain.engine.automata.lexer_states import (
+    NO_DENSE,
+    SPLIT_COUNT,
+    SPLIT_CROSSING_COUNT,
+    SPLIT_CROSSINGS,
+    SPLIT_DENSE,
+    SPLIT_LIST,
+    clear_splits,
+    leads_on,
+)
+from constrain.engine.masks.fast.self_loops import goes_on, next_node
+from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, clear_scratch, keep_dense
+from constrain.engine.parser.configurations import (
+    IS_HARD,
+    IS_UNSURE,
+    MASK_COUNT,
+    MASK_DENSE,
+    MASK_FIELDS,
+    MASK_LIST,
+    MASK_SPLIT_COUNT,
+    MASK_SPLIT_LIST,
+    NO_MASK,
+    STATE_ACCEPTS,
+    STATE_COUNT,
+    STATE_OFFSET,
+    first_groups,
+    reset_work,
+    state_kinds,
+)
+from constrain.engine.parser.earley_sets import CORE_INIT, ROW_CORE
+from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.tables import (
+    BAD_MASK,
+    BRANCHES,
+    CLASS_OF,
+    CLASSES,
+    CORES,
+    CROSSINGS,
+    CTX,
+    DENSE,
+    EMPTY_TOKENS,
+    EOS_TOKENS,
+    F_LIST,
+    F_MASK,
+    F_SCAN,
+    F_SPLIT,
+    F_STATE_OF_ROW,
+    F_STEP,
+    F_TWIN,
+    FAIL,
+    FOLLOWS,
+    LIST_END,
+    LIST_LIMIT,
+    N_WORDS,
+    NEW_SPLIT,
+    NO_STATE,
+    OPEN,
+    OPEN_NODES,
+    ROWS,
+    SAME_BYTES,
+    SCRATCH,
+    SHARED_DENSE,
+    SPLITS,
+    STACK,
+    STATE_HASH,
+    STATE_MASKS,
+    STATE_TRANS,
+    STATE_WORK,
+    STATES,
+    THREADS,
+    TOKEN_LISTS,
+    TRIE_CHILDREN,
+    TRIE_NODE,
+    TRIE_SIZE,
+    TRIE_TOKEN,
+    far_call,
+    far_entry,
+    i32,
+    i64,
+    room,
+    set_used,
+    u8,
+    used,
+)
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+
+_FOLLOWS = 64
+_SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
+
+
+@njit_inner(types.void(CTX, int64, types.boolean))
+def _allow(ctx, token, listed_only):
+    """Append a token, and those with the same bytes, to the list; if not ``listed_only``, what is new in SCRATCH."""
+    scratch = i32(ctx, SCRATCH)
+    same = i32(ctx, SAME_BYTES)
+    while token >= 0:
+        if listed_only or not (scratch[token >> 5] >> (token & 31)) & 1:
+            if not listed_only:
+                scratch[token >> 5] |= 1 << (token & 31)
+            n = ctx[LIST_END]
+            if n < ctx[LIST_LIMIT]:
+                i32(ctx, TOKEN_LISTS)[n] = token
+            ctx[LIST_END] = n + 1
+        token = int64(same[token]) if len(same) else int64(-1)
+
+
+@njit_inner(int64(CTX, int64, int64))
+def _note_open(ctx, node, kinds):
+    """Note that what follows a trie node depends on the text; 0 or FAIL."""
+    if kinds & IS_UNSURE == 0 and i32(ctx, TRIE_SIZE)[node] == 1:
+        return int64(0)
+    if not room(ctx, OPEN_NODES, 1):
+        return int64(FAIL)
+    n = used(ctx, OPEN_NODES)
+    i32(ctx, OPEN_NODES)[n] = node
+    set_used(ctx, OPEN_NODES, n + 1)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _leads_on(ctx, state, byte_class):
+    """As lexer.leads_on for a recognizer's state, in a grammar whose rules do not depend on the text."""
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        if leads_on(ctx, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class):
+            return int64(1)
+    return int64(0)
+
+
+@njit_inner(int64(CTX, int64, int64, types.boolean))
+def _walk(ctx, root, state, listed_only):
+    """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL, LIMIT or UNMADE.
+
+    Where that depends on the text, the trie node is noted, for the walk goes on below as if it did not.
+    """
+    nodes = i32(ctx, TRIE_NODE)
+    sizes = i32(ctx, TRIE_SIZE)
+    tokens = i32(ctx, TRIE_TOKEN)
+    stack = i32(ctx, STACK)
+    class_of = u8(ctx, CLASS_OF)
+    trans = i32(ctx, STATE_TRANS)
+    classes = uint64(ctx[CLASSES])
+    stack[(nodes[root] >> DEPTH_SHIFT) + 1] = state
+    # Where rules depend on the text, what a token ends in matters.
+    is_last = used(ctx, BRANCHES) == 0
+    p = uint64(root + 1)
+    end = uint64(root + sizes[root])
+    while p < end:
+        node = uint64(nodes[p])
+        depth = node >> _SHIFT
+        here = uint64(stack[depth])
+        byte_class = uint64(class_of[node & _BYTE])
+        there = int64(trans[here * classes + byte_class])
+        if there < 0:
+            if is_last and sizes[p] == 1 and _leads_on(ctx, int64(here), int64(byte_class)):
+                _allow(ctx, int64(tokens[p]), listed_only)
+                p += uint64(1)
+                continue
+            there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
+            if there < 0:
+                return there
+            if there >= OPEN:
+                there -= OPEN
+                kinds = state_kinds(ctx, there)
+                if kinds & IS_HARD and _note_open(ctx, int64(p), kinds) < 0:
+                    return int64(FAIL)
+                if kinds & IS_UNSURE:
+                    stack[depth + uint64(1)] = there
+                    p += uint64(1)
+                    continue
+        if there == 0:
+            p += uint64(sizes[p])
+            continue
+        if tokens[p] >= 0:
+            _allow(ctx, int64(tokens[p]), listed_only)
+        stack[depth + uint64(1)] = there
+        p += uint64(1)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _state_after(ctx, row, accept):
+    """The state after any lexeme of the accept set, for what is left of a token; FAIL or LIMIT if < 0."""
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | accept
+    next_row = far_call(ctx, F_SCAN, 0, 1)
+    if next_row < 0:
+        return next_row
+    core = int64(i32(ctx, ROWS)[5 * next_row + ROW_CORE])
+    # The twin without bounds is as good for a token, and makes fewer states.
+    begins = far_call(ctx, F_TWIN, int64(i32(ctx, CORES)[7 * core + CORE_INIT]), 0)
+    if begins < 0:
+        return begins
+    return far_call(ctx, F_STATE_OF_ROW, next_row, begins)
+
+
+@njit_inner(RESULT2)
+def _list_tokens(ctx, offset, count_and_way):
+    """List what ``count`` threads from ``offset`` on allow beyond the dense parts of their splits; 0, FAIL or LIMIT."""
+    count, listed_only = count_and_way >> 1, count_and_way & 1 != 0
+    set_used(ctx, OPEN_NODES, 0)
+    if not listed_only:
+        # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
+        clear_scratch(ctx)
+        for i in range(offset, offset + count):
+            part = int64(i32(ctx, SPLITS)[5 * int64(i32(ctx, THREADS)[2 * i + 1]) + SPLIT_DENSE])
+            if part != NO_DENSE:
+                add_dense(ctx, part)
+    children = i64(ctx, TRIE_CHILDREN)
+    follows = i64(ctx, FOLLOWS)
+    for i in range(0, 3 * _FOLLOWS, 3):
+        follows[i] = -1
+    for i in range(offset, offset + count):
+        lists = i32(ctx, TOKEN_LISTS)
+        split = i32(ctx, SPLITS)
+        record = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
+        begin = int64(split[record + SPLIT_LIST])
+        # The list of a single split is used where it is.
+        for j in range(begin, begin + (0 if listed_only and count == 1 else int64(split[record + SPLIT_COUNT]))):
+            _allow(ctx, int64(lists[j]), listed_only)
+        row = int64(i32(ctx, THREADS)[2 * i])
+        begin = int64(split[record + SPLIT_CROSSINGS])
+        last_accept = int64(-1)
+        below, groups, kinds = int64(0), int64(0), int64(0)
+        for j in range(begin, begin + int64(split[record + SPLIT_CROSSING_COUNT])):
+            crossings = i32(ctx, CROSSINGS)
+            accept = int64(crossings[2 * j + 1])
+            if accept != last_accept:
+                last_accept = accept
+                # A few accept sets take turns, so what follows each is kept at hand.
+                place = 3 * (accept & (_FOLLOWS - 1))
+                if follows[place] != row << 32 | accept:
+                    below = _state_after(ctx, row, accept)
+                    if below < 0:
+                        return below
+                    follows[place] = row << 32 | accept
+                    follows[place + 1] = below
+                    follows[place + 2] = first_groups(ctx, below)
+                below, groups = follows[place + 1], follows[place + 2]
+                kinds = state_kinds(ctx, below)
+            crossing = int64(crossings[2 * j])
+            # Where an identifier can end at every node, few nodes have a child with which anything goes on.
+            if not kinds & IS_HARD and not goes_on(ctx, crossing, groups):
+                continue
+            node = next_node(ctx, crossing, int64(0))
+            while node >= 0:
+                if kinds & IS_HARD and _note_open(ctx, node, kinds) < 0:
+                    return int64(FAIL)
+                if children[node] & groups:
+                    status = _walk(ctx, node, below, listed_only)
+                    if status < 0:
+                        return status
+                node = next_node(ctx, crossing, node + 1)
+    return int64(0)
+
+
+far_entry(F_LIST, _list_tokens)
+
+
+@njit_inner(RESULT2)
+def compute_mask(ctx, state, _unused):
+    """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
+    reset_work(ctx)
+    words = ctx[N_WORDS]
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    dense = int64(NO_DENSE)
+    n_dense = 0
+    for i in range(offset, offset + count):
+        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        status = far_call(ctx, F_SPLIT, lexer_state, 0)
+        if status < 0:
+            return status
+        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
+            n_dense += 1
+            dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
+    only = 5 * int64(i32(ctx, THREADS)[2 * offset + 1]) if count == 1 else int64(-1)
+    if only >= 0 and i32(ctx, SPLITS)[only + SPLIT_CROSSING_COUNT] == 0:
+        # No lexeme ends in a token: the mask is the split, and its list serves both.
+        masks = i32(ctx, STATE_MASKS)
+        masks[MASK_FIELDS * state + MASK_DENSE] = dense
+        masks[MASK_FIELDS * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
+        masks[MASK_FIELDS * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = 0
+        return int64(0)
+    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
+        return int64(FAIL)
+    first = used(ctx, TOKEN_LISTS)
+    # What is in the list twice, or in the dense part too, does no harm; telling tokens apart takes longer.
+    listed_only = n_dense < 2
+    while True:
+        # A list that grows too long is worth more as a dense mask: its tokens are then counted
+        # (LIST_END goes on) but no longer written.
+        ctx[LIST_END] = first
+        ctx[LIST_LIMIT] = first + words // 4
+        status = far_call(ctx, F_LIST, offset, count << 1 | int64(listed_only))
+        if status < 0:
+            return status
+        if not listed_only or ctx[LIST_END] <= ctx[LIST_LIMIT]:
+            break
+        listed_only = False
+    listed = ctx[LIST_END] - first
+    if n_dense > 1 or ctx[LIST_END] > ctx[LIST_LIMIT]:
+        dense = keep_dense(ctx)
+        listed = int64(0)
+    n_open = used(ctx, OPEN_NODES)
+    set_used(ctx, TOKEN_LISTS, first + listed)
+    if n_open:
+        # How many, and the nodes themselves, stand behind the tokens.
+        if not room(ctx, TOKEN_LISTS, n_open + 1):
+            return int64(FAIL)
+        lists = i32(ctx, TOKEN_LISTS)
+        lists[first + listed] = n_open
+        for i in range(n_open):
+            lists[first + listed + 1 + i] = i32(ctx, OPEN_NODES)[i]
+        set_used(ctx, TOKEN_LISTS, first + listed + 1 + n_open)
+    masks = i32(ctx, STATE_MASKS)
+    masks[MASK_FIELDS * state + MASK_DENSE] = dense
+    masks[MASK_FIELDS * state + MASK_LIST] = first
+    masks[MASK_FIELDS * state + MASK_COUNT] = ~listed if n_open else listed
+    if listed_only and count == 1:
+        masks[MASK_FIELDS * state + MASK_SPLIT_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
+        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+    else:
+        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = 0
+    return int64(0)
+
+
+far_entry(F_MASK, compute_mask)
+
+
+@njit_entry(int64(CTX, int64, types.int32[:, ::1], int64))
+def write_mask(ctx, state, out, index):
+    """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
+
+    Returns 0; FAIL, LIMIT, UNMADE, NO_STATE or BAD_MASK; or the sum of 1, if there is also a split to publish
+    (NEW_SPLIT, which stays until the caller has done so), and 2, if tokens are missing that depend on the text: those
+    at or below the nodes that are in OPEN_NODES then.
+    """
+    if uint64(state) >= uint64(used(ctx, STATE_HASH)):
+        return int64(NO_STATE)
+    if uint64(index) >= uint64(len(out)) or out.shape[1] != ctx[N_WORDS]:
+        return int64(BAD_MASK)
+    masks = i32(ctx, STATE_MASKS)
+    result = int64(0)
+    if masks[MASK_FIELDS * state + MASK_DENSE] == NO_MASK:
+        result = far_call(ctx, F_MASK, state, 0)
+        if result < 0:
+            return result
+        result = int64(ctx[NEW_SPLIT] >= 0)
+    dense = int64(masks[MASK_FIELDS * state + MASK_DENSE])
+    words = ctx[N_WORDS]
+    row = out[index]
+    # Unsigned: the loops are plain copies only if the index cannot be negative.
+    if dense >= 0:
+        pool = i32(ctx, DENSE)
+        begin = uint64(dense)
+        for i in range(words):
+            row[i] = pool[begin + uint64(i)]
+    elif dense != NO_DENSE:
+        pool = i32(ctx, SHARED_DENSE)
+        begin = uint64((FIRST_SHARED - dense) * words)
+        for i in range(words):
+            row[i] = pool[begin + uint64(i)]
+    else:
+        for i in range(words):
+            row[i] = 0
+    lists = i32(ctx, TOKEN_LISTS)
+    first = int64(masks[MASK_FIELDS * state + MASK_LIST])
+    count = int64(masks[MASK_FIELDS * state + MASK_COUNT])
+    if count < 0:
+        count = ~count
+        n_open = int64(lists[first + count])
+        set_used(ctx, OPEN_NODES, 0)
+        if not room(ctx, OPEN_NODES, n_open):
+            return int64(FAIL)
+        for i in range(n_open):
+            i32(ctx, OPEN_NODES)[i] = lists[first + count + 1 + i]
+        set_used(ctx, OPEN_NODES, n_open)
+        result |= 2
+    for i in range(first, first + count):
+        token = int64(lists[i])
+        row[token >> 5] |= 1 << (token & 31)
+    first = int64(masks[MASK_FIELDS * state + MASK_SPLIT_LIST])
+    for i in range(first, first + int64(masks[MASK_FIELDS * state + MASK_SPLIT_COUNT])):
+        token = int64(lists[i])
+        row[token >> 5] |= 1 << (token & 31)
+    empty = i32(ctx, EMPTY_TOKENS)
+    for i in range(len(empty)):
+        row[empty[i] >> 5] |= 1 << (empty[i] & 31)
+    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+        ends = i32(ctx, EOS_TOKENS)
+        for i in range(len(ends)):
+            row[ends[i] >> 5] |= 1 << (ends[i] & 31)
+    return result
+
+
+@njit_entry(int64(CTX, int64, int64, types.int32[:, ::1], int64))
+def add_below(ctx, state, node, out, index):
+    """Add the tokens strictly below a trie node that ``state`` allows to row ``index`` of ``out``.
+
+    ``out`` is int32[batch, words].  Returns 0, FAIL, LIMIT or UNMADE; what depends on the text is in OPEN_NODES then.
+    """
+    reset_work(ctx)
+    set_used(ctx, OPEN_NODES, 0)
+    ctx[LIST_END] = ctx[LIST_LIMIT] = used(ctx, TOKEN_LISTS)
+    clear_scratch(ctx)
+    status = _walk(ctx, node, state, False)
+    if status < 0:
+        return status
+    scratch = i32(ctx, SCRATCH)
+    for i in range(ctx[N_WORDS]):
+        out[index, i] |= scratch[i]
+    return status
+
+
+@njit_entry(types.void(CTX))
+def forget_masks(ctx):
+    """Drop every mask and every split; states and rows stay valid."""
+    masks = i32(ctx, STATE_MASKS)
+    for state in range(used(ctx, STATE_HASH)):
+        masks[MASK_FIELDS * state + MASK_DENSE] = NO_MASK
+    clear_splits(ctx)
+    set_used(ctx, DENSE, 0)
+    set_used(ctx, TOKEN_LISTS, 0)
+    set_used(ctx, CROSSINGS, 0)

@@ -1,0 +1,1 @@
+"""The Earley parser: rules, Earley sets, and configurations of sets and lexer states."""

@@ -1,0 +1,585 @@
+"""Recognizer states: all ways to read the input so far, as one integer.
+
+A state is an interned, sorted set of threads, and whether the input so far is a sentence.  A thread
+is a pair (row, lexer state): the row in which the lexemes under way began, and how far they are.
+State 0 has no thread and does not accept: there the input is no prefix of any sentence.
+
+A step over a byte moves each thread's lexer state.  Where lexemes can end, the rows that follow are
+merged into one, and a thread begins there; the old thread stays if its lexemes can also go on.
+Each step is computed once per (state, byte class).
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int32, int64, types, uint64
+
+from constrain.engine.automata.expressions import RESULT0, RESULT1, RESULT2
+from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_GOES_ON
+from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, MODE, NONE_FOLLOWED
+from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
+from constrain.engine.parser.earley_sets import (
+    BRANCH,
+    BRANCH_KIND,
+    CORE_INIT,
+    END,
+    IS_KEY_END,
+    ROW_ACCEPTS,
+    ROW_CORE,
+    ROW_COUNT,
+    ROW_OFFSET,
+    is_within,
+    make_start_row,
+)
+from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.tables import (
+    BRANCHES,
+    CLASS_GROUPS,
+    CLASS_OF,
+    CLASS_SIZE,
+    CLASSES,
+    CORE_KINDS,
+    CORES,
+    CTX,
+    F_LEAP,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
+    F_ROW,
+    F_SCAN,
+    F_STATE_OF_ROW,
+    F_STEP,
+    FAIL,
+    KERNEL,
+    KEYS_MAY_RUN_OUT,
+    KEYS_SHIFT,
+    KEYS_UNREAD,
+    LEAP_KEYS,
+    LEAP_SHIFT,
+    LEAP_VALUES,
+    LEX,
+    LEX_HASH,
+    LEX_TRANS,
+    LIMITED_KEY_ENDED,
+    LIVE_STACK,
+    NO_LEAP,
+    NO_STATE,
+    OPEN,
+    OPEN_AT,
+    OPEN_STATE,
+    REPEATED_KEY,
+    ROW_ITEMS,
+    ROWS,
+    STATE_BUCKETS,
+    STATE_HASH,
+    STATE_KEYS,
+    STATE_MASKS,
+    STATE_TRANS,
+    STATE_WORK,
+    STATES,
+    STATUS_SHIFT,
+    STOPPED,
+    SYMBOLS,
+    THREADS,
+    TMP,
+    TOKEN_BYTES,
+    TOKEN_START,
+    WORK,
+    bucket_room,
+    far_call,
+    far_entry,
+    finish_hash,
+    i32,
+    i64,
+    map_get,
+    map_put,
+    mix,
+    read_token,
+    room,
+    set_used,
+    sort_keys,
+    u8,
+    used,
+)
+
+ENDED = -1
+"""The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
+
+LOST = -2
+"""In place of a state that has to be found again."""
+
+STATE_OFFSET, STATE_COUNT, STATE_ACCEPTS = range(3)
+# Fields of a state's mask record (masks/state_masks.py).
+MASK_DENSE, MASK_LIST, MASK_COUNT, MASK_SPLIT_LIST, MASK_SPLIT_COUNT = range(5)
+MASK_FIELDS = 5
+NO_MASK = -2
+"""In MASK_DENSE: the mask of this state has not been computed yet."""
+
+_FEW_THREADS = 4
+"""So many threads that go on are not looked at for whether they are needed."""
+
+# Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
+# the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
+IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
+_BRANCH_KINDS, _KEY_END_SHIFT = 7, 2
+
+
+@njit_inner(types.void(CTX))
+def reset_work(ctx):
+    """Empty the work stacks; whatever an interrupted kernel left there is void."""
+    set_used(ctx, TMP, 0)
+    set_used(ctx, WORK, 0)
+    set_used(ctx, KERNEL, 0)
+    set_used(ctx, LIVE_STACK, 0)
+    set_used(ctx, STATE_WORK, 0)
+
+
+@njit_inner(RESULT2)
+def intern_state(ctx, count, accepts):
+    """The state with the threads STATE_WORK[:count], as keys ``row << 32 | lexer state`` in any order."""
+    keys = i64(ctx, STATE_WORK)
+    sort_keys(keys, count)
+    n = int64(0)
+    code = accepts
+    for i in range(count):
+        if n == 0 or keys[n - 1] != keys[i]:
+            keys[n] = keys[i]
+            code = mix(code, keys[n])
+            n += 1
+    code = finish_hash(code)
+    buckets = i32(ctx, STATE_BUCKETS)
+    records = i32(ctx, STATES)
+    threads = i32(ctx, THREADS)
+    mask = len(buckets) - 1
+    i = code & mask
+    while buckets[i] >= 0:
+        state = int64(buckets[i])
+        if records[3 * state + STATE_COUNT] == n and records[3 * state + STATE_ACCEPTS] == accepts:
+            offset = records[3 * state + STATE_OFFSET]
+            same = True
+            for j in range(n):
+                if threads[2 * (offset + j)] != keys[j] >> 32 or threads[2 * (offset + j) + 1] != keys[j] & 0x7FFFFFFF:
+                    same = False
+                    break
+            if same:
+                return state
+        i = (i + 1) & mask
+    state = used(ctx, STATE_HASH)
+    classes = ctx[CLASSES]
+    if not room(ctx, STATES, 3) or not room(ctx, STATE_HASH, 1) or not room(ctx, THREADS, 2 * n):
+        return int64(FAIL)
+    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
+        return int64(FAIL)
+    if not bucket_room(ctx, STATE_BUCKETS, state):
+        return int64(FAIL)
+    offset = used(ctx, THREADS) // 2
+    for j in range(n):
+        threads[2 * (offset + j)] = keys[j] >> 32
+        threads[2 * (offset + j) + 1] = keys[j] & 0x7FFFFFFF
+    set_used(ctx, THREADS, 2 * (offset + n))
+    records[3 * state + STATE_OFFSET] = offset
+    records[3 * state + STATE_COUNT] = n
+    records[3 * state + STATE_ACCEPTS] = accepts
+    set_used(ctx, STATES, 3 * state + 3)
+    i32(ctx, STATE_HASH)[state] = code
+    set_used(ctx, STATE_HASH, state + 1)
+    trans = i32(ctx, STATE_TRANS)
+    lexer_trans = i32(ctx, LEX_TRANS)
+    # Unsigned and without a branch: the loops take whole registers then.
+    begin, width = uint64(state * classes), uint64(classes)
+    for j in range(width):
+        trans[begin + j] = 0
+    for k in range(n):
+        place = uint64((keys[k] & 0x7FFFFFFF) * classes)
+        for j in range(width):
+            trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
+    set_used(ctx, STATE_TRANS, (state + 1) * classes)
+    u8(ctx, STATE_KEYS)[state] = 0
+    set_used(ctx, STATE_KEYS, state + 1)
+    i32(ctx, STATE_MASKS)[MASK_FIELDS * state + MASK_DENSE] = NO_MASK
+    set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
+    buckets[i] = state
+    return state
+
+
+@njit_inner(RESULT1)
+def row_kinds(ctx, row):
+    """The kinds of the branches in a row."""
+    return int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * row + ROW_CORE])]) & _BRANCH_KINDS
+
+
+@njit_inner(RESULT1)
+def state_kinds(ctx, state):
+    """The kinds of the branches in the rows of a state's threads."""
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    kinds = int64(0)
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        kinds |= row_kinds(ctx, int64(i32(ctx, THREADS)[2 * i]))
+    return kinds
+
+
+@njit_inner(RESULT2)
+def state_of_row(ctx, row, lexer_state):
+    """The state with the one thread (row, lexer state); with none if the lexer state is dead (0)."""
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | lexer_state
+    return intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
+
+
+far_entry(F_STATE_OF_ROW, state_of_row)
+
+
+@njit_inner(RESULT1)
+def state_at_row(ctx, row):
+    """The state in which a row is all there is: its lexemes begin, and the text may end if the row accepts."""
+    start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    i64(ctx, STATE_WORK)[0] = row << 32 | start
+    return intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+
+
+@njit_inner(RESULT1)
+def first_groups(ctx, state):
+    """The groups of the bytes (vocabulary/trie.py) with which a state may go on: bit ``g`` for group ``g``."""
+    groups = i64(ctx, CLASS_GROUPS)
+    trans = i32(ctx, STATE_TRANS)
+    classes = uint64(ctx[CLASSES])
+    begin = uint64(state) * classes
+    result = int64(0)
+    for j in range(classes):
+        # Without a branch: the loop takes whole registers then.
+        result |= groups[j] & -int64(trans[begin + j] != 0)
+    return result
+
+
+@njit_inner(RESULT1)
+def _drop_needless(ctx, count):
+    """Drop threads among STATE_WORK[:count] that allow nothing beside the one with the latest row; returns the rest.
+
+    They are those in the same lexer state whose row is within that row.  With an ignored lexeme that matches any text,
+    each row is within the next, and a text would have as many threads as bytes.
+    """
+    work = i64(ctx, STATE_WORK)
+    latest = work[0]
+    for i in range(1, count):
+        latest = max(latest, work[i])
+    kept = int64(0)
+    for i in range(count):
+        thread = work[i]
+        if thread != latest and (thread ^ latest) & 0x7FFFFFFF == 0 and is_within(ctx, thread >> 32, latest >> 32):
+            continue
+        work[kept] = thread
+        kept += 1
+    return kept
+
+
+@njit_inner(RESULT2)
+def step(ctx, state, byte_class):
+    """The state after one byte of the class, with OPEN added if it is an open one.  < 0: FAIL, LIMIT or UNMADE.
+
+    A state is open if a lexeme ends with the byte and the row behind it holds a branch that depends on the text.
+    Going on from there as it is, is a guess.  Transitions to open states are kept as numbers below -1.
+    """
+    place = state * ctx[CLASSES] + byte_class
+    known = int64(i32(ctx, STATE_TRANS)[place])
+    if known >= 0:
+        return known
+    if known < -1:
+        return OPEN - known - 2
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    # Threads that go on are kept at the front of the work list, ends of lexemes behind them.
+    if not room(ctx, STATE_WORK, 2 * count + 1):
+        return int64(FAIL)
+    kept = int64(0)
+    ended = int64(0)
+    for i in range(offset, offset + count):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        known = int64(i32(ctx, LEX_TRANS)[lexer_state * ctx[CLASSES] + byte_class])
+        lexer_state = known if known >= 0 else far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
+        if lexer_state < 0:
+            return lexer_state
+        if lexer_state == 0:
+            continue
+        lex = i32(ctx, LEX)
+        work = i64(ctx, STATE_WORK)
+        if lex[4 * lexer_state + LEX_GOES_ON]:
+            work[kept] = row << 32 | lexer_state
+            kept += 1
+        if lex[4 * lexer_state + LEX_ACCEPT]:
+            work[count + 1 + ended] = row << 32 | int64(lex[4 * lexer_state + LEX_ACCEPT])
+            ended += 1
+    if kept + ended == 0:
+        i32(ctx, STATE_TRANS)[place] = 0
+        return int64(0)
+    if count == 1 and ended == 0 and not i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+        if i64(ctx, STATE_WORK)[0] & 0x7FFFFFFF == i32(ctx, THREADS)[2 * offset + 1]:
+            i32(ctx, STATE_TRANS)[place] = state
+            return state
+    if kept > _FEW_THREADS:
+        kept = _drop_needless(ctx, kept)
+    accepts = int64(0)
+    kinds = int64(0)
+    key_ends = int64(0)
+    if ended:
+        row = far_call(ctx, F_SCAN, count + 1, ended)
+        if row < 0:
+            return row
+        accepts = int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
+        core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+        start = int64(i32(ctx, CORES)[7 * core + CORE_INIT])
+        kinds = row_kinds(ctx, row)
+        key_ends = int64(u8(ctx, CORE_KINDS)[core]) & IS_KEY_END
+        if start or kinds:
+            i64(ctx, STATE_WORK)[kept] = row << 32 | start
+            kept += 1
+    successor = intern_state(ctx, kept, accepts)
+    if successor >= 0 and key_ends:
+        u8(ctx, STATE_KEYS)[successor] |= key_ends >> _KEY_END_SHIFT
+    if successor >= 0 and kinds:
+        i32(ctx, STATE_TRANS)[place] = -successor - 2
+        return OPEN + successor
+    if successor >= 0:
+        i32(ctx, STATE_TRANS)[place] = successor
+    return successor
+
+
+far_entry(F_STEP, step)
+
+
+@njit_entry(RESULT0)
+def make_start_state(ctx):
+    """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
+    reset_work(ctx)
+    if used(ctx, LEX_HASH) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
+        return int64(FAIL)
+    if used(ctx, STATE_HASH) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
+        return int64(FAIL)
+    row = make_start_row(ctx)
+    return row if row < 0 else state_at_row(ctx, row)
+
+
+@njit_inner(RESULT2)
+def _stop(ctx, state, count):
+    """Stop at an open state, ``count`` bytes from where the kernel began."""
+    ctx[OPEN_STATE] = state - OPEN
+    ctx[OPEN_AT] = count
+    return int64(STOPPED)
+
+
+@njit_entry(RESULT2)
+def push_byte(ctx, state, byte):
+    """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
+    reset_work(ctx)
+    state = far_call(ctx, F_STEP, state, int64(u8(ctx, CLASS_OF)[byte]))
+    return _stop(ctx, state, int64(1)) if state >= OPEN else state
+
+
+@njit_entry(int64(CTX, int64, int64, CTX))
+def push_token(ctx, state, token, memory):
+    """The state after the bytes of a token; 0 if it is not allowed.
+
+    Parameters
+    ----------
+    ctx : int64[...]
+    state, token : int
+    memory : int64[...]
+        Of the keys that are followed (unique_keys/reading.py), which reads the token too; or, if MODE says so, of none.
+
+    Returns
+    -------
+    The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read, or
+    KEYS_MAY_RUN_OUT if it says LOOK_AHEAD; else KEY_ENDED and its like.  Or REPEATED_KEY, and the memory is of no more
+    use; or FAIL and its like, or NO_STATE, and nothing was read.
+    """
+    if uint64(state) >= uint64(used(ctx, STATE_HASH)):
+        return int64(NO_STATE)
+    reset_work(ctx)
+    keys = int64(0)
+    starts = i64(ctx, TOKEN_START)
+    data = u8(ctx, TOKEN_BYTES)
+    class_of = u8(ctx, CLASS_OF)
+    classes = ctx[CLASSES]
+    i, end = starts[token], starts[token + 1]
+    leap = state << 32 | token
+    has_leapt = False
+    while i < end:
+        byte_class = int64(class_of[data[i]])
+        known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
+        if known < 0:
+            if known == -1 and end - i > 1:
+                # Where it leads is remembered for the whole token.
+                there = int64(-1) if has_leapt else map_get(ctx, LEAP_KEYS, LEAP_VALUES, leap)
+                if there >= 0:
+                    state = there
+                    break
+                there = far_call(ctx, F_LEAP, state, token << 32 | i - starts[token])
+                if there >= 0:
+                    if there == 0:
+                        return there
+                    state = there & ((1 << LEAP_SHIFT) - 1)
+                    i += there >> LEAP_SHIFT
+                    has_leapt = True
+                    continue
+                if there != NO_LEAP:
+                    return there
+            known = far_call(ctx, F_STEP, state, byte_class)
+        state = known
+        if state <= 0:
+            return state
+        if state >= OPEN:
+            return _stop(ctx, state, i + 1 - starts[token])
+        keys |= int64(u8(ctx, STATE_KEYS)[state])
+        i += 1
+    if has_leapt and keys == 0 and map_put(ctx, LEAP_KEYS, LEAP_VALUES, leap, state) < 0:
+        return int64(FAIL)
+    mode = memory[MODE]
+    if mode == NONE_FOLLOWED:
+        return state | keys << KEYS_SHIFT
+    # Limited keys have to be looked at (unique_keys/limited_keys.py).
+    if mode >= 0 and memory[CALLS_LEFT] > 0 and keys << KEYS_SHIFT & LIMITED_KEY_ENDED == 0:
+        status = read_token(ctx, memory, token)
+        if status >= 0 and status & LOOK_AHEAD:
+            return state | KEYS_MAY_RUN_OUT
+        if status >= 0:
+            return state | status << STATUS_SHIFT
+        if status == REPEATED_KEY:
+            return int64(REPEATED_KEY)
+    return state | keys << KEYS_SHIFT | KEYS_UNREAD
+
+
+@njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
+def push_bytes(ctx, state, data):
+    """The state after all of ``data`` (uint8[n]), with KEY_ENDED and its like added; 0 if no sentence begins so."""
+    reset_work(ctx)
+    keys = int64(0)
+    class_of = u8(ctx, CLASS_OF)
+    for i in range(len(data)):
+        state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
+        if state <= 0:
+            return state
+        if state >= OPEN:
+            return _stop(ctx, state, i + 1)
+        keys |= int64(u8(ctx, STATE_KEYS)[state])
+    return state | keys << KEYS_SHIFT
+
+
+@njit_entry(int64(CTX, int64, types.int32[::1]))
+def open_dots(ctx, state, out):
+    """Write the dots at open branches in a state to ``out`` (int32[n]); returns how many there are.
+
+    There may be more than fit into ``out``, and some more than once.
+    """
+    count = 0
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        if not row_kinds(ctx, row):
+            continue
+        begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+        for j in range(begin, begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])):
+            dot = int64(i32(ctx, ROW_ITEMS)[2 * j])
+            symbol = int64(i32(ctx, SYMBOLS)[dot])
+            if BRANCH <= symbol < END and i32(ctx, BRANCHES)[4 * (symbol - BRANCH) + BRANCH_KIND]:
+                if count < len(out):
+                    out[count] = dot
+                count += 1
+    return count
+
+
+@njit_entry(int64(CTX, int64, types.int32[::1], types.int32[::1]))
+def close_state(ctx, state, dots, others):
+    """The state with ``others[i]`` (or nothing, if < 0) in place of the dot ``dots[i]`` wherever a row is open.
+
+    ``dots`` (int32[n]) are sorted.
+    """
+    reset_work(ctx)
+    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    if not room(ctx, STATE_WORK, count + 1):
+        return int64(FAIL)
+    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    kept = int64(0)
+    for i in range(offset, offset + count):
+        row = int64(i32(ctx, THREADS)[2 * i])
+        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        if row_kinds(ctx, row):
+            begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
+            items = int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
+            set_used(ctx, KERNEL, 0)
+            if not room(ctx, KERNEL, items):
+                return int64(FAIL)
+            keys = i64(ctx, KERNEL)
+            pool = i32(ctx, ROW_ITEMS)
+            for j in range(items):
+                dot = int64(pool[2 * (begin + j)])
+                low, high = int64(0), int64(len(dots))
+                while low < high:
+                    middle = (low + high) // 2
+                    if dots[middle] < dot:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low < len(dots) and dots[low] == dot:
+                    dot = int64(others[low])
+                if dot >= 0:
+                    keys[used(ctx, KERNEL)] = dot << 32 | int64(pool[2 * (begin + j) + 1])
+                    set_used(ctx, KERNEL, used(ctx, KERNEL) + 1)
+            if used(ctx, KERNEL) == 0:
+                continue
+            row = far_call(ctx, F_ROW, used(ctx, KERNEL), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+            if row < 0:
+                return row
+            # The row has just begun: nothing of a lexeme has been read.
+            lexer_state = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+            if not lexer_state:
+                continue
+        i64(ctx, STATE_WORK)[kept] = row << 32 | lexer_state
+        kept += 1
+    return intern_state(ctx, kept, int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS]))
+
+
+@njit_entry(int64(CTX, int64))
+def accepts(ctx, state):
+    """Whether the input so far is a sentence (1 or 0)."""
+    return int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS])
+
+
+@njit_entry(int64(CTX, int64, types.uint8[::1]))
+def forced(ctx, state, out):
+    """Write the bytes that every continuation begins with to ``out``; returns how many, or FAIL, LIMIT or UNMADE.
+
+    Stops at a state that accepts, at one with a choice, when ``out`` is full, and behind a byte that leads to an open
+    state: ``ctx[OPEN_AT]`` is 1 then, and 0 otherwise.
+    """
+    reset_work(ctx)
+    class_of = u8(ctx, CLASS_OF)
+    size = i32(ctx, CLASS_SIZE)
+    ctx[OPEN_AT] = 0
+    for n in range(len(out)):
+        if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+            return n
+        only = int64(-1)
+        successor = int64(0)
+        choice = False
+        for byte in range(256):
+            byte_class = int64(class_of[byte])
+            target = far_call(ctx, F_STEP, state, byte_class)
+            if target < 0:
+                return target
+            if target == 0:
+                continue
+            if only >= 0 or size[byte_class] > 1:
+                choice = True
+                break
+            only = int64(byte)
+            successor = target
+        if choice or only < 0:
+            return n
+        out[n] = only
+        if successor >= OPEN:
+            ctx[OPEN_AT] = 1
+            return n + 1
+        state = successor
+    return len(out)

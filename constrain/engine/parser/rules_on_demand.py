@@ -1,0 +1,187 @@
+"""The rules and lexemes of a compiled grammar that are made while texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from constrain.engine.automata import expressions as nodes
+from constrain.engine.automata import programs as program
+from constrain.engine.automata.programs import LexemeProgram
+from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
+from constrain.engine.parser.earley_sets import BRANCH, BRANCH_COUNT, END, LEXEME_IS_KEY
+from constrain.engine.storage.tables import (
+    BRANCHES,
+    BYTES,
+    DOT_LEFT,
+    LEXEMES,
+    NULLABLE,
+    NULLABLE_REST,
+    PREDICTED,
+    RULE_STARTS,
+    RULES,
+    SETS,
+    SYMBOLS,
+    UNMADE_BRANCHES,
+    Tables,
+)
+from constrain.grammar import ir as ir_module
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.regular import Regular
+
+if TYPE_CHECKING:
+    from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
+
+assert (IS_OPEN, IS_HARD, IS_UNSURE) == (ir_module.OPEN, ir_module.HARD, ir_module.UNSURE)
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+
+
+class _Run(Protocol):
+    def __call__(self, kernel: Callable[..., int], *args: Any) -> int: ...
+
+
+class UnfoldedRules:
+    """Asks a grammar's :class:`~constrain.grammar.ir.Unfolding` for rules and adds them to the tables.
+
+    Parameters
+    ----------
+    ir : GrammarIR
+        A grammar that unfolds rules, the rest of which is in ``tables``.
+    tables : Tables
+    run : callable
+        Runs a kernel and makes room as it asks.
+    lexemes : LexemeProgram
+    registers : int32[n]
+        As the lexemes of the grammar left them.
+    productive : uint8[n_nonterminals]
+        Which nonterminals derive something.
+    """
+
+    def __init__(
+        self,
+        ir: GrammarIR,
+        tables: Tables,
+        run: _Run,
+        lexemes: LexemeProgram,
+        registers: Int32Array,
+        productive: np.ndarray[Any, np.dtype[np.uint8]],
+    ) -> None:
+        assert ir.make_unfolding is not None
+        if tables.get(NULLABLE)[list(ir.unfolded)].any():
+            raise ValueError("what is unfolded must not derive the empty string")
+        self._tables = tables
+        self._run = run
+        self._follows_keys = bool(ir.distinct_keys)
+        self._lexemes = lexemes
+        self._registers = registers
+        self._counts = [len(ir.unfolded), 0, 0]
+        self._unfolded = ir.unfolded
+        usable = (tables.get(LEXEMES).reshape(-1, 3)[:, 1:] != 0).any(axis=1).tolist()
+        derives = productive.tolist()
+        self._unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
+        # Filled in once a budget or a completion is asked for.
+        self.costs: UnfoldedCosts | None = None
+        # The dots that stand for branches alone.
+        self._dots: dict[tuple[int, int], int] = {}
+        self._add_new()
+
+    def unfold(self) -> None:
+        """Make the rules of the branches that a kernel came upon."""
+        for branch in dict.fromkeys(self._tables.get(UNMADE_BRANCHES).tolist()):
+            hard = self._unfolding.kinds[branch] & IS_HARD
+            rights = [] if hard else self._unfolding.unfold(branch)
+            self._add_new()
+            if isinstance(rights, int):
+                records = self._tables.array(BRANCHES)
+                if records[4 * rights + BRANCH_COUNT] < 0:
+                    raise ValueError("a branch is said to go on like one that has not been asked for")
+                records[4 * branch : 4 * branch + 2] = records[4 * rights : 4 * rights + 2]
+                continue
+            flat: list[int] = []
+            for right in rights:
+                flat += right
+                flat.append(END)
+            self._run(program.add_branch, branch, np.array(flat, np.int32))
+        if self.costs is not None:
+            self.costs.catch_up()
+
+    def work_out_costs(self) -> None:
+        """Fill REST_COSTS, from now on for each rule that is made too."""
+        from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts  # few grammars are asked
+
+        costs = UnfoldedCosts(self._tables, self._run, self._unfolding, self._unfolded, self._add_new)
+        costs.begin()
+        self.costs = costs
+
+    def lexeme(self, number: int) -> tuple[str, Regular]:
+        """The name and the language of a lexeme that was made, of which ``number`` were made before."""
+        return self._unfolding.lexeme_names[number], self._unfolding.lexemes[number]
+
+    def close(self, dots: list[int], text: Callable[[int], bytes]) -> tuple[Int32Array, Int32Array]:
+        """What takes the place of dots at open branches after a text; -1 for those that nothing does."""
+        others = []
+        for dot in dots:
+            branch = int(self._tables.array(SYMBOLS)[dot]) - BRANCH
+            left = int(self._tables.array(DOT_LEFT)[dot])
+            closed = self._unfolding.close(branch, text)
+            self._add_new()
+            others.append(-1 if closed < 0 else self._dot(left, closed))
+        if self.costs is not None:
+            self.costs.catch_up()
+        return np.array(dots, np.int32), np.array(others, np.int32)
+
+    def _dot(self, left: int, branch: int) -> int:
+        dot = self._dots.get((left, branch))
+        if dot is None:
+            dot = self._dots[left, branch] = self._tables.used(SYMBOLS)
+            self._add_dots(left, branch)
+        return dot
+
+    def _add_dots(self, left: int, branch: int) -> None:
+        tables = self._tables
+        tables.append(SYMBOLS, np.array([BRANCH + branch, END], np.int32))
+        tables.append(DOT_LEFT, np.array([left, left], np.int32))
+        tables.append(NULLABLE_REST, np.array([0, 1], np.uint8))
+
+    def _add_new(self) -> None:
+        """Add the lexemes, branches and nonterminals that the unfolding has made since it was looked at."""
+        unfolding, tables = self._unfolding, self._tables
+        n_branches, n_lexemes, n_nonterminals = self._counts
+        self._counts = [len(unfolding.lefts), len(unfolding.lexemes), len(unfolding.nonterminals)]
+        if len(unfolding.lexemes) > n_lexemes:
+            first = self._lexemes.extend(unfolding.lexemes[n_lexemes:])
+            for slot, values in ((BYTES, self._lexemes.literals), (SETS, self._lexemes.sets)):
+                tables.append(slot, values[tables.used(slot) :])
+            registers = np.zeros(self._lexemes.registers + 64, np.int32)
+            if len(registers) > len(self._registers):
+                registers = np.zeros(2 * len(registers), np.int32)
+                registers[: len(self._registers)] = self._registers
+                self._registers = registers
+            self._run(nodes.build_nodes, self._lexemes.code, self._registers)
+            count = len(unfolding.lexemes) - n_lexemes
+            place = tables.used(LEXEMES) // 3
+            tables.append(LEXEMES, np.zeros(3 * count, np.int32))
+            self._run(program.describe_lexemes, self._registers[first : first + count].copy(), place)
+            if self._follows_keys:
+                keys = [
+                    place + number - n_lexemes
+                    for number in range(n_lexemes, n_lexemes + count)
+                    if number in unfolding.keys
+                ]
+                tables.get(LEXEMES)[2::3][keys] |= LEXEME_IS_KEY
+        if len(unfolding.lefts) > n_branches:
+            records = np.zeros((len(unfolding.lefts) - n_branches, 4), np.int32)
+            records[:, BRANCH_COUNT] = -1
+            records[:, 2] = unfolding.lefts[n_branches:]
+            records[:, 3] = unfolding.kinds[n_branches:]
+            tables.append(BRANCHES, records.reshape(-1))
+        for branch in unfolding.nonterminals[n_nonterminals:]:
+            symbol = tables.used(NULLABLE)
+            tables.append(RULE_STARTS, np.array([tables.used(SYMBOLS)], np.int32))
+            tables.append(RULES, np.array([tables.used(RULE_STARTS)], np.int32))
+            tables.append(NULLABLE, np.zeros(1, np.uint8))
+            tables.append(PREDICTED, np.zeros(1, np.int32))
+            self._add_dots(symbol, branch)

@@ -1,0 +1,234 @@
+"""Vocabulary: what the tokens of a model are, in bytes."""
+
+from __future__ import annotations
+
+import operator
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.engine.masks.fast.repetitions import COUNTED_CLOSURES, COUNTED_PLACES, count_repetitions
+from constrain.engine.masks.lexer_masks import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split, shared_entry
+from constrain.engine.storage import tables
+from constrain.engine.vocabulary import files as vocabulary_files
+from constrain.engine.vocabulary.trie import BYTE_GROUP, TokenTrie
+from constrain.errors import ConstrainError
+from constrain.forking import renew_in_child
+
+if TYPE_CHECKING:
+    from constrain.tokenizers.base import Tokenizer
+
+NORMAL, SPECIAL, END = 0, 1, 2
+"""Kinds of token: allowed by its bytes; never allowed; allowed when the text may end."""
+
+# Blanks behind another byte of a token; where there may be so many, it does not matter whether there are fewer.
+_INNER_BLANKS = re.compile(rb"[^ \t]([ \t]+)")
+_SHORT_INDENT = 32
+
+_SHARED = {
+    "counts": tables.SHARED_COUNTS,
+    "prints": tables.SHARED_PRINTS,
+    "hints": tables.SHARED_HINTS,
+    "records": tables.SHARED_RECORDS,
+    "dense": tables.SHARED_DENSE,
+    "crossings": tables.SHARED_CROSSINGS,
+}
+
+
+class Vocabulary:
+    """The tokens of a model, immutable and shared by every grammar that is compiled for it.
+
+    Parameters
+    ----------
+    tokens : sequence of bytes
+        The bytes of token ``i`` at position ``i``.  Several tokens may have the same bytes; a
+        token may be invalid UTF-8 on its own.  An empty token that is not special is allowed
+        wherever the text may still go on or end, since it adds nothing.
+    eos_ids : iterable of int
+        Tokens that end the text.  They are allowed exactly when the text is complete, whatever
+        their bytes are.
+    special_ids : iterable of int
+        Tokens that are never allowed, whatever their bytes are.  (An id may be in both; it is then
+        an end token.)
+
+    Raises
+    ------
+    ConstrainError
+        If there is no token, an entry is not bytes, or an id is out of range.
+
+    Attributes
+    ----------
+    size : int
+        Number of tokens, which is the number of bits in a mask.
+    tokens : tuple of bytes
+    eos_ids, special_ids : tuple of int
+        Sorted.
+    inner_blanks : int
+        How many blanks and tabs may stand behind another byte of a token, in a row, at most.
+    shared_tables : int64[3 * n]
+        The tables that kernels read, as :class:`~.tables.Tables` takes them; valid while the vocabulary lives.
+    """
+
+    def __init__(self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()) -> None:
+        self.tokens = tuple(tokens)
+        self.size = len(self.tokens)
+        if self.size == 0:
+            raise ConstrainError("a vocabulary needs at least one token")
+        for index, token in enumerate(self.tokens):
+            if not isinstance(token, bytes):
+                raise ConstrainError(f"token {index} is {type(token).__name__}, not bytes")
+        self.eos_ids = self._check_ids(eos_ids, "eos_ids")
+        self.special_ids = self._check_ids(special_ids, "special_ids")
+
+        kinds = np.zeros(self.size, np.uint8)
+        kinds[list(self.special_ids)] = SPECIAL
+        kinds[list(self.eos_ids)] = END
+        self.kinds = kinds
+        # Of bytes, one is read in a fifth of the time that an array takes.
+        self.kind_bytes = kinds.tobytes()
+        self.data = np.frombuffer(b"".join(self.tokens) or b"\0", np.uint8).copy()
+        self.starts = np.zeros(self.size + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])
+        files = vocabulary_files.VocabularyFiles(self.data, self.starts, kinds)
+        self.trie = files.load_trie() or self._build_trie(files)
+        lengths = np.diff(self.starts)
+        long = [self.tokens[token] for token in np.flatnonzero(lengths > _SHORT_INDENT).tolist()]
+        runs = (len(found[1]) for token in long for found in _INNER_BLANKS.finditer(token))
+        self.inner_blanks = max([_SHORT_INDENT, *runs])
+        self.empty_ids = np.flatnonzero((kinds == NORMAL) & (self.starts[1:] == self.starts[:-1])).astype(np.int32)
+        self._tables = {
+            tables.TRIE_NODE: self.trie.node,
+            tables.TRIE_SIZE: self.trie.size,
+            tables.TRIE_CHILDREN: self.trie.children,
+            tables.BYTE_GROUP: BYTE_GROUP,
+            tables.TRIE_TOKEN: self.trie.token,
+            tables.SUBTREES: self.trie.subtrees,
+            tables.TOKENS_IN_ORDER: self.trie.in_order,
+            tables.TRIE_BY_BYTE: self.trie.by_byte,
+            tables.BYTE_STARTS: self.trie.byte_starts,
+            tables.TOKENS_BY_LENGTH: self.trie.by_length,
+            tables.TRIE_WIDE: self.trie.wide,
+            tables.WIDE_MASKS: self.trie.wide_masks,
+            tables.WIDE_ENDS: self.trie.wide_ends,
+            tables.WIDE_FIRST: self.trie.wide_first,
+            tables.WIDE_CHILD: self.trie.wide_child,
+            tables.SAME_BYTES: self.trie.same,
+            tables.TOKEN_START: self.starts,
+            tables.TOKEN_BYTES: self.data,
+            tables.EMPTY_TOKENS: self.empty_ids,
+            tables.EOS_TOKENS: np.array(self.eos_ids, np.int32),
+        }
+        # What grammars learn about the vocabulary and have in common (masks/lexer_masks.py).  Pages of these
+        # arrays take memory when they are first written.
+        words = (self.size + 31) // 32
+        self._lock = threading.Lock()
+        renew_in_child(self)
+        self._shared_counts = np.zeros(3, np.int64)
+        self._tables |= {
+            tables.SHARED_COUNTS: self._shared_counts,
+            tables.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
+            tables.SHARED_HINTS: np.zeros(SHARED_SPLITS, np.int64),
+            tables.SHARED_RECORDS: np.zeros(2 * SHARED_SPLITS, np.int32),
+            tables.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
+            tables.SHARED_CROSSINGS: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
+            tables.SHARED_COUNTED: np.zeros(SHARED_SPLITS, np.int32),
+            tables.SHARED_BY_REPETITIONS: np.empty(COUNTED_CLOSURES * self.size, np.int32),
+            tables.SHARED_MORE_THAN: np.empty(COUNTED_CLOSURES * COUNTED_PLACES, np.int32),
+        }
+        shared = {name: self._tables[slot] for name, slot in _SHARED.items()}
+        files.load_splits(shared, words)
+        # When the vocabulary goes, at the latest with the interpreter.
+        weakref.finalize(self, files.save_splits, shared, words)
+        self._local = threading.local()
+        self.shared_tables = tables.sharing(self._tables)
+
+    def _renew_after_fork(self) -> None:
+        # What another thread was publishing is not counted yet, and so not there.
+        self._lock = threading.Lock()
+
+    def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
+        trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())
+        files.save_trie(trie)
+        return trie
+
+    def _check_ids(self, ids: Iterable[int], name: str) -> tuple[int, ...]:
+        checked = set()
+        for value in ids:
+            try:
+                index = operator.index(value)
+            except TypeError:
+                raise ConstrainError(f"{name}: {value!r} is not an integer") from None
+            if not 0 <= index < self.size:
+                raise ConstrainError(f"{name}: {index} is out of range, the vocabulary has {self.size} tokens")
+            checked.add(index)
+        return tuple(sorted(checked))
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Tokenizer | Any, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+        """The vocabulary of a tokenizer from :func:`constrain.load_tokenizer`.
+
+        Ids without bytes (special and unused ones) become special tokens.
+
+        Parameters
+        ----------
+        tokenizer
+            Anything with ``tokens_as_bytes() -> list[bytes | None]`` and ``eos_ids``.
+        eos_ids : iterable of int, optional
+            Overrides the tokenizer's own.
+        """
+        tokens = tokenizer.tokens_as_bytes()
+        special = [index for index, token in enumerate(tokens) if token is None]
+        return cls(
+            [token or b"" for token in tokens],
+            eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
+            special_ids=special,
+        )
+
+    @property
+    def known_splits(self) -> int:
+        """How many splits (masks/lexer_masks.py) grammars have left for each other."""
+        return int(self._shared_counts[0])
+
+    def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
+        """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""
+        found: tuple[int, int, np.ndarray[Any, Any]] | None = getattr(self._local, "found", None)
+        if found is None:
+            array = np.empty(self.size + 1, np.int32)
+            found = self._local.found = array.ctypes.data, len(array), array
+        return found
+
+    def publish(self, run: Callable[..., int], lexer_state: int) -> None:
+        """Share the split of a lexer state with all grammars of this vocabulary; if that is done, sort its tokens.
+
+        ``run`` runs a kernel in the grammar of the state.
+        """
+        with self._lock:
+            result = run(publish_split, lexer_state)
+            counts = self._shared_counts
+            if result == 1:
+                counts[0] += 1
+            elif result == 2 and counts[2] < COUNTED_CLOSURES:
+                entry = run(shared_entry, lexer_state)
+                counted = self._tables[tables.SHARED_COUNTED]
+                if counted[entry] == 0:
+                    if run(count_repetitions, lexer_state):
+                        counts[2] += 1
+                        counted[entry] = counts[2]
+                    else:
+                        counted[entry] = -1
+
+    def __reduce__(self) -> Any:
+        # The tables hold addresses, so a copy has to make its own.
+        return Vocabulary, (self.tokens, self.eos_ids, self.special_ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables, in bytes (without the ``tokens`` themselves)."""
+        return int(self.kinds.nbytes + sum(array.nbytes for array in self._tables.values()))
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(size={self.size}, eos_ids={list(self.eos_ids)})"

@@ -1,0 +1,1 @@
+"""The schema document: places in it, drafts, references."""

@@ -1,0 +1,121 @@
+"""The words of JSON Schema: which draft knows which keyword, and what a draft does differently.
+
+This is the one list of them.  A word that is in no draft is an annotation, as the specification says, and so is
+a word that the declared draft does not know; both are noted as warnings.  What this front-end does with a known
+word is said in :mod:`constrain.grammar.json_schema.normal.keywords`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Words with white space between them, as a set."""
+    return frozenset(text.split())
+
+
+_DRAFT_4 = words_of("""$schema $ref id title description default definitions type enum allOf anyOf oneOf not format
+    multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern
+    items additionalItems maxItems minItems uniqueItems
+    properties required additionalProperties patternProperties maxProperties minProperties dependencies""")
+_DRAFT_6 = (_DRAFT_4 | {"$id", "const", "contains", "examples", "propertyNames"}) - {"id"}
+_DRAFT_7 = _DRAFT_6 | words_of("$comment if then else readOnly writeOnly contentMediaType contentEncoding")
+_DRAFT_2019 = _DRAFT_7 | words_of(
+    """$anchor $defs $recursiveRef $recursiveAnchor $vocabulary dependentSchemas dependentRequired deprecated
+    minContains maxContains unevaluatedItems unevaluatedProperties contentSchema"""
+)
+_DRAFT_2020 = (_DRAFT_2019 | {"prefixItems", "$dynamicRef", "$dynamicAnchor"}) - {
+    "additionalItems",
+    "$recursiveRef",
+    "$recursiveAnchor",
+}
+
+# Not a word of any draft, but of OpenAPI's schemas, where it changes what is valid.
+_OPENAPI = frozenset({"nullable"})
+
+ALL_WORDS = _DRAFT_4 | _DRAFT_2019 | _DRAFT_2020 | _OPENAPI
+"""Every keyword that some draft knows."""
+
+ANNOTATIONS = words_of("""$schema $id id $comment title description default examples deprecated readOnly writeOnly
+    $defs definitions $anchor $dynamicAnchor $recursiveAnchor $vocabulary""")
+"""Keywords that never make an instance invalid."""
+
+CONTENT = words_of("contentMediaType contentEncoding contentSchema")
+"""Keywords about what a string holds; no draft asserts them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """One draft, as far as it changes what a schema means.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    words : frozenset of str
+        The keywords it knows.
+    id_keyword : str
+        The keyword that gives a schema its URI.
+    ref_hides_siblings : bool
+        Whether everything beside ``$ref`` is ignored.
+    boolean_exclusive : bool
+        Whether ``exclusiveMinimum`` is a boolean beside ``minimum`` (and the same for the maximum).
+    array_items : bool
+        Whether ``items`` may be an array of schemas, with ``additionalItems`` for what follows.
+    contains_evaluates : bool
+        Whether items that ``contains`` matches count as evaluated.
+    integer : NumberForm
+        What ``"type": "integer"`` means.
+    asserts_formats : bool
+        Whether ``format`` is enforced whatever the caller says.
+    """
+
+    name: str
+    words: frozenset[str]
+    id_keyword: str = "$id"
+    ref_hides_siblings: bool = False
+    boolean_exclusive: bool = False
+    array_items: bool = True
+    contains_evaluates: bool = False
+    integer: NumberForm = NumberForm.INTEGRAL
+    asserts_formats: bool = False
+
+
+DRAFT_4 = Dialect(
+    "draft 4",
+    _DRAFT_4,
+    id_keyword="id",
+    ref_hides_siblings=True,
+    boolean_exclusive=True,
+    integer=NumberForm.NO_FRACTION,
+)
+DRAFT_6 = Dialect("draft 6", _DRAFT_6, ref_hides_siblings=True)
+DRAFT_7 = Dialect("draft 7", _DRAFT_7, ref_hides_siblings=True)
+DRAFT_2019 = Dialect("draft 2019-09", _DRAFT_2019)
+DRAFT_2020 = Dialect("draft 2020-12", _DRAFT_2020, array_items=False, contains_evaluates=True)
+UNDECLARED = Dialect(
+    "draft 2020-12 (no $schema)", _DRAFT_2020 | {"additionalItems"} | _OPENAPI, contains_evaluates=True
+)
+"""A schema without ``$schema``: 2020-12, and ``items`` in the array form, which can only be meant one way."""
+
+DIALECTS = {
+    "json-schema.org/draft-04/schema": DRAFT_4,
+    "json-schema.org/draft-04/hyper-schema": DRAFT_4,
+    "json-schema.org/draft-06/schema": DRAFT_6,
+    "json-schema.org/draft-06/hyper-schema": DRAFT_6,
+    "json-schema.org/draft-07/schema": DRAFT_7,
+    "json-schema.org/draft-07/hyper-schema": DRAFT_7,
+    "json-schema.org/draft/2019-09/schema": DRAFT_2019,
+    "json-schema.org/draft/2020-12/schema": DRAFT_2020,
+    "json-schema.org/schema": UNDECLARED,
+}
+"""By the URI in ``$schema``, without scheme and empty fragment."""
+
+UNSUPPORTED_DIALECTS = frozenset(
+    {"json-schema.org/draft-00/schema", "json-schema.org/draft-01/schema"}
+    | {"json-schema.org/draft-02/schema", "json-schema.org/draft-03/schema"}
+)
+"""Drafts in which the same words mean something else, such as a boolean ``required``."""

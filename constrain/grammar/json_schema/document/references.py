@@ -1,0 +1,215 @@
+"""Where ``$ref``, ``$dynamicRef`` and ``$recursiveRef`` lead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from constrain.grammar.json_schema.document.document import Document, Location, Resource, escape, join, type_name
+from constrain.grammar.json_schema.document.drafts import ANNOTATIONS
+from constrain.grammar.json_schema.document.identified import subschemas
+from constrain.grammar.json_schema.document.places import Handle
+
+
+class ScopeNeeded(Exception):
+    """A reference depends on the way that led to it, which was not kept."""
+
+
+class References:
+    """Follows the references of one document."""
+
+    def __init__(self, document: Document, registry: Any) -> None:
+        self._document = document
+        self._registry = registry
+        self._by_uri: dict[str, Resource] = {}
+        # By the root of the resource and the name.
+        self._anchors: dict[tuple[int, str], tuple[Any, str, Resource]] = {}
+        self._dynamic: set[tuple[int, str]] = set()
+        self._indexed: set[int] = set()
+
+    def follow(self, location: Location) -> Handle:
+        """The schema that a ``$ref`` without anything to assert beside it stands for."""
+        start = location
+        seen = {id(location)}
+        while isinstance(location.schema, dict) and "$ref" in location.schema and _stands_alone(location):
+            handle = self.resolve(location)
+            if not handle:
+                return handle
+            place = handle[0]
+            assert isinstance(place, Location)
+            location = place
+            if id(location) in seen:
+                start.fail("$ref leads back to itself: it says nothing about the value", "$ref")
+            seen.add(id(location))
+        return location.handle
+
+    def resolve(self, location: Location) -> Handle:
+        """The place that ``location``'s ``$ref`` names."""
+        resource, fragment = self._split(location, "$ref")
+        if not fragment or fragment.startswith("/"):
+            return self._walk(resource, fragment, location, "$ref")
+        return self._place(*self._anchor(resource, fragment, location, "$ref"), location)
+
+    def resolve_dynamic(self, location: Location) -> Handle:
+        """The place of a ``$dynamicRef``: among the dynamic anchors of that name, the outermost on the way here."""
+        resource, fragment = self._split(location, "$dynamicRef")
+        if not fragment or fragment.startswith("/"):
+            return self._walk(resource, fragment, location, "$dynamicRef")
+        found = self._anchor(resource, fragment, location, "$dynamicRef")
+        if (id(resource.schema), fragment) in self._dynamic:
+            for outer in self._scope(location):
+                key = (id(outer.schema), fragment)
+                if key in self._dynamic:
+                    found = self._anchors[key]
+                    break
+        return self._place(*found, location)
+
+    def resolve_recursive(self, location: Location) -> Handle:
+        """The place of a ``$recursiveRef``: the outermost resource on the way here that is a recursive anchor."""
+        assert isinstance(location.schema, dict)
+        if location.schema["$recursiveRef"] != "#":
+            location.fail("$recursiveRef must be '#'", "$recursiveRef")
+        resource = location.resource
+        if _is_recursive_anchor(resource):
+            resource = next(outer for outer in self._scope(location) if _is_recursive_anchor(outer))
+        return self._place(resource.schema, resource.pointer, resource, location)
+
+    def metaschema(self, uri: str) -> Any:
+        """The document that ``$schema`` names; None if there is no registry, or none that has it."""
+        if self._registry is None:
+            return None
+        try:
+            return self._registry.get_or_retrieve(uri.rstrip("#")).value.contents
+        except LookupError:
+            return None
+
+    def _scope(self, location: Location) -> Iterator[Resource]:
+        if location.scope is None:
+            raise ScopeNeeded
+        for resource in location.scope:
+            self._index(resource)
+            yield resource
+
+    def _split(self, location: Location, keyword: str) -> tuple[Resource, str]:
+        """The resource and the fragment of a reference."""
+        assert isinstance(location.schema, dict)
+        reference = location.schema[keyword]
+        if not isinstance(reference, str):
+            location.fail(f"{keyword} must be a string, not {type_name(reference)}", keyword)
+        uri, _, fragment = reference.partition("#")
+        resource = location.resource
+        if uri:
+            resource = self._find_resource(location, uri, keyword)
+        try:
+            return resource, unquote(fragment, errors="strict")
+        except UnicodeDecodeError:
+            location.fail(f"{keyword} {reference!r} is not a URI: its escapes are not UTF-8", keyword)
+
+    def _find_resource(self, location: Location, uri: str, keyword: str) -> Resource:
+        absolute = join(location.resource.uri, uri, f"{location.pointer}/{keyword}")
+        root = self._document.root.resource
+        for resource in (location.resource, root):
+            if resource.uri and absolute == resource.uri:
+                return resource
+        self._index(root)
+        found = self._by_uri.get(absolute)
+        if found is None:
+            found = self._retrieve(absolute, location, keyword)
+        return found
+
+    def _retrieve(self, uri: str, location: Location, keyword: str) -> Resource:
+        assert isinstance(location.schema, dict)
+        reference = location.schema[keyword]
+        if self._registry is None:
+            location.fail(
+                f"{keyword} {reference!r} leads to another document: remote references are looked up in a registry, "
+                "and none was given",
+                keyword,
+            )
+        try:
+            contents = self._registry.get_or_retrieve(uri).value.contents
+        except LookupError:
+            location.fail(f"{keyword} {reference!r} leads to a remote document that is not in the registry", keyword)
+        dialect = self._document.root.resource.dialect
+        resource = Resource(self._document, contents, f"{uri}#", uri, dialect)
+        self._by_uri[uri] = resource
+        if isinstance(contents, dict):
+            resource = self._by_uri[uri] = self._document.own_resource(contents, resource.pointer, resource)
+            self._index(resource)
+        return resource
+
+    def _index(self, root: Resource) -> None:
+        if id(root.schema) in self._indexed:
+            return
+        for schema, pointer, resource in subschemas(self._document, root):
+            if resource.schema is schema:
+                self._by_uri.setdefault(resource.uri, resource)
+                self._indexed.add(id(schema))
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                name = schema.get(keyword)
+                if isinstance(name, str) and keyword in resource.dialect.words:
+                    self._anchors.setdefault((id(resource.schema), name), (schema, pointer, resource))
+                    if keyword == "$dynamicAnchor":
+                        self._dynamic.add((id(resource.schema), name))
+            # In older drafts an id that is a mere fragment names a place.
+            name = schema.get(resource.dialect.id_keyword)
+            if isinstance(name, str) and "#" in name and not (resource.dialect.ref_hides_siblings and "$ref" in schema):
+                name = name.partition("#")[2]
+                if name:
+                    self._anchors.setdefault((id(resource.schema), name), (schema, pointer, resource))
+
+    def _anchor(self, resource: Resource, name: str, source: Location, keyword: str) -> tuple[Any, str, Resource]:
+        self._index(self._document.root.resource)
+        self._index(resource)
+        found = self._anchors.get((id(resource.schema), name))
+        if found is None:
+            assert isinstance(source.schema, dict)
+            source.fail(f"{keyword} {source.schema[keyword]!r} names an anchor that does not exist", keyword)
+        return found
+
+    def _walk(self, resource: Resource, fragment: str, source: Location, keyword: str) -> Handle:
+        schema, pointer = resource.schema, resource.pointer
+        for token in fragment.split("/")[1:]:
+            token = token.replace("~1", "/").replace("~0", "~")
+            try:
+                schema = schema[token] if isinstance(schema, dict) else schema[_array_index(token, schema)]
+            except (KeyError, IndexError):
+                source.fail(f"{keyword} {'#' + fragment!r} leads nowhere", keyword)
+            pointer = f"{pointer}/{escape(token)}"
+            # On the way there may be objects that are no schemas, such as one of properties named "$id".
+            if isinstance(schema, dict) and any(
+                isinstance(schema.get(keyword), str) for keyword in ("$schema", resource.dialect.id_keyword)
+            ):
+                resource = self._document.own_resource(schema, pointer, resource)
+        return self._place(schema, pointer, resource, source)
+
+    def _place(self, schema: Any, pointer: str, resource: Resource, source: Location) -> Handle:
+        if schema is True:
+            return ()
+        return self._document.place(schema, pointer, resource, pointer.count("/"), source.scope).handle
+
+
+def _is_recursive_anchor(resource: Resource) -> bool:
+    return isinstance(resource.schema, dict) and resource.schema.get("$recursiveAnchor") is True
+
+
+def _array_index(token: str, array: Any) -> int:
+    """What a token of a JSON pointer means in an array; KeyError if it means nothing."""
+    if isinstance(array, (list, tuple)) and _ARRAY_INDEX.fullmatch(token):
+        return int(token)
+    raise KeyError(token)
+
+
+_ARRAY_INDEX = re.compile("0|[1-9][0-9]{0,8}")
+
+
+def _stands_alone(location: Location) -> bool:
+    schema = location.schema
+    assert isinstance(schema, dict)
+    return (
+        len(schema) == 1
+        or location.resource.dialect.ref_hides_siblings
+        or ANNOTATIONS.issuperset(schema.keys() - {"$ref"})
+    )

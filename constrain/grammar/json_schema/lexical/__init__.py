@@ -1,0 +1,1 @@
+"""How JSON spells values, as regular languages."""

@@ -1,0 +1,1 @@
+"""Internationalized host names."""

@@ -1,0 +1,180 @@
+"""The lexemes of JSON: its tokens in every spelling, with the white space that may stand in front of each.
+
+White space only ever belongs to the token after it, so there is one way to split a text, and it is clear where a
+token ends.  The languages that nearly every grammar has are made once per layout: equal ones are the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from constrain.errors import ConstrainError
+from constrain.grammar.json_schema.lexical.notation import Notation
+from constrain.grammar.regular import (
+    EMPTY,
+    EPSILON,
+    Regular,
+    byte_set,
+    complement,
+    concat,
+    frame,
+    intersect,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+
+_QUOTE = literal('"')
+_WHITE_SPACE = byte_set(b" \t\n\r")
+
+MAX_INDENT = 96
+"""How far a line may be indented, by default: 24 levels of four blanks."""
+
+USUAL_GAP = union(
+    repeat(literal(" "), 0, 2),
+    concat(optional(literal("\r")), literal("\n"), repeat(byte_set(b" \t"), 0, MAX_INDENT)),
+)
+"""The white space that people and programs write before a token: up to two blanks, or a new line and its indent.
+
+A model that has nothing better to do than to go on with white space comes to an end of it.
+"""
+
+USUAL_GAP_BEFORE_MARK = optional(literal(" "))
+"""The same before a comma or a colon."""
+_MOST_WHITE_SPACE = 1_000_000
+
+NULL = literal("null")
+TRUE = literal("true")
+FALSE = literal("false")
+BOOLEAN = union(TRUE, FALSE)
+
+MAX_INDENTED_DEPTH = 24
+"""How deep values may be nested where each level has its own indentation, and so its own rules."""
+
+
+class Layout:
+    """Where white space may stand, and the lexemes that follow from that.
+
+    Parameters
+    ----------
+    gap : Regular
+        What may stand before every token.
+    comma, colon : Regular
+        What separates two members, and a key from its value.
+    notation : Notation
+        How keys and scalars are written.
+
+    Attributes
+    ----------
+    open_array, close_array, open_object, close_object : Regular
+        Brackets, each with the white space before it.
+    empty_array, empty_object : Regular or None
+        How a value without members is written, if that is not just the two brackets.
+    any_keys : (Regular, Regular)
+        :meth:`key` and :meth:`next_key` of every name.
+    inner : Layout or None
+        The layout of what stands in an array or object; None if nothing may be nested in it.
+    """
+
+    def __init__(self, gap: Regular, comma: Regular, colon: Regular, notation: Notation) -> None:
+        self.gap = gap
+        self.notation = notation
+        self.comma = comma
+        self._before_key, self._before_next_key = concat(gap, _QUOTE), concat(comma, gap, _QUOTE)
+        self._after_key = concat(_QUOTE, colon)
+        self.open_array = concat(gap, literal("["))
+        self.close_array = concat(gap, literal("]"))
+        self.open_object = concat(gap, literal("{"))
+        self.close_object = concat(gap, literal("}"))
+        self.empty_array: Regular | None = None
+        self.empty_object: Regular | None = None
+        self.inner: Layout | None = self
+        # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
+        body = notation.spelling.body
+        self.any_keys = (self.key(body), self.next_key(body))
+        common = (NULL, BOOLEAN, TRUE, FALSE, *notation.numbers.values(), notation.string)
+        self._common = {id(core): concat(gap, core) for core in common}
+
+    @property
+    def usual_values(self) -> tuple[Regular, ...]:
+        """:meth:`value` of the scalars that have their own type, and no other demands."""
+        return tuple(self._common.values())
+
+    def value(self, core: Regular) -> Regular:
+        """A scalar after white space."""
+        return self._common.get(id(core)) or concat(self.gap, core)
+
+    def key(self, body: Regular) -> Regular:
+        """The key of an object's first member, with its colon."""
+        return frame(self._before_key, body, self._after_key)
+
+    def next_key(self, body: Regular) -> Regular:
+        """The key of any later member, with the comma before it and its colon."""
+        return frame(self._before_next_key, body, self._after_key)
+
+
+def _indented(indent: int, depth: int, notation: Notation) -> Layout:
+    """The layout of a value with ``depth`` others around it, on lines of its own.
+
+    The line break belongs to the opening bracket and to the comma, so that values and keys look the same everywhere.
+    """
+    line, inner_line = (concat(literal("\n"), literal(" " * (indent * level))) for level in (depth, depth + 1))
+    layout = Layout(EPSILON, concat(literal(","), inner_line), literal(": "), notation)
+    layout.open_array, layout.close_array = concat(literal("["), inner_line), concat(line, literal("]"))
+    layout.open_object, layout.close_object = concat(literal("{"), inner_line), concat(line, literal("}"))
+    layout.empty_array, layout.empty_object = literal("[]"), literal("{}")
+    layout.inner = _indented(indent, depth + 1, notation) if depth < MAX_INDENTED_DEPTH else None
+    return layout
+
+
+@lru_cache(maxsize=16, typed=True)
+def layout_for(
+    whitespace: str,
+    max_whitespace: int | None,
+    indent: int | None,
+    separators: tuple[str, str] | None,
+    notation: Notation,
+) -> Layout:
+    """The layout of the options of the same names, in a notation.  Raises ConstrainError if they are not valid."""
+    if max_whitespace is not None and (type(max_whitespace) is not int or not 0 <= max_whitespace <= _MOST_WHITE_SPACE):
+        raise ConstrainError(f"max_whitespace must be an integer from 0 to {_MOST_WHITE_SPACE}, not {max_whitespace!r}")
+    if indent is not None:
+        if type(indent) is not int or not 0 <= indent <= 64:
+            raise ConstrainError(f"indent must be an integer from 0 to 64, not {indent!r}")
+        if separators is not None or whitespace == "compact":
+            raise ConstrainError("indent says all about white space: it goes with no other option for it")
+        return _indented(indent, 0, notation)
+    if separators is not None:
+        comma, colon = (_separator(text, mark) for text, mark in zip(separators, ",:", strict=True))
+        return Layout(EPSILON, comma, colon, notation)
+    gap = before_mark = EPSILON
+    if whitespace == "flexible":
+        gap, before_mark = USUAL_GAP, USUAL_GAP_BEFORE_MARK
+        if max_whitespace is not None:
+            gap = before_mark = repeat(_WHITE_SPACE, 0, max_whitespace)
+    return Layout(gap, concat(before_mark, literal(",")), concat(before_mark, literal(":")), notation)
+
+
+def _separator(text: str, mark: str) -> Regular:
+    if not isinstance(text, str) or text.strip(" \t\n\r") != mark:
+        raise ConstrainError(f"separators must be a comma and a colon, with white space around them, not {text!r}")
+    return literal(text)
+
+
+@lru_cache(maxsize=4096)
+def named_keys(layout: Layout, name: str) -> tuple[Regular, Regular]:
+    """:meth:`Layout.key` and :meth:`Layout.next_key` of a name."""
+    body = layout.notation.spelling.text(name)
+    return layout.key(body), layout.next_key(body)
+
+
+def other_keys(layout: Layout, names: Iterable[str]) -> tuple[Regular, Regular]:
+    """:meth:`Layout.key` and :meth:`Layout.next_key` of every name that is not in ``names``, however it is spelled."""
+    spelling = layout.notation.spelling
+    excluded = union(*map(spelling.text, names))
+    if excluded is EMPTY:
+        return layout.any_keys
+    body = intersect(spelling.body, complement(excluded))
+    return layout.key(body), layout.next_key(body)

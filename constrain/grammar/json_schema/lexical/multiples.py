@@ -1,0 +1,163 @@
+"""How JSON spells the multiples of a decimal number.
+
+A number ``D * 10**-k`` is a multiple of ``M * 10**-k`` (``M`` a whole number) if ``M`` divides ``D``.  So no digit
+but zeros may follow the ``k``-th after the point, and the digits up to there make a multiple of ``M``: for the
+factors 2 and 5 of ``M`` the last digits decide; for the rest ``r`` an automaton counts modulo ``r``.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache, lru_cache
+from math import gcd
+
+from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
+from constrain.grammar.regular import (
+    EMPTY,
+    EPSILON,
+    Regular,
+    byte_range,
+    byte_set,
+    concat,
+    intersect,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+
+MAX_LAST_DIGITS = 12
+"""How many last digits may decide about the factors 2 and 5."""
+
+MAX_ENDINGS = 2000
+"""The greatest product of the factors 2 and 5 of a divisor."""
+
+MAX_REMAINDERS = 13
+"""The greatest power of another prime that divides a divisor."""
+
+_DIGIT = byte_range(0x30, 0x39)
+_NOT_ZERO = byte_range(0x31, 0x39)
+_SIGN = optional(literal("-"))
+_NATURAL = union(literal("0"), concat(_NOT_ZERO, repeat(_DIGIT)))
+_POINT = optional(literal("."))
+_ANY_DIGITS = repeat(concat(_POINT, _DIGIT))
+_SCIENTIFIC_BELOW = 5
+_E = byte_set(b"eE")
+
+
+def is_multiple(value: Decimal, divisor: Decimal) -> bool:
+    """Whether ``value`` is a whole number of times ``divisor`` (positive), exactly."""
+    top, top_scale = _scaled(value)
+    bottom, bottom_scale = _scaled(divisor)
+    scale = max(top_scale, bottom_scale)
+    return bool(top * 10 ** (scale - top_scale) % (bottom * 10 ** (scale - bottom_scale)) == 0)
+
+
+def _scaled(number: Decimal) -> tuple[int, int]:
+    """(n, k) with ``number == n * 10**-k``."""
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    whole = int("".join(map(str, digits)) or "0")
+    whole = -whole if sign else whole
+    return (whole * 10**exponent, 0) if exponent > 0 else (whole, -exponent)
+
+
+@lru_cache(maxsize=256)
+def multiples(divisor: Decimal) -> Regular | None:
+    """The multiples in plain notation, ``-12.50``; None if the automaton would be too large.
+
+    Where every integer is a multiple they are also in the scientific notation of programs, and small powers
+    of ten have their multiples in it.
+    """
+    whole, places = _scaled(divisor.normalize())
+    found: list[Regular] = []
+    for size in range(places + 1):
+        # With fewer digits behind the point than `places`, zeros stand for the others.
+        modulus = whole // gcd(whole, 10 ** (places - size))
+        digits = _digits(modulus)
+        if digits is None:
+            return None
+        shape = _NATURAL if size == 0 else concat(_NATURAL, literal("."), repeat(_DIGIT, size, size))
+        tail = EPSILON
+        if size == places:
+            tail = optional(concat(literal("."), repeat(literal("0"), 1))) if size == 0 else repeat(literal("0"))
+        found.append(concat(_SIGN, shape if digits is _ANY_DIGITS else intersect(shape, digits), tail))
+    if is_multiple(Decimal(1), divisor):
+        found.append(number_language(NumberForm.INTEGRAL))
+    if whole == 1:
+        for exponent in range(_SCIENTIFIC_BELOW, places + 1):
+            rest = places - exponent
+            fraction = (
+                optional(concat(literal("."), repeat(_DIGIT, 1, rest), repeat(literal("0"))))
+                if rest
+                else (optional(concat(literal("."), repeat(literal("0"), 1))))
+            )
+            zero = optional(literal("0")) if exponent < 10 else EPSILON
+            found.append(concat(_SIGN, _NOT_ZERO, fraction, _E, literal("-"), zero, literal(str(exponent))))
+    return union(*found)
+
+
+@lru_cache(maxsize=256)
+def _digits(modulus: int) -> Regular | None:
+    """The digit strings of the multiples of ``modulus``, with a point anywhere; None if there are too many cases."""
+    twos = fives = 0
+    rest = modulus
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if max(twos, fives) > MAX_LAST_DIGITS or modulus // rest > MAX_ENDINGS:
+        return None
+    parts = []
+    if modulus != rest:
+        parts.append(_endings(modulus // rest, max(twos, fives)))
+    factor = 3
+    while rest > 1:
+        power = 1
+        while rest % factor == 0:
+            rest, power = rest // factor, power * factor
+        if power > MAX_REMAINDERS or (rest > 1 and factor > MAX_REMAINDERS):
+            return None
+        if power > 1:
+            parts.append(_counting(power))
+        factor += 2
+    return intersect(*parts) if parts else _ANY_DIGITS
+
+
+def _endings(modulus: int, length: int) -> Regular:
+    """Digit strings whose last ``length`` digits make a multiple of ``modulus``, which divides ``10**length``."""
+
+    @cache
+    def tail(known: int, left: int) -> Regular:
+        if left == 0:
+            return EPSILON if known == 0 else EMPTY
+        by_rest: dict[int, list[int]] = {}
+        for digit in range(10):
+            by_rest.setdefault((known + digit * 10 ** (left - 1)) % modulus, []).append(48 + digit)
+        return union(*(concat(_POINT, byte_set(some), tail(rest, left - 1)) for rest, some in by_rest.items()))
+
+    shorter = [tail(0, size) for size in range(1, length)]
+    return union(concat(_ANY_DIGITS, tail(0, length)), *shorter)
+
+
+@lru_cache(maxsize=64)
+def _counting(modulus: int) -> Regular:
+    """The digit strings of the multiples of ``modulus``, which 2 and 5 do not divide.
+
+    Eliminates the states of the automaton of remainders, the method of Brzozowski and McCluskey.
+    """
+    edges: dict[int, dict[int, Regular]] = {}
+    for state in range(modulus):
+        row: dict[int, list[int]] = {}
+        for digit in range(10):
+            row.setdefault((10 * state + digit) % modulus, []).append(48 + digit)
+        edges[state] = {target: concat(_POINT, byte_set(some)) for target, some in row.items()}
+    for state in range(modulus - 1, 0, -1):
+        out = edges.pop(state)
+        loop = repeat(out.pop(state, EMPTY))
+        for source in edges.values():
+            into = source.pop(state, None)
+            if into is not None:
+                for target, step in out.items():
+                    source[target] = union(source.get(target, EMPTY), concat(into, loop, step))
+    return repeat(edges[0][0])

@@ -1,0 +1,62 @@
+"""How values are written where JSON leaves a choice: which spellings of text, and which of numbers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, PLAIN_NUMBER, NumberForm, number_language
+from constrain.grammar.json_schema.lexical.strings import Spelling, spelling_for
+from constrain.grammar.regular import Regular, concat, literal
+
+_QUOTE = literal('"')
+
+
+def quoted(body: Regular) -> Regular:
+    """A JSON string with this between its quotes."""
+    return concat(_QUOTE, body, _QUOTE)
+
+
+class Notation:
+    """The choices, and the languages of the scalars of which nothing more is demanded.
+
+    Parameters
+    ----------
+    is_canonical : bool
+        Text, and the numbers of ``enum`` and ``const``, as ``json.dumps`` writes them.
+    ensure_ascii : bool
+        Characters beyond ASCII as ``\\uXXXX`` only.
+    is_plain : bool
+        Numbers without exponent, and integers without fraction.
+
+    Attributes
+    ----------
+    is_usual : bool
+        Whether numbers of the schema are written as all others are.
+    spelling : Spelling
+    string : Regular
+    numbers : dict of NumberForm to Regular
+    """
+
+    def __init__(self, *, is_canonical: bool, ensure_ascii: bool, is_plain: bool) -> None:
+        self.is_canonical = is_canonical
+        self.is_plain = is_plain
+        self.is_usual = not is_canonical and not is_plain
+        self.spelling: Spelling = spelling_for(canonical=is_canonical, ensure_ascii=ensure_ascii)
+        self.string = quoted(self.spelling.body)
+        self.numbers = {
+            NumberForm.ANY: PLAIN_NUMBER if is_plain else ANY_NUMBER,
+            NumberForm.INTEGRAL: number_language(NumberForm.INTEGRAL, is_plain=is_plain),
+            NumberForm.NO_FRACTION: number_language(NumberForm.NO_FRACTION),
+        }
+
+
+@lru_cache(maxsize=8)
+def notation_for(is_canonical: bool, ensure_ascii: bool, is_plain: bool) -> Notation:
+    """The one notation of these choices."""
+    return Notation(is_canonical=is_canonical, ensure_ascii=ensure_ascii, is_plain=is_plain)
+
+
+USUAL_NOTATION = notation_for(False, False, False)
+"""Every spelling of text, and of numbers those of :mod:`~.numbers`."""
+
+ALL_NOTATIONS = tuple(notation_for(*(bool(choice & bit) for bit in (1, 2, 4))) for choice in range(8))

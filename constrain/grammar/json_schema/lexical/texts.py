@@ -1,0 +1,297 @@
+"""Sets of strings, as expressions: what ``pattern``, ``format``, lengths and values say about a string or a key.
+
+They are closed under complement, intersection and union, and can be looked at in three ways: :func:`spelled` is the
+language of what stands between the quotes of a JSON string, :func:`plain` the same without JSON's escapes, and
+:func:`contains` says whether one string is in the set.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+from constrain.grammar import utf8
+from constrain.grammar.json_schema.lexical.decide import Automaton
+from constrain.grammar.json_schema.lexical.formats.named import format_language
+from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
+from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname
+from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, Spelling
+from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.regex import regex_code_points, regex_of_length
+from constrain.grammar.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
+
+# How many steps the search for a common string takes before it gives up.
+_SEARCH_LIMIT = 1000
+
+
+class Text:
+    """A set of strings; one of the classes below.  Equal expressions are equal."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Pattern(Text):
+    """Strings in which an ECMA-262 regular expression matches somewhere."""
+
+    source: str
+
+    def __str__(self) -> str:
+        return f"pattern {self.source!r}"
+
+
+@dataclass(frozen=True)
+class Format(Text):
+    """Strings of one of the formats of the specification."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"format {self.name!r}"
+
+
+@dataclass(frozen=True)
+class Words(Text):
+    """Just these strings."""
+
+    values: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{len(self.values)} values"
+
+
+@dataclass(frozen=True)
+class Length(Text):
+    """Strings of ``low`` to ``high`` characters."""
+
+    low: int
+    high: int | None
+
+    def __str__(self) -> str:
+        return f"a length of {self.low} to {'any' if self.high is None else self.high}"
+
+
+@dataclass(frozen=True)
+class Without(Text):
+    """Every string that is not in ``item``."""
+
+    item: Text
+
+    def __str__(self) -> str:
+        return f"not {self.item}"
+
+
+@dataclass(frozen=True)
+class Every(Text):
+    """Strings that are in all of ``items``; all strings if there are none."""
+
+    items: tuple[Text, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.items)) or "any string"
+
+
+@dataclass(frozen=True)
+class Some(Text):
+    """Strings that are in any of ``items``; none if there are none."""
+
+    items: tuple[Text, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(f"({item})" for item in self.items) or "no string"
+
+
+HOST_NAME = Format("hostname")
+"""Its language is regular but for what Punycode stands for."""
+
+ALL_TEXTS: Text = Every(())
+NO_TEXTS: Text = Some(())
+
+# ^word$ and ^(one|two)$, without anything that means more than itself.
+_PLAIN_WORDS = re.compile(r"\^(?:([\w -]+)|\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\))\$", re.ASCII)
+
+_MATCH_ALL = frozenset(("", ".*", "^.*", ".*$", "^", "$", "^[\\s\\S]*$", "^[^]*$"))
+
+
+def pattern_text(source: str) -> Text:
+    """The set of a ``pattern``.  Raises GrammarError if it is invalid or cannot be expressed."""
+    if source in _MATCH_ALL:
+        return ALL_TEXTS
+    words = _PLAIN_WORDS.fullmatch(source)
+    if words is not None:
+        return Words(frozenset((words[1] or words[2]).split("|")))
+    _spelled_pattern(source, EVERY_WAY)
+    return Pattern(source)
+
+
+def without(text: Text) -> Text:
+    """The complement."""
+    if isinstance(text, Without):
+        return text.item
+    if text == ALL_TEXTS:
+        return NO_TEXTS
+    return ALL_TEXTS if text == NO_TEXTS else Without(text)
+
+
+def every(*texts: Text) -> Text:
+    """The intersection."""
+    flat: dict[Text, None] = {}
+    for text in texts:
+        flat.update(dict.fromkeys(text.items if isinstance(text, Every) else (text,)))
+    if NO_TEXTS in flat:
+        return NO_TEXTS
+    return next(iter(flat)) if len(flat) == 1 else Every(tuple(flat))
+
+
+def some(*texts: Text) -> Text:
+    """The union."""
+    flat: dict[Text, None] = {}
+    for text in texts:
+        flat.update(dict.fromkeys(text.items if isinstance(text, Some) else (text,)))
+    if ALL_TEXTS in flat:
+        return ALL_TEXTS
+    return next(iter(flat)) if len(flat) == 1 else Some(tuple(flat))
+
+
+# -- the three ways to look at a set -------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def _spelled_pattern(source: str, spelling: Spelling) -> Regular:
+    return regex_code_points(source, anchored=False, dialect="ecma", encode_char=spelling.points)
+
+
+@lru_cache(maxsize=1024)
+def spelled(text: Text, spelling: Spelling) -> Regular:
+    """The strings of the set as they may be written, without the quotes."""
+    if isinstance(text, Pattern):
+        return _spelled_pattern(text.source, spelling)
+    if isinstance(text, Format):
+        return format_language(text.name, spelling.points)
+    if isinstance(text, Words):
+        if len(text.values) <= 8:
+            return union(*map(spelling.text, sorted(text.values)))
+        return spelling.any_of(tuple(sorted(text.values)))
+    if isinstance(text, Length):
+        return repeat(spelling.character, text.low, text.high)
+    if isinstance(text, Without):
+        return intersect(spelling.body, complement(spelled(text.item, spelling)))
+    if isinstance(text, Every):
+        parts = [part for part in _spelled_together(text.items, spelling) if part is not spelling.body]
+        return intersect(*parts) if parts else spelling.body
+    assert isinstance(text, Some)
+    return union(*(spelled(item, spelling) for item in text.items))
+
+
+def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regular]:
+    """Expressions whose intersection is that of all items; a pattern takes up the lengths, if it can."""
+    lengths = [item for item in items if isinstance(item, Length)]
+    if lengths:
+        low = max(item.low for item in lengths)
+        high = min((item.high for item in lengths if item.high is not None), default=None)
+        for item in items:
+            bounded = _pattern_of_length(item.source, low, high, spelling) if isinstance(item, Pattern) else None
+            if bounded is not None:
+                others = [each for each in items if each is not item and each not in lengths]
+                return [bounded, *(spelled(each, spelling) for each in others)]
+        parts = [spelled(item, spelling) for item in items if item not in lengths]
+        parts = [part for part in parts if part is not spelling.body]
+        if parts:
+            return [counted(intersect(*parts), spelling.character, low, high)]
+    return [spelled(item, spelling) for item in items]
+
+
+@lru_cache(maxsize=512)
+def _pattern_of_length(source: str, low: int, high: int | None, spelling: Spelling) -> Regular | None:
+    return regex_of_length(source, low, high, anchored=False, dialect="ecma", encode_char=spelling.points)
+
+
+@lru_cache(maxsize=1024)
+def plain(text: Text) -> Regular:
+    """The strings of the set as UTF-8."""
+    if isinstance(text, Pattern):
+        return regex_code_points(text.source, anchored=False, dialect="ecma")
+    if isinstance(text, Format):
+        return format_language(text.name, utf8.encode)
+    if isinstance(text, Words):
+        return prefix_tree(text.values)
+    if isinstance(text, Length):
+        return repeat(utf8.ANY_CHAR, text.low, text.high)
+    if isinstance(text, Without):
+        return intersect(utf8.ANY_TEXT, complement(plain(text.item)))
+    if isinstance(text, Every):
+        return intersect(*map(plain, text.items)) if text.items else utf8.ANY_TEXT
+    assert isinstance(text, Some)
+    return union(*map(plain, text.items)) if text.items else EMPTY
+
+
+def is_regular(text: Text) -> bool:
+    """Whether a set has a regular language; ``idn-hostname`` has not."""
+    if isinstance(text, Format):
+        return text.name != IDN_HOSTNAME
+    if isinstance(text, Without):
+        return is_regular(text.item)
+    return not isinstance(text, (Every, Some)) or all(map(is_regular, text.items))
+
+
+@lru_cache(maxsize=256)
+def automaton(text: Text) -> Automaton:
+    """The derivatives of the strings of a set, as UTF-8."""
+    return Automaton(plain(text))
+
+
+def contains(text: Text, value: str) -> bool:
+    """Whether a string (without lone surrogates) is in the set."""
+    if isinstance(text, Words):
+        return value in text.values
+    if isinstance(text, Length):
+        return text.low <= len(value) and (text.high is None or len(value) <= text.high)
+    if isinstance(text, Without):
+        return not contains(text.item, value)
+    if isinstance(text, Every):
+        return all(contains(item, value) for item in text.items)
+    if isinstance(text, Some):
+        return any(contains(item, value) for item in text.items)
+    if isinstance(text, Format) and text.name == IDN_HOSTNAME:
+        return is_idn_hostname(value)
+    return automaton(text).matches(value.encode()) and (text != HOST_NAME or has_valid_a_labels(value))
+
+
+def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``values`` (without lone surrogates) that are in the set."""
+    if isinstance(text, Words):
+        words = text.values
+        return tuple([value for value in values if value in words])
+    if isinstance(text, Without) and isinstance(text.item, Words):
+        words = text.item.values
+        return tuple([value for value in values if value not in words])
+    if isinstance(text, (Pattern, Format)) and is_regular(text) and text != HOST_NAME:
+        matches = automaton(text).matches
+        return tuple([value for value in values if matches(value.encode())])
+    return tuple([value for value in values if contains(text, value)])
+
+
+@lru_cache(maxsize=1024)
+def is_surely_empty(text: Text) -> bool:
+    """Whether there is no string in the set.  False where a short search could not tell."""
+    if isinstance(text, Some):
+        return all(map(is_surely_empty, text.items))
+    if isinstance(text, Words):
+        return not text.values
+    if not isinstance(text, Every):
+        return False
+    for item in text.items:
+        if isinstance(item, Words):
+            return not any(contains(text, value) for value in item.values)
+    excluded = {item.item for item in text.items if isinstance(item, Without)}
+    wanted = [item for item in text.items if not isinstance(item, Without)]
+    if not excluded.isdisjoint(wanted):
+        return True
+    return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
+
+
+@lru_cache(maxsize=4096)
+def _exclude_each_other(left: Text, right: Text) -> bool:
+    return Automaton(intersect(plain(left), plain(right))).is_empty(_SEARCH_LIMIT) is True

@@ -1,0 +1,173 @@
+"""What the lexemes of a JSON Schema are called in front of a person: property names, strings, numbers.
+
+A lexeme is one token of JSON with the white space, and for a key the comma, in front of it.  A person thinks of these
+as several things, so which one is named depends on what comes next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from dataclasses import replace
+
+from constrain.grammar.json_schema.lexical.notation import ALL_NOTATIONS
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.regular import (
+    EPSILON,
+    ByteSet,
+    Concat,
+    Literal,
+    Regular,
+    Repeat,
+    Union,
+    concat,
+    literal,
+    repeat,
+    union,
+)
+from constrain.grammar.words import Progress, Words, few_strings, next_words
+
+_BLANKS = sum(1 << byte for byte in b" \t\n\r")
+_KINDS = {
+    **{each.numbers[form]: "an integer" for each in ALL_NOTATIONS for form in NumberForm},
+    **{each.numbers[NumberForm.ANY]: "a number" for each in ALL_NOTATIONS},
+    **{each.string: "a string" for each in ALL_NOTATIONS},
+}
+_PUNCTUATION = ("{", "}", "[", "]", ",", ":")
+_QUOTE, _COMMA, _COLON, _ESCAPE = (1 << byte for byte in b'",:\\')
+_POINT = literal(".")
+_PLACE = re.compile(r" \(at #[^)]*\)")
+# How deep an expression is looked into, and how much is shown of a long value.
+_DEPTH, _SHOWN = 40, 60
+
+
+def describe(progress: Progress) -> Words:
+    """The words for a lexeme of a JSON Schema."""
+    first = progress.first & ~_BLANKS or progress.first
+    if first in (_COMMA, _COLON):
+        return Words("", (repr(chr(first.bit_length() - 1)),))
+    plain = _Plain()
+    whole = plain.of(progress.lexeme)
+    rest = None if progress.rest is None else plain.of(progress.rest)
+    # An escape is another spelling of something else, which is the one to name.
+    progress = replace(progress, rest=rest, first=first & ~_ESCAPE or first)
+    if _last_bytes(whole).rstrip().endswith(b":"):
+        return _key(progress, whole)
+    values = few_strings(whole)
+    if not values:
+        return _scalar(progress, whole)
+    if not progress.begun:
+        return Words("", tuple(map(_value, values)))
+    ends = tuple(few_strings(rest) if rest else ()) or b""
+    return Words("the rest of", tuple(_value(value) for value in values if value.endswith(ends)))
+
+
+def _key(progress: Progress, whole: Regular) -> Words:
+    kind = "a property name"
+    names = few_strings(whole, 1)
+    if not names:
+        # The comma in front of a later key is part of its lexeme, and the quote is where the name begins.
+        if progress.first != _QUOTE:
+            return Words(f"the rest of {kind}", ())
+        return Words(kind, ("another one" if progress.name in ("key", "") else f"like {progress.name}",))
+    name = names[0][names[0].index(b'"') : names[0].rindex(b'"') + 1]
+    rest = few_strings(progress.rest, 1) if progress.rest else []
+    if rest and not rest[0].lstrip(b", \n").startswith(name):
+        kind = f"the rest of {kind}"
+    return Words(kind, (_value(name),))
+
+
+def _scalar(progress: Progress, whole: Regular) -> Words:
+    parts = progress.lexeme.parts if isinstance(progress.lexeme, Concat) else (progress.lexeme,)
+    core = concat(*parts[1:]) if _is_gap(parts[0]) else progress.lexeme
+    is_string = _last_bytes(whole).endswith(b'"')
+    name = _KINDS.get(core, "")
+    if not name and progress.name.startswith("a string with"):
+        # What the name quotes it has escaped, which makes patterns hard to read.
+        name = _PLACE.sub("", progress.name).replace("\\\\", "\\")
+    elif not name and progress.name.startswith("a value listed"):
+        name = progress.name
+    elif not name:
+        name = ("a string" if is_string else "a number") + f" as {progress.name} says" * progress.name.startswith("#")
+    if not progress.begun:
+        return Words("", (name,))
+    if is_string and progress.first & _QUOTE:
+        return Words("", ("'\"'",) if progress.first == _QUOTE else (f"more of {name}", "'\"'"))
+    if core in _KINDS:
+        return Words("", (f"more of {name}",))
+    return Words("", (f"{next_words(progress)} (more of {name})",))
+
+
+def _value(data: bytes) -> str:
+    """A value as JSON writes it, and as it can be printed."""
+    text = data.decode("utf-8", "backslashreplace")
+    if text in _PUNCTUATION:
+        return repr(text)
+    with contextlib.suppress(ValueError):
+        text = json.dumps(json.loads(text), ensure_ascii=False) if text.startswith('"') else text
+    if len(text) > _SHOWN:
+        text = text[: _SHOWN - 3] + "..."
+    return text
+
+
+def _last_bytes(whole: Regular) -> bytes:
+    """The literal that a language ends with."""
+    end = whole.parts[-1] if isinstance(whole, Concat) else whole
+    return end.data if isinstance(end, Literal) else b""
+
+
+def _is_gap(part: Regular) -> bool:
+    """Whether a part is optional white space."""
+    if isinstance(part, Union):
+        return any(map(_is_gap, part.parts)) and all(map(_is_blank, part.parts))
+    return isinstance(part, Repeat) and part.low == 0 and _is_blank(part)
+
+
+def _is_blank(part: Regular) -> bool:
+    if isinstance(part, (Concat, Union)):
+        return all(map(_is_blank, part.parts))
+    if isinstance(part, Repeat):
+        return _is_blank(part.item)
+    if isinstance(part, Literal):
+        return not part.data.strip(b" \t\n\r")
+    return part is EPSILON or (isinstance(part, ByteSet) and not part.bits & ~_BLANKS)
+
+
+def _is_zero_fraction(part: Repeat) -> bool:
+    """Whether it is the ``.0`` that may follow a whole number."""
+    item = part.item
+    return part.low == 0 and isinstance(item, Concat) and item.parts[0] == _POINT and len(item.parts) == 2
+
+
+class _Plain:
+    """Languages without white space between tokens, and without second spellings: escapes, fractions of zero."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, Regular] = {}
+
+    def of(self, language: Regular, depth: int = _DEPTH) -> Regular:
+        # Expressions share parts, and each is looked at once; ids are those of parts that the lexeme keeps alive.
+        done = self._done.get(id(language))
+        if done is None and depth:
+            done = self._done[id(language)] = self._new(language, depth - 1)
+        return done or language
+
+    def _new(self, language: Regular, depth: int) -> Regular:
+        if isinstance(language, Concat):
+            return concat(*(self.of(part, depth) for part in language.parts))
+        if isinstance(language, Union):
+            if _is_gap(language):
+                return EPSILON
+            raw = [part for part in language.parts if not _is_escape(part)]
+            return union(*(self.of(part, depth) for part in raw or language.parts))
+        if isinstance(language, Repeat):
+            item = self.of(language.item, depth)
+            dispensable = _is_gap(language) or _is_zero_fraction(language)
+            return EPSILON if dispensable else repeat(item, language.low, language.high)
+        return language
+
+
+def _is_escape(part: Regular) -> bool:
+    head = part.parts[0] if isinstance(part, Concat) else part
+    return isinstance(head, Literal) and head.data.startswith(b"\\")

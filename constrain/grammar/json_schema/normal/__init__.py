@@ -1,0 +1,1 @@
+"""The normal form of schemas, and its algebra."""

@@ -1,0 +1,346 @@
+"""Intersection, union and complement of schemas in normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from constrain.errors import LimitError
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, some
+from constrain.grammar.json_schema.normal.complement import complement_node
+from constrain.grammar.json_schema.normal.intersect import Probe, intersect_nodes, is_any, member
+from constrain.grammar.json_schema.normal.nodes import (
+    ANY,
+    ArrayNode,
+    BooleanNode,
+    Conflict,
+    Node,
+    Normal,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    Term,
+    text_of,
+)
+from constrain.limits import spend
+
+# Each anyOf that stands beside another multiplies the nodes.
+MAX_NODES = 10_000
+"""How many alternatives one schema may have."""
+
+Nodes = dict[str, list[Node]]
+"""Nodes by their type."""
+
+
+class Budget:
+    """What the algebra may cost, and whom it asks.
+
+    Attributes
+    ----------
+    max_work : int
+        How many pairs of alternatives may be combined.
+    probe : callable
+        Says why a handle is empty.
+    refuse : callable
+        Takes a reason and a pointer for what cannot be enforced.
+    is_choice : callable
+        Whether a handle allows but a few scalar values.
+    """
+
+    def __init__(
+        self, max_work: int, probe: Probe, refuse: Callable[[str, str], None], is_choice: Callable[[Handle], bool]
+    ) -> None:
+        self.max_work = max_work
+        self.probe = probe
+        self.refuse = refuse
+        self.is_choice = is_choice
+        self._work = 0
+
+    def spend(self, work: int, pointer: str) -> None:
+        """Take note of work.  Raises LimitError if it was too much."""
+        spend(work)
+        self._work += work
+        if self._work > self.max_work:
+            raise LimitError(
+                f"at {pointer}: combining the alternatives of this schema takes more than {self.max_work} steps "
+                "(max_work)"
+            )
+
+
+def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Normal:
+    """What both allow."""
+    if left is ANY:
+        return right
+    if right is ANY or not left.nodes:
+        return left
+    if not right.nodes:
+        return right
+    if min(len(left.nodes), len(right.nodes)) > len(ANY.nodes) and len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
+        raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
+    if len(left.nodes) > 1 and len(right.nodes) > 1:
+        left, right = _with_fewer_strings(left, right)
+    nodes: list[Node] = []
+    conflicts: list[Conflict] = []
+    for first in left.nodes:
+        for second in right.nodes:
+            # What two types have in common is nothing, and no news unless there is nothing else.
+            if first.kind == second.kind:
+                budget.spend(_cost(first, second), pointer)
+                both = intersect_nodes(first, second, budget.probe)
+                if isinstance(both, Conflict):
+                    conflicts.append(both)
+                else:
+                    nodes.append(both)
+    if nodes:
+        return Normal(distinct(nodes, pointer))
+    if not conflicts:
+        where = right.typed_by or right.nodes[0].pointer
+        first_kinds = f"{_kinds(left)} (at {left.typed_by or left.nodes[0].pointer})"
+        return Normal((), Conflict(f"{first_kinds} contradicts {_kinds(right)} (at {where})", where))
+    return Normal((), conflicts[0])
+
+
+def _cost(left: Node, right: Node) -> int:
+    """How much work a pair of nodes is."""
+    if getattr(left, "constant", None) is not None or getattr(right, "constant", None) is not None:
+        # Values of a list are many, but each is either one of a type or is not.
+        for node in (left, right):
+            if isinstance(node, (ArrayNode, ObjectNode)) and is_any(node):
+                return 0
+    if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
+        return 1 + (len(left.properties) + len(right.properties)) // 4
+    return 1
+
+
+def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
+    """What any of the branches allows."""
+    nodes: dict[Node, None] = {}
+    conflicts = []
+    for normal in branches:
+        nodes.update(dict.fromkeys(normal.nodes))
+        if normal.conflict is not None:
+            conflicts.append(normal.conflict)
+    if nodes:
+        return Normal(distinct(_fewer_strings(list(nodes)), pointer))
+    reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
+    return Normal((), Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
+
+
+# So many alternatives for strings are written as they are; more become one set.
+_MAX_STRINGS = 6
+
+
+def _with_fewer_strings(left: Normal, right: Normal) -> tuple[Normal, Normal]:
+    """The same two schemas, with one node for strings where there would be many in their intersection."""
+    counts = [sum(isinstance(node, StringNode) for node in normal.nodes) for normal in (left, right)]
+    if min(counts) < 2 or counts[0] * counts[1] <= _MAX_STRINGS:
+        return left, right
+    return Normal(tuple(_fewer_strings(list(left.nodes), 1))), Normal(tuple(_fewer_strings(list(right.nodes), 1)))
+
+
+def _fewer_strings(nodes: list[Node], limit: int = _MAX_STRINGS) -> list[Node]:
+    """The same with all strings that are listed in one node, and with one node for all others if there are many."""
+    listed = [node for node in nodes if isinstance(node, StringNode) and node.values is not None]
+    if len(listed) > 1:
+        values = dict.fromkeys(value for node in listed for value in node.values or ())
+        whole: StringNode | None = StringNode(listed[0].pointer, values=tuple(values))
+        rest: list[Node] = []
+        for node in nodes:
+            if not isinstance(node, StringNode) or node.values is None:
+                rest.append(node)
+            elif whole is not None:
+                rest.append(whole)
+                whole = None
+        nodes = rest
+    others = [node for node in nodes if isinstance(node, StringNode) and node.values is None]
+    if len(others) > limit:
+        text = some(*map(text_of, others))
+        terms = () if text == ALL_TEXTS else (Term(text, others[0].pointer),)
+        union = StringNode(others[0].pointer, terms=terms)
+        nodes = [union, *(node for node in nodes if not isinstance(node, StringNode) or node.values is not None)]
+    return nodes
+
+
+def by_kind(normal: Normal) -> Nodes:
+    """The nodes of each type."""
+    kinds: Nodes = {}
+    for node in normal.nodes:
+        kinds.setdefault(node.kind, []).append(node)
+    return kinds
+
+
+def listed_values(normal: Normal, choice: Callable[[ObjectNode], Normal | None]) -> frozenset[object] | None:
+    """The values of a schema that lists them, as keys; None if it does not.
+
+    Schemas without a common key have no value in common.  ``choice`` gives the scalars that one property may be, the
+    same property for every object: the keys of objects are those.
+    """
+    keys: list[object] = []
+    for node in normal.nodes:
+        if isinstance(node, NullNode):
+            keys.append(None)
+        elif isinstance(node, ObjectNode):
+            chosen = choice(node)
+            inner = None if chosen is None else listed_values(chosen, choice)
+            if inner is None:
+                return None
+            keys += [("object", key) for key in inner]
+        elif isinstance(node, (StringNode, NumberNode, BooleanNode)) and node.values is not None:
+            keys += [(node.kind, value) for value in node.values]
+        else:
+            return None
+    return frozenset(keys)
+
+
+def subtract(
+    left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, excluded: str, budget: Budget
+) -> Normal:
+    """What ``left`` allows and ``right`` does not; ``outside`` makes the complement of ``right``, if it is needed.
+
+    ``pointer`` is the place of the subtraction, ``excluded`` that of what is taken away.
+    """
+    kinds = by_kind(right)
+    untouched: list[Node] = []
+    touched: list[Node] = []
+    for node in left.nodes:
+        others = kinds.get(node.kind, ())
+        budget.spend(len(others), pointer)
+        if all(isinstance(intersect_nodes(node, other, budget.probe), Conflict) for other in others):
+            untouched.append(node)
+        else:
+            touched.append(node)
+    if not touched:
+        return left
+    allowed = outside()
+    rest = intersect(Normal(tuple(touched)), allowed, pointer, budget)
+    nodes = untouched + list(rest.nodes)
+    if nodes:
+        return Normal(distinct(nodes, pointer))
+    first = touched[0]
+    if rest.conflict is not None and any(node.kind == first.kind for node in allowed.nodes):
+        return rest
+    article = "an" if first.kind in ("object", "array") else "a"
+    what = f"{article} {first.kind} (at {first.pointer})" if len(left.nodes) < len(ANY.nodes) else "every value"
+    return Normal((), Conflict(f"{what} is excluded (by {excluded})", excluded))
+
+
+def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
+    """What a schema does not allow: the complements of its alternatives, intersected type by type."""
+    kinds = by_kind(normal)
+    out: list[Node] = []
+    for whole in ANY.nodes:
+        rest = [whole]
+        for other in kinds.get(whole.kind, ()):
+            rest = [part for one in rest for part in _subtract_node(one, other, pointer, budget)]
+            if len(rest) > 1:
+                rest = list(distinct(rest, pointer))
+        out += rest
+    if out:
+        return Normal(tuple(out))
+    return Normal((), Conflict("everything is allowed by what is excluded here", pointer))
+
+
+def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> list[Node]:
+    budget.spend(_cost(node, other), pointer)
+    if isinstance(intersect_nodes(node, other, budget.probe), Conflict):
+        return [node]
+    found = []
+    for part in complement_node(other, budget.refuse, budget.is_choice):
+        budget.spend(_cost(node, part), pointer)
+        both = intersect_nodes(node, part, budget.probe)
+        if not isinstance(both, Conflict):
+            found.append(both)
+    return found
+
+
+def _kinds(normal: Normal) -> str:
+    return "type " + " or ".join(dict.fromkeys(node.kind for node in normal.nodes))
+
+
+def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
+    """Each alternative once, without those that are part of another one."""
+    if len(nodes) > MAX_NODES and sum(getattr(node, "constant", None) is None for node in nodes) > MAX_NODES:
+        raise LimitError(f"at {pointer}: more than {MAX_NODES} alternatives")
+    if len(nodes) < 2:
+        return tuple(nodes)
+    unique: dict[object, Node] = {}
+    for node in nodes:
+        unique.setdefault(_content(node), node)
+    kept = list(unique.values())
+    objects = [node for node in kept if isinstance(node, ObjectNode)]
+    if not 1 < len(objects) <= _MAX_COMPARED:
+        return tuple(kept)
+    drop = _demanding_more(objects)
+    return tuple(node for node in kept if node not in drop) if drop else tuple(kept)
+
+
+# Comparing all alternatives with each other is quadratic in their number.
+_MAX_COMPARED = 400
+
+
+def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
+    """Those that demand all that another one does, as far as that is plain to see, and so are part of it."""
+    # All demands of one object are bits of one integer, so that two objects are compared by one operation.
+    bits: dict[object, int] = {}
+    names = list(dict.fromkeys(name for node in objects for name in node.properties))
+    masks: list[tuple[int, ObjectNode]] = []
+    for node in objects:
+        demands: list[object] = [("required", name) for name in node.required]
+        demands += node.additional
+        demands += node.rules
+        demands += [("some", rule) for rule in node.some]
+        demands += [(name, place) for name in names for place in member(node, name)]
+        mask = 0
+        for demand in demands:
+            mask |= bits.setdefault(demand, 1 << len(bits))
+        masks.append((mask, node))
+    masks.sort(key=lambda one: one[0].bit_count())
+    kept: list[tuple[int, ObjectNode]] = []
+    drop: set[ObjectNode] = set()
+    for mask, node in masks:
+        outside = ~mask
+        for other_mask, other in kept:
+            if not other_mask & outside and _counts_include(node, other):
+                drop.add(node)
+                break
+        else:
+            kept.append((mask, node))
+    return drop
+
+
+def _counts_include(mine: ObjectNode, theirs: ObjectNode) -> bool:
+    """Whether the numbers of members that ``mine`` allows are allowed by ``theirs`` too, and both saw the same."""
+    if mine.seen != theirs.seen:
+        return False
+    if theirs.low is not None and (mine.low is None or mine.low.value < theirs.low.value):
+        return False
+    return theirs.high is None or (mine.high is not None and mine.high.value <= theirs.high.value)
+
+
+def _content(node: Node) -> object:
+    """What makes two nodes the same, but for where they come from."""
+    if isinstance(node, StringNode):
+        terms = tuple(term.text for term in node.terms)
+        return StringNode, node.low and node.low.value, node.high and node.high.value, terms, node.values
+    if isinstance(node, ObjectNode):
+        low, high = node.low and node.low.value, node.high and node.high.value
+        members = tuple(node.properties.items())
+        return (
+            *(ObjectNode, members, tuple(node.required), node.additional, node.rules, node.some),
+            *(low, high, node.seen),
+        )
+    if isinstance(node, ArrayNode):
+        low, high = node.low and node.low.value, node.high and node.high.value
+        return (
+            *(ArrayNode, node.prefix, node.items, low, high, node.contains, node.unique is None),
+            node.repeated is None,
+            *(node.seen, node.seen_contains),
+        )
+    if isinstance(node, NumberNode):
+        bounds = tuple(bound and (bound.value, bound.is_open) for bound in (node.low, node.high))
+        return (
+            *(NumberNode, node.form, bounds, node.values, node.excluded, tuple(each.value for each in node.divisors)),
+            *(tuple(each.value for each in node.not_divisors), node.has_fraction),
+        )
+    return (BooleanNode, node.values) if isinstance(node, BooleanNode) else NullNode

@@ -1,0 +1,156 @@
+"""How many strings there are in a set.
+
+The derivatives of patterns and their like are made once, and those of all sets that are made of them are read off
+those: a state is one of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from constrain.grammar import utf8
+from constrain.grammar.json_schema.lexical.decide import Automaton, byte_classes
+from constrain.grammar.json_schema.lexical.texts import Every, Some, Text, Without, Words, automaton, members, plain
+from constrain.grammar.json_schema.normal.few_values import few_words
+
+# How many steps counting may take: about a second.
+_MOST_STEPS = 400_000
+
+_State = tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def count_texts(text: Text, most: int) -> int:
+    """How many strings there are, or ``most`` if there are more.  Raises LimitError if that is not clear."""
+    if most <= 0:
+        return 0
+    words = _words(text)
+    if words is not None:
+        return min(len(words), most)
+    found = _Combination(text).count(most, _MOST_STEPS)
+    # Of some formats it is known how to get at short strings.
+    return len(few_words(text, most)) if found is None else found
+
+
+def _words(text: Text) -> frozenset[str] | None:
+    """All strings, if they are listed."""
+    if isinstance(text, Words):
+        return text.values
+    if isinstance(text, Every):
+        for item in text.items:
+            if isinstance(item, Words):
+                return frozenset(members(text, tuple(item.values)))
+    if isinstance(text, Some):
+        parts = [_words(item) for item in text.items]
+        found = [part for part in parts if part is not None]
+        return frozenset().union(*found) if len(found) == len(parts) else None
+    return None
+
+
+class _Combination:
+    """The strings of a set, by way of the automata of the sets that it is made of."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._classes = byte_classes(plain(text))
+        self._places: dict[Text, int] = {}
+        # The first one sees to it that everything is UTF-8, complements as well.
+        self._automata = [Automaton(utf8.ANY_TEXT)]
+        self._add(text)
+
+    def _add(self, text: Text) -> None:
+        if isinstance(text, Without):
+            self._add(text.item)
+        elif isinstance(text, (Every, Some)):
+            for item in text.items:
+                self._add(item)
+        elif text not in self._places:
+            self._places[text] = len(self._automata)
+            self._automata.append(automaton(text))
+
+    def _is_in(self, text: Text, state: _State) -> bool:
+        """Whether what leads to a state is in a set."""
+        if isinstance(text, Without):
+            return not self._is_in(text.item, state)
+        if isinstance(text, Every):
+            return all(self._is_in(item, state) for item in text.items)
+        if isinstance(text, Some):
+            return any(self._is_in(item, state) for item in text.items)
+        place = self._places[text]
+        return self._automata[place].is_end(state[place])
+
+    def _goes_on(self, text: Text, state: _State) -> bool:
+        """Whether what leads to a state may be the beginning of a string in a set."""
+        if isinstance(text, Every):
+            return all(self._goes_on(item, state) for item in text.items)
+        if isinstance(text, Some):
+            return any(self._goes_on(item, state) for item in text.items)
+        if isinstance(text, Without):
+            return True
+        place = self._places[text]
+        return not self._automata[place].is_dead(state[place])
+
+    def _ends(self, state: _State) -> bool:
+        return self._automata[0].is_end(state[0]) and self._is_in(self._text, state)
+
+    def _successors(self, state: _State) -> Iterator[tuple[_State, int]]:
+        """The states that a state leads to, each with the number of bytes by which it does so."""
+        for alike in self._classes:
+            byte = alike[0]
+            first = self._automata[0].step(state[0], byte)
+            if self._automata[0].is_dead(first):
+                continue
+            pairs = zip(self._automata, state, strict=True)
+            then = tuple([automaton.step(each, byte) for automaton, each in pairs])
+            if self._goes_on(self._text, then):
+                yield then, len(alike)
+
+    def count(self, most: int, limit: int) -> int | None:
+        """How many strings there are, or ``most`` if there are more; None if ``limit`` steps do not tell."""
+        # Mostly there are so many that a few lengths are enough.
+        found = self._count(most, limit // 8, None)
+        return self._count(most, limit // 2, self._alive(limit // 2)) if found is None else found
+
+    def _count(self, most: int, limit: int, alive: set[_State] | None) -> int | None:
+        """The same by way of some states only, if they are known."""
+        found = 0
+        # For each state how many strings lead to it, one length after the other.
+        layer = {(0,) * len(self._automata): 1}
+        while layer:
+            found += sum(number for state, number in layer.items() if self._ends(state))
+            if found >= most:
+                return most
+            following: dict[_State, int] = {}
+            for state, number in layer.items():
+                limit -= len(self._classes)
+                if limit <= 0:
+                    return None
+                for then, ways in self._successors(state):
+                    if alive is None or then in alive:
+                        following[then] = following.get(then, 0) + number * ways
+            layer = following
+        return found
+
+    def _alive(self, limit: int) -> set[_State] | None:
+        """The states from which a string can be ended; None if there are more than can be seen in ``limit`` steps."""
+        start = (0,) * len(self._automata)
+        before: dict[_State, list[_State]] = {start: []}
+        todo = [start]
+        for state in todo:
+            limit -= len(self._classes)
+            if limit <= 0:
+                return None
+            for then, _ in self._successors(state):
+                if then not in before:
+                    before[then] = []
+                    todo.append(then)
+                before[then].append(state)
+        ending = [state for state in todo if self._ends(state)]
+        alive = set(ending)
+        for state in ending:
+            for previous in before[state]:
+                if previous not in alive:
+                    alive.add(previous)
+                    ending.append(previous)
+        return alive

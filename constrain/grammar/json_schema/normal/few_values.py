@@ -1,0 +1,342 @@
+"""The first few values of a schema: all of them, if there are no more than that.
+
+Whether a schema allows anything but some given values is answered by one value more than those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from functools import lru_cache
+from itertools import count, islice, product
+from math import prod
+
+from constrain.errors import LimitError
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.decide import Automaton
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.lexical.texts import Every, Format, Pattern, Text, Without, Words, every, plain
+from constrain.grammar.json_schema.normal.instances import Instance, number
+from constrain.grammar.json_schema.normal.intersect import element, member, number_fits
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    BooleanNode,
+    Node,
+    Normal,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
+from constrain.limits import spend
+
+_MOST_STEPS = 200_000
+_MOST_DEPTH = 40
+
+Classes = Callable[[ObjectNode], list[tuple[Text, Handle]]]
+"""The classes of keys that an object does not name, each with the schema of its members."""
+
+
+class FewValues:
+    """Looks for values.  Every method gives as many different ones as asked for, or all there are.
+
+    Parameters
+    ----------
+    normal : callable
+        The normal form of a handle.
+    other_keys : Classes
+    """
+
+    def __init__(self, normal: Callable[[Handle], Normal], other_keys: Classes) -> None:
+        self._normal = normal
+        self._other_keys = other_keys
+        self._known: dict[tuple[Handle, int], list[Instance]] = {}
+        self._was_cut = False
+
+    def of(self, handle: Handle, most: int) -> list[Instance]:
+        """Values of a schema."""
+        key = handle, most
+        if key not in self._known:
+            self._known[key] = self._deepening(lambda depth: self._of_handle(handle, most, depth), most)
+        return self._known[key]
+
+    def of_node(self, node: Node, most: int) -> list[Instance]:
+        """Values of one node."""
+        return self._deepening(lambda depth: self._of_node(node, most, depth), most)
+
+    def of_members(
+        self,
+        named: list[tuple[str, Handle, bool]],
+        others: list[tuple[Text, Handle]],
+        excluded: frozenset[str],
+        low: int,
+        high: int | None,
+        most: int,
+    ) -> list[Instance]:
+        """Objects out of members: (name, schema, whether it is required), and others but for some names."""
+        return self._deepening(lambda depth: self._of_members(named, others, excluded, low, high, most, depth), most)
+
+    def of_items(self, node: ArrayNode, items: tuple[Instance, ...], most: int, begin: int) -> list[Instance]:
+        """What may follow the first ``begin`` items of an array, as arrays; these are ``items``, if that matters."""
+        return self._deepening(lambda depth: self._of_items(node, begin, most, depth, items), most)
+
+    def _deepening(self, search: Callable[[int], list[Instance]], most: int) -> list[Instance]:
+        """Search to greater depths until nothing is cut off, or there is enough."""
+        for depth in (3, 8, _MOST_DEPTH):
+            self._was_cut = False
+            found = search(depth)
+            if len(found) >= most or not self._was_cut:
+                return found
+        raise LimitError(f"whether there are enough different values is not clear after {_MOST_DEPTH} levels")
+
+    def _of_handle(self, handle: Handle, most: int, depth: int) -> list[Instance]:
+        found: dict[Instance, None] = {}
+        for node in self._normal(handle).nodes:
+            found.update(dict.fromkeys(self._of_node(node, most, depth)))
+            if len(found) >= most:
+                break
+        return list(islice(found, most))
+
+    def _of_node(self, node: Node, most: int, depth: int) -> list[Instance]:
+        if isinstance(node, NullNode):
+            return [Instance("null", None)]
+        if isinstance(node, BooleanNode):
+            return [Instance("boolean", value) for value in node.values]
+        if isinstance(node, StringNode):
+            if node.values is not None:
+                words: list[str] = sorted(text_of(node).values)  # type: ignore[attr-defined]
+                words = words[:most]
+            else:
+                words = few_words(text_of(node), most)
+            return [Instance("string", word) for word in words]
+        if isinstance(node, NumberNode):
+            return _numbers(node, most)
+        if depth == 0:
+            self._was_cut = True
+            return []
+        if isinstance(node, ArrayNode):
+            return self._of_items(node, 0, most, depth)
+        assert isinstance(node, ObjectNode)
+        named = [(name, handle, name in node.required) for name, handle in members_of(node)]
+        low = 0 if node.low is None else node.low.value
+        high = None if node.high is None else node.high.value
+        return self._of_members(named, self._other_keys(node), frozenset(), low, high, most, depth)
+
+    def _of_items(
+        self, node: ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
+    ) -> list[Instance]:
+        low = 0 if node.low is None else max(node.low.value - begin, 0)
+        last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
+        lists: list[list[Instance]] = []
+        found: list[Instance] = []
+        for length in range(last + 1):
+            if length >= low:
+                if node.unique is None:
+                    rows: Iterator[tuple[Instance, ...]] = product(*lists)
+                else:
+                    rows = _all_different(lists, items)
+                found += [Instance("array", row) for row in islice(rows, most - len(found))]
+                if len(found) >= most:
+                    break
+            # Of values that must be new, so many more that there is one in any case.
+            wanted = most if node.unique is None else most + begin + length
+            lists.append(self._of_handle(element(node, begin + length), wanted, depth - 1))
+            if not lists[-1]:
+                break
+        return found
+
+    def _of_members(
+        self,
+        named: list[tuple[str, Handle, bool]],
+        others: list[tuple[Text, Handle]],
+        excluded: frozenset[str],
+        low: int,
+        high: int | None,
+        most: int,
+        depth: int,
+    ) -> list[Instance]:
+        choices: list[list[tuple[str, Instance] | None]] = []
+        fewest = sum(required for _, _, required in named)
+
+        def suffice() -> bool:
+            """Whether there are enough objects without any further member: some with all of these, or with any."""
+            if high is not None and len(choices) > high:
+                return False
+            if low <= fewest and prod(map(len, choices)) >= most:
+                return True
+            return low <= len(choices) and prod(len(choice) - (choice[-1] is None) for choice in choices) >= most
+
+        for name, handle, required in sorted(named, key=lambda each: not each[2]):
+            if not required and suffice():
+                break
+            present = [(name, value) for value in self._of_handle(handle, most, depth - 1)]
+            if present or required:
+                choices.append([*present] if required else [*present, None])
+        taken = excluded.union(name for name, _, _ in named)
+        for keys, handle in others:
+            if suffice():
+                break
+            values = self._of_handle(handle, most, depth - 1)
+            if values:
+                wanted = most + low
+                for name in few_words(keys, wanted + len(taken)):
+                    if len(choices) >= wanted + len(named) or suffice():
+                        break
+                    if name not in taken:
+                        choices.append([*[(name, value) for value in values], None])
+        if high is not None and high < len(choices):
+            # What may be absent is absent first.
+            choices = [choice if choice[-1] is not None else choice[::-1] for choice in choices]
+        found: list[Instance] = []
+        for members in islice(product(*choices), _MOST_STEPS):
+            spend(1 + len(members) // 4)
+            there = [one for one in members if one is not None]
+            if low <= len(there) and (high is None or len(there) <= high):
+                found.append(Instance("object", frozenset(there)))
+                if len(found) >= most:
+                    return found
+        if _product_is_longer(choices):
+            raise LimitError("whether there are enough different objects is not clear")
+        return found
+
+
+def _all_different(lists: list[list[Instance]], items: tuple[Instance, ...]) -> Iterator[tuple[Instance, ...]]:
+    """One value out of each list, all different from each other and from ``items``."""
+    taken = set(items)
+    chosen: list[Instance] = []
+    ways = [iter(lists[0])] if lists else []
+    if not lists:
+        yield ()
+    for _ in range(_MOST_STEPS):
+        spend()
+        if not ways:
+            return
+        value = next((one for one in ways[-1] if one not in taken), None)
+        if value is None:
+            ways.pop()
+            if chosen:
+                taken.remove(chosen.pop())
+        elif len(ways) == len(lists):
+            yield (*chosen, value)
+        else:
+            chosen.append(value)
+            taken.add(value)
+            ways.append(iter(lists[len(ways)]))
+    raise LimitError("whether there are enough different arrays is not clear")
+
+
+def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
+    """All names that are treated alone, in order: those with a schema, then those that are just required."""
+    yield from node.properties.items()
+    for name in node.required:
+        if name not in node.properties:
+            yield name, member(node, name)
+
+
+def _product_is_longer(choices: list[list[tuple[str, Instance] | None]]) -> bool:
+    size = 1
+    for choice in choices:
+        size *= len(choice)
+        if size > _MOST_STEPS:
+            return True
+    return False
+
+
+# Some strings of sets whose automata are large.
+_EASIER: dict[Text, Text] = {
+    Format("time"): Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+    Format("date-time"): Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
+}
+
+
+@lru_cache(maxsize=1024)
+def few_words(text: Text, most: int) -> list[str]:
+    """Short strings of a set, as many as asked for or all there are."""
+    excluded = _words_excluded(text)
+    if excluded is not None:
+        others = (word for number in count() if (word := _letters(number)) not in excluded)
+        return list(islice(others, most))
+    easier = _EASIER.get(text, text)
+    if isinstance(text, Every):
+        easier = every(*(_EASIER.get(item, item) for item in text.items))
+    if easier is not text and easier != text:
+        some = few_words(easier, most)
+        if len(some) == most:
+            return some
+    found = Automaton(plain(text)).first_words(most, _MOST_STEPS)
+    if found is None:
+        raise LimitError(f"whether there are {most} different strings with {text} is not clear")
+    return [word.decode() for word in found]
+
+
+def _letters(number: int) -> str:
+    """A word for each number from 0 up, shorter ones first."""
+    word = ""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        word = chr(97 + letter) + word
+    return word
+
+
+def _words_excluded(text: Text) -> frozenset[str] | None:
+    """Of a set that is any string but some words, as the keys are that an object does not name, these words."""
+    excluded: frozenset[str] = frozenset()
+    for item in text.items if isinstance(text, Every) else (text,):
+        if not isinstance(item, Without) or not isinstance(item.item, Words):
+            return None
+        excluded |= item.item.values
+    return excluded
+
+
+def _numbers(node: NumberNode, most: int) -> list[Instance]:
+    found: list[Instance] = []
+    for tried, value in enumerate(_candidates(node)):
+        spend(2)
+        if number_fits(value, node):
+            found.append(Instance("number", number(format(value, "f"))))
+            if len(found) >= most:
+                break
+        if tried > _MOST_STEPS:
+            raise LimitError(f"at {node.pointer}: whether there are {most} different numbers is not clear")
+    return found
+
+
+def _candidates(node: NumberNode) -> Iterator[Decimal]:
+    """Numbers that come into question: all of them, or endlessly many."""
+    if node.values is not None:
+        yield from dict.fromkeys(node.values)
+        return
+    low = None if node.low is None else node.low.value
+    high = None if node.high is None else node.high.value
+    with localcontext() as context:
+        context.prec = 10_000
+        step = None
+        if node.divisors:
+            step = max(divisor.value for divisor in node.divisors)
+        elif node.form is not NumberForm.ANY:
+            step = Decimal(1)
+        if step is None and low is not None and high is not None:
+            yield from dict.fromkeys((low, high))
+            part = high - low
+            while part:
+                part /= 2
+                yield low + part
+            return
+        if step is None:
+            step = Decimal("0.5")
+        if low is not None:
+            first = (low / step).to_integral_value(rounding="ROUND_FLOOR")
+            for index in count():
+                value = (first + index) * step
+                if high is not None and value > high:
+                    return
+                yield value
+        if high is not None:
+            first = (high / step).to_integral_value(rounding="ROUND_CEILING")
+            for index in count():
+                yield (first - index) * step
+        yield Decimal(0)
+        for index in count(1):
+            yield index * step
+            yield -index * step

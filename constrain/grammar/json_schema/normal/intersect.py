@@ -1,0 +1,392 @@
+"""The intersection of two nodes of the normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+from constrain.grammar.json_schema.document.places import Handle, conjunction
+from constrain.grammar.json_schema.lexical.multiples import is_multiple
+from constrain.grammar.json_schema.lexical.numbers import NumberForm, is_integral
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import contains, members, without
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    BooleanNode,
+    Conflict,
+    Contains,
+    Count,
+    KeyRule,
+    Node,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    Term,
+    describe,
+    higher,
+    lower,
+)
+
+Probe = Callable[[Handle], Conflict | None]
+"""Says why nothing is valid for a handle; None if something is, or if that is not easily told."""
+
+
+def intersect_nodes(left: Node, right: Node, probe: Probe) -> Node | Conflict:
+    """What both describe, as one node; where that is certainly nothing, why."""
+    if isinstance(left, StringNode) and isinstance(right, StringNode):
+        return _strings(left, right)
+    if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
+        return _objects(left, right, probe)
+    if isinstance(left, NumberNode) and isinstance(right, NumberNode):
+        return _numbers(left, right)
+    if isinstance(left, ArrayNode) and isinstance(right, ArrayNode):
+        return _arrays(left, right, probe)
+    if isinstance(left, BooleanNode) and isinstance(right, BooleanNode):
+        return _booleans(left, right)
+    if isinstance(left, NullNode) and isinstance(right, NullNode):
+        return left
+    return Conflict(f"a {left.kind} (at {left.pointer}) is not a {right.kind} (at {right.pointer})", right.pointer)
+
+
+def _booleans(left: BooleanNode, right: BooleanNode) -> Node | Conflict:
+    values = tuple(value for value in left.values if value in right.values)
+    if not values:
+        return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+    return BooleanNode(left.pointer, values)
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
+    values = left.values
+    if values is None:
+        values = right.values
+    elif right.values is not None:
+        others = set(right.values)
+        values = tuple(value for value in values if value in others)
+    if left.values and right.values and not values:
+        return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+    form = max(left.form, right.form)
+    low, high = higher(left.low, right.low), lower(left.high, right.high)
+    return settle_number(
+        NumberNode(
+            left.pointer,
+            form,
+            low,
+            high,
+            values,
+            tuple(dict.fromkeys(left.excluded + right.excluded)),
+            tuple(dict.fromkeys(left.divisors + right.divisors)),
+            tuple(dict.fromkeys(left.not_divisors + right.not_divisors)),
+            left.has_fraction or right.has_fraction,
+        )
+    )
+
+
+def settle_number(node: NumberNode) -> Node | Conflict:
+    """The node with those of its values that fit; a conflict where nothing does."""
+    low, high = node.low, node.high
+    if node.values is not None:
+        excluded = frozenset(node.excluded)
+        rest = replace(node, excluded=())
+        kept = tuple(value for value in node.values if value not in excluded and number_fits(value, rest))
+        if not kept:
+            which = (
+                f"the value {describe(str(node.values[0]))} is not"
+                if len(node.values) == 1
+                else ("none of the values is")
+            )
+            kind = "a number" if node.form is NumberForm.ANY else "an integer"
+            limits = [str(bound) for bound in (low, high) if bound is not None]
+            more = f" within {' and '.join(limits)}" if limits else ""
+            parts = [f"a multiple of {each.value} (at {each.pointer})" for each in node.divisors]
+            parts += [f"no multiple of {each.value} (at {each.pointer})" for each in node.not_divisors]
+            parts += ["none of the excluded values"] if node.excluded else []
+            return Conflict(f"{which} {kind}{more}{''.join(' and ' + part for part in parts)}", node.pointer)
+        if node.has_fraction and node.form is NumberForm.NO_FRACTION:
+            return _no_integer(node)
+        return NumberNode(node.pointer, node.form, None, None, kept, has_fraction=node.has_fraction)
+    if low is not None and high is not None:
+        if low.value > high.value or (low.value == high.value and (low.is_open or high.is_open)):
+            return Conflict(f"{low} contradicts {high}", low.pointer)
+    if node.not_divisors:
+        divisors = [(each.value, each.pointer) for each in node.divisors]
+        if node.form is not NumberForm.ANY:
+            divisors.append((Decimal(1), node.pointer))
+        for each in node.not_divisors:
+            for value, pointer in divisors:
+                if is_multiple(value, each.value):
+                    return Conflict(
+                        f"a multiple of {value} (at {pointer}) is one of {each.value} (at {each.pointer})", pointer
+                    )
+    if node.has_fraction and node.form is NumberForm.NO_FRACTION:
+        return _no_integer(node)
+    return node
+
+
+def _no_integer(node: NumberNode) -> Conflict:
+    return Conflict("an integer is written without fraction", node.pointer)
+
+
+def number_fits(value: Decimal, node: NumberNode) -> bool:
+    """Whether a number is as a node without ``values`` says."""
+    low, high = node.low, node.high
+    if node.form is not NumberForm.ANY and not is_integral(value):
+        return False
+    if low is not None and (value < low.value or (low.is_open and value == low.value)):
+        return False
+    if high is not None and (value > high.value or (high.is_open and value == high.value)):
+        return False
+    if value in node.excluded or any(is_multiple(value, each.value) for each in node.not_divisors):
+        return False
+    return all(is_multiple(value, each.value) for each in node.divisors)
+
+
+# -- strings -------------------------------------------------------------------------------------
+
+
+def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
+    values = left.values
+    if values is None:
+        values = right.values
+    elif right.values is not None:
+        others = set(right.values)
+        values = tuple(value for value in values if value in others)
+        if not values:
+            return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+    terms = left.terms
+    if right.terms:
+        # The same set counts once, wherever it is said.
+        known = {term.text: term for term in terms}
+        terms += tuple([term for term in right.terms if term.text not in known])
+        if known:
+            for term in right.terms:
+                other = known.get(without(term.text))
+                if other is not None:
+                    return Conflict(f"{other} contradicts {term}", term.pointer)
+    return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), terms, values)
+
+
+def string_node(
+    pointer: str,
+    low: Count | None,
+    high: Count | None,
+    terms: tuple[Term, ...],
+    values: tuple[str, ...] | None,
+) -> Node | Conflict:
+    """A string node, with those of ``values`` that fit; a conflict where nothing does."""
+    conflict = count_conflict(low, high)
+    if conflict is not None:
+        return conflict
+    if values is not None:
+        kept = values
+        if low is not None:
+            kept = tuple(value for value in kept if len(value) >= low.value)
+            if not kept:
+                return Conflict(f"every value is shorter than {low}", pointer)
+        if high is not None:
+            kept = tuple(value for value in kept if len(value) <= high.value)
+            if not kept:
+                return Conflict(f"no value is of the right length: {high}", pointer)
+        for term in terms:
+            kept = members(term.text, kept)
+            if not kept:
+                return Conflict(f"no value at {pointer} has {term}", pointer)
+        return StringNode(pointer, values=kept)
+    return StringNode(pointer, low, high, terms)
+
+
+def most(left: Count | None, right: Count | None) -> Count | None:
+    """The stricter of two lower limits."""
+    if left is None or right is None:
+        return left or right
+    return right if right.value > left.value else left
+
+
+def least(left: Count | None, right: Count | None) -> Count | None:
+    """The stricter of two upper limits."""
+    if left is None or right is None:
+        return left or right
+    return right if right.value < left.value else left
+
+
+def count_conflict(low: Count | None, high: Count | None) -> Conflict | None:
+    """The conflict between two limits on a length, if there is one."""
+    if low is None or high is None or low.value <= high.value:
+        return None
+    return Conflict(f"{low} contradicts {high}", low.pointer)
+
+
+# -- arrays and objects ---------------------------------------------------------------------------
+
+
+def is_any(node: ArrayNode | ObjectNode) -> bool:
+    """Whether a node has no more to say than its type, and saw nothing."""
+    if node.low is not None or node.high is not None or node.constant is not None or node.seen:
+        return False
+    if isinstance(node, ArrayNode):
+        demands = node.prefix or node.items or node.contains or node.unique or node.repeated or node.seen_contains
+        return not demands and node.seen == 0
+    return not (node.properties or node.required or node.additional or node.rules or node.some)
+
+
+def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
+    low, high = most(left.low, right.low), least(left.high, right.high)
+    conflict = count_conflict(low, high)
+    if conflict is not None:
+        return conflict
+    size = max(len(left.prefix), len(right.prefix))
+    prefix = []
+    for index in range(size):
+        first, second = element(left, index), element(right, index)
+        both = conjunction(first, second)
+        if low is not None and index < low.value and both not in (first, second):
+            empty = probe(both)
+            if empty is not None:
+                return Conflict(
+                    f"item {index}, which must be there (at {low.pointer}), can never be valid: {empty.reason}",
+                    empty.pointer,
+                )
+        prefix.append(both)
+    items = conjunction(left.items, right.items)
+    unique, repeated = left.unique or right.unique, left.repeated or right.repeated
+    if unique is not None and repeated is not None:
+        return Conflict(f"uniqueItems (at {unique}) contradicts that items are repeated (not {repeated})", unique)
+    demands = tuple(dict.fromkeys(left.contains + right.contains))
+    for demand in demands:
+        conflict = _demand_conflict(demand, prefix, items, probe) if demand.low > 0 else None
+        if conflict is not None:
+            return conflict
+    return ArrayNode(
+        left.pointer,
+        tuple(prefix),
+        items,
+        low,
+        high,
+        demands,
+        unique,
+        repeated,
+        None if left.seen is None or right.seen is None else max(left.seen, right.seen),
+        left.seen_contains + right.seen_contains,
+    )
+
+
+def _demand_conflict(demand: Contains, prefix: list[Handle], items: Handle, probe: Probe) -> Conflict | None:
+    """Why no item is what ``contains`` demands."""
+    conflict = None
+    for handle in dict.fromkeys((*prefix[demand.start :], items)):
+        conflict = probe(conjunction(handle, demand.item))
+        if conflict is None:
+            return None
+    assert conflict is not None
+    return Conflict(f"no item is what is demanded (at {demand.pointer}): {conflict.reason}", conflict.pointer)
+
+
+def element(node: ArrayNode, index: int) -> Handle:
+    """The schema of one item."""
+    return node.prefix[index] if index < len(node.prefix) else node.items
+
+
+def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
+    low, high = most(left.low, right.low), least(left.high, right.high)
+    conflict = count_conflict(low, high)
+    if conflict is not None:
+        return conflict
+    required = left.required | right.required | left.required if right.required else left.required
+    properties = {}
+    left_get, right_get = left.properties.get, right.properties.get
+    left_rest = None if left.rules else left.additional
+    right_rest = None if right.rules else right.additional
+    for name, handle in left.properties.items():
+        other = right_get(name, right_rest)
+        if other is None:
+            other = member(right, name)
+        both = properties[name] = conjunction(handle, other)
+        if name in required and both and both != handle and both != other:
+            conflict = _required_conflict(name, both, required, probe)
+            if conflict is not None:
+                return conflict
+    for name, handle in right.properties.items():
+        if name not in properties:
+            other = left_get(name, left_rest)
+            if other is None:
+                other = member(left, name)
+            both = properties[name] = conjunction(other, handle)
+            if name in required and both and (both != handle or name not in right.required):
+                conflict = _required_conflict(name, both, required, probe)
+                if conflict is not None:
+                    return conflict
+    for name in left.required:
+        # What only the one side requires may be what the other excludes, and neither has a schema of its own for it.
+        if name in properties and name not in right.required and properties[name] == right.properties.get(name):
+            conflict = _required_conflict(name, properties[name], required, probe)
+            if conflict is not None:
+                return conflict
+    for name in right.required:
+        if name in properties and name not in left.required and properties[name] == left.properties.get(name):
+            conflict = _required_conflict(name, properties[name], required, probe)
+            if conflict is not None:
+                return conflict
+    if high is not None and len(required) > high.value:
+        return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
+    additional = conjunction(left.additional, right.additional)
+    some = left.some + tuple(rule for rule in right.some if rule not in left.some) if right.some else left.some
+    for rule in some:
+        conflict = _some_conflict(rule, properties, additional, probe)
+        if conflict is not None:
+            return conflict
+    return ObjectNode(
+        left.pointer,
+        properties,
+        required,
+        additional,
+        left.rules + tuple(rule for rule in right.rules if rule not in left.rules) if right.rules else left.rules,
+        some,
+        low,
+        high,
+        left.seen + right.seen,
+    )
+
+
+def _some_conflict(rule: KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe) -> Conflict | None:
+    """Why no member is as a rule says that there is one."""
+    conflict = probe(conjunction(additional, rule.value))
+    if conflict is None:
+        return None
+    for name, handle in properties.items():
+        if is_text(name) and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
+            return None
+    return Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
+
+
+def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> Conflict | None:
+    empty = probe(handle) if handle else None
+    if empty is None:
+        return None
+    who = f"property {name!r}, which is required (at {required[name]}),"
+    return Conflict(f"{who} can never be valid: {empty.reason}", empty.pointer)
+
+
+def member(node: ObjectNode, name: str) -> Handle:
+    """The schema of the member with this name."""
+    handle = node.properties.get(name)
+    return bound_by_rules(node.additional, node.rules, name) if handle is None else handle
+
+
+def bound_by_rules(handle: Handle, rules: tuple[KeyRule, ...], name: str) -> Handle:
+    """``handle`` and what the rules say of a member with this name."""
+    for rule in rules:
+        if is_text(name) and contains(rule.keys, name):
+            handle = conjunction(handle, rule.value)
+    return handle

@@ -1,0 +1,406 @@
+"""Reading the keywords of one schema object: checks what they hold, and collects what they assert.
+
+:data:`KEYWORDS` is the table of all that is enforced: to support a keyword is to write its reader here and to give
+what it asserts a meaning in :mod:`constrain.grammar.json_schema.normal.normalize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from constrain.errors import GrammarError
+from constrain.grammar.json_schema.document.document import Location, escape, type_name
+from constrain.grammar.json_schema.document.drafts import ALL_WORDS, ANNOTATIONS, CONTENT, Dialect
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.formats.patterns import FORMATS
+from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME
+from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, Format, Text, Words, pattern_text
+from constrain.grammar.json_schema.normal.assertions import (
+    TYPES,
+    Assertions,
+    check_names,
+    to_array,
+    to_count,
+    to_decimal,
+)
+from constrain.grammar.json_schema.normal.json_values import check_values
+from constrain.grammar.json_schema.normal.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
+from constrain.grammar.regex.charsets import find_posix_class
+
+Reader = Callable[[Assertions, Any, Location, str], None]
+
+
+def read(location: Location) -> Assertions:
+    """What the schema object at ``location`` asserts.
+
+    Raises SchemaError for a keyword that is not enforced, or that does not hold what it must.
+    """
+    schema = location.schema
+    assert isinstance(schema, dict)
+    assertions = Assertions()
+    readers = _readers(location.resource.dialect)
+    for keyword, value in schema.items():
+        reader = readers.get(keyword, _unknown)
+        if reader is not None:
+            reader(assertions, value, location, keyword)
+    return assertions
+
+
+def _schemas(value: Any, location: Location, keyword: str) -> tuple[Handle, ...]:
+    array = to_array(value, location, keyword, "schemas")
+    return tuple(location.child(schema, keyword, str(index)) for index, schema in enumerate(array))
+
+
+# -- any type ------------------------------------------------------------------------------------
+
+
+_TYPE_SETS = {name: frozenset((name,)) for name in TYPES}
+
+
+def _read_type(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    known = _TYPE_SETS.get(value) if isinstance(value, str) else None
+    if known is not None:
+        assertions.types = known
+        return
+    names = value if isinstance(value, (list, tuple)) else (value,)
+    if not names:
+        location.fail("type is an empty array: no value has none of the types", keyword)
+    for name in names:
+        if not isinstance(name, str) or name not in TYPES:
+            location.fail(f"{describe(name)} is not a type: it must be one of {', '.join(sorted(TYPES))}", keyword)
+    assertions.types = frozenset(names)
+
+
+def _read_enum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    values = to_array(value, location, keyword, "values")
+    check_values(values, f"{location.pointer}/{keyword}")
+    assertions.enum = tuple(values)
+
+
+def _read_const(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    check_values((value,), f"{location.pointer}/{keyword}")
+    assertions.const = (value,)
+
+
+def _read_branches(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    branches = _schemas(value, location, keyword)
+    if not branches:
+        location.fail(f"{keyword} must hold at least one schema", keyword)
+    if keyword == "anyOf":
+        assertions.any_of = branches
+    elif keyword == "allOf":
+        assertions.all_of = branches
+    else:
+        assertions.one_of = branches
+
+
+def _read_not(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.excluded = location.child(value, keyword)
+
+
+def _read_if(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.condition = location.child(value, keyword)
+
+
+def _read_then(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.then = location.child(value, keyword)
+
+
+def _read_else(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.otherwise = location.child(value, keyword)
+
+
+def _read_nullable(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if type(value) is not bool:
+        location.fail(f"nullable must be a boolean, not {type_name(value)}", keyword)
+    assertions.nullable = value
+
+
+def _read_ref(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.ref = location.resource.document.references.resolve(location)
+
+
+def _read_dynamic_ref(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    references = location.resource.document.references
+    resolve = references.resolve_dynamic if keyword == "$dynamicRef" else references.resolve_recursive
+    assertions.dynamic_ref = resolve(location)
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def _read_minimum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    pointer = f"{location.pointer}/{keyword}"
+    assertions.low = higher(assertions.low, Bound(to_decimal(value, pointer), keyword == "exclusiveMinimum", pointer))
+
+
+def _read_maximum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    pointer = f"{location.pointer}/{keyword}"
+    assertions.high = lower(assertions.high, Bound(to_decimal(value, pointer), keyword == "exclusiveMaximum", pointer))
+
+
+def _read_multiple_of(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    pointer = f"{location.pointer}/{keyword}"
+    divisor = to_decimal(value, pointer)
+    if divisor <= 0:
+        location.fail(f"multipleOf must be greater than 0, not {divisor}", keyword)
+    assertions.divisors += (Divisor(divisor, pointer),)
+
+
+def _read_boolean_exclusive(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if type(value) is not bool:
+        location.fail(f"{keyword} must be a boolean in draft 4, not {type_name(value)}", keyword)
+    if keyword == "exclusiveMinimum":
+        assertions.low_is_open = value
+    else:
+        assertions.high_is_open = value
+
+
+# -- strings -------------------------------------------------------------------------------------
+
+
+def _read_min_length(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.min_length = to_count(value, location, keyword)
+
+
+def _read_max_length(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.max_length = to_count(value, location, keyword)
+
+
+def _read_pattern(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(value, str):
+        location.fail(f"pattern must be a string, not {type_name(value)}", keyword)
+    text = _pattern(value, location, keyword)
+    if isinstance(text, Words):
+        assertions.words = tuple(sorted(text.values))
+    elif text != ALL_TEXTS:
+        assertions.terms += (Term(text, f"{location.pointer}/{keyword}"),)
+
+
+def _pattern(source: str, location: Location, *path: str) -> Text:
+    try:
+        text = pattern_text(source)
+    except GrammarError as error:
+        location.fail(f"pattern {describe(source)}: {error}", *path)
+    reason = find_posix_class(source)
+    if reason is not None:
+        # It is valid ECMAScript, so it is not refused.
+        location.resource.document.note(f"pattern {describe(source)}: {reason}", location.pointer_to(*path))
+    return text
+
+
+def _read_format(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(value, str):
+        location.fail(f"format must be a string, not {type_name(value)}", keyword)
+    document = location.resource.document
+    if not document.asserts_formats and not location.resource.dialect.asserts_formats:
+        return
+    if value in FORMATS or value == IDN_HOSTNAME:
+        assertions.terms += (Term(Format(value), f"{location.pointer}/{keyword}"),)
+    else:
+        reason = f"the format {describe(value)} is unknown: it has no effect"
+        document.warnings.append(f"at {location.pointer}/{keyword}: {reason}")
+
+
+# -- arrays --------------------------------------------------------------------------------------
+
+
+def _read_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if isinstance(value, (list, tuple)):
+        if not location.resource.dialect.array_items or "prefixItems" in (location.schema or ()):  # type: ignore[operator]
+            location.fail("items must be a schema, not an array (prefixItems takes one)", keyword)
+        assertions.items_is_array = True
+        assertions.prefix = _schemas(value, location, keyword)
+    else:
+        assertions.items = location.child(value, keyword)
+
+
+def _read_additional_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.additional_items = location.child(value, keyword)
+
+
+def _read_prefix_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.prefix = _schemas(value, location, keyword)
+
+
+def _read_min_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.min_items = to_count(value, location, keyword)
+
+
+def _read_max_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.max_items = to_count(value, location, keyword)
+
+
+def _read_unique_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if type(value) is not bool:
+        location.fail(f"uniqueItems must be a boolean, not {type_name(value)}", keyword)
+    if value:
+        assertions.unique = f"{location.pointer}/{keyword}"
+
+
+def _read_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.contains = location.child(value, keyword)
+
+
+def _read_min_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.min_contains = to_count(value, location, keyword)
+
+
+def _read_max_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.max_contains = to_count(value, location, keyword)
+
+
+def _read_unevaluated_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.unevaluated_items = location.child(value, keyword)
+
+
+# -- objects -------------------------------------------------------------------------------------
+
+
+def _read_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(value, dict):
+        location.fail(f"properties must be an object of schemas, not {type_name(value)}", keyword)
+    check_names(value, f"{location.pointer}/{keyword}")
+    assertions.properties = location.children(value, keyword)
+
+
+def _read_required(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    pointer = f"{location.pointer}/{keyword}"
+    required = {}
+    for name in to_array(value, location, keyword, "strings"):
+        if not isinstance(name, str):
+            location.fail(f"required must be an array of strings, but holds {type_name(name)}", keyword)
+        required[name] = pointer
+    assertions.required = required
+
+
+def _read_additional_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.additional = location.child(value, keyword)
+
+
+def _read_pattern_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(value, dict):
+        location.fail(f"patternProperties must be an object of schemas, not {type_name(value)}", keyword)
+    check_names(value, f"{location.pointer}/{keyword}")
+    assertions.patterns = tuple(
+        KeyRule(_pattern(source, location, keyword, source), location.child(schema, keyword, source))
+        for source, schema in value.items()
+    )
+
+
+def _read_property_names(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.property_names = location.child(value, keyword)
+
+
+def _read_min_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.min_properties = to_count(value, location, keyword)
+
+
+def _read_max_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.max_properties = to_count(value, location, keyword)
+
+
+def _read_dependencies(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    """All three keywords: what depends is an array of names, a schema, or (in ``dependencies``) either."""
+    if not isinstance(value, dict):
+        location.fail(f"{keyword} must be an object, not {type_name(value)}", keyword)
+    check_names(value, f"{location.pointer}/{keyword}")
+    for name, what in value.items():
+        if keyword == "dependentSchemas" or (keyword == "dependencies" and isinstance(what, (dict, bool))):
+            assertions.dependencies += ((name, location.child(what, keyword, name)),)
+            continue
+        pointer = location.pointer_to(keyword, name)
+        if keyword == "dependencies" and isinstance(what, str):
+            # Draft 3 took a single name, and schemas of later drafts are often written so.
+            location.fail("dependencies must hold schemas or arrays of names, not a string", keyword, name)
+        if not isinstance(what, (list, tuple)) or not all(isinstance(other, str) for other in what):
+            location.fail(f"{keyword} must hold arrays of names", keyword, name)
+        assertions.dependencies += ((name, dict.fromkeys(what, pointer)),)
+
+
+def _read_unevaluated_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.unevaluated_properties = location.child(value, keyword)
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+def _unsupported(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    location.fail(f"the keyword {keyword!r} is not supported", keyword)
+
+
+def _unknown(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    if not isinstance(keyword, str):
+        location.fail(f"a schema's keys must be strings, not {type_name(keyword)}")
+    document = location.resource.document
+    if keyword in CONTENT:
+        reason = f"{keyword!r} is an annotation and is not enforced"
+    elif keyword in ALL_WORDS:
+        reason = f"{location.resource.dialect.name} has no keyword {keyword!r}: it has no effect"
+    else:
+        reason = f"unknown keyword {keyword!r} has no effect"
+    document.warnings.append(f"at {location.pointer}/{escape(keyword)}: {reason}")
+
+
+KEYWORDS: dict[str, Reader] = {
+    "$ref": _read_ref,
+    "$dynamicRef": _read_dynamic_ref,
+    "$recursiveRef": _read_dynamic_ref,
+    "type": _read_type,
+    "enum": _read_enum,
+    "const": _read_const,
+    "allOf": _read_branches,
+    "anyOf": _read_branches,
+    "oneOf": _read_branches,
+    "not": _read_not,
+    "if": _read_if,
+    "then": _read_then,
+    "else": _read_else,
+    "nullable": _read_nullable,
+    "minimum": _read_minimum,
+    "maximum": _read_maximum,
+    "exclusiveMinimum": _read_minimum,
+    "exclusiveMaximum": _read_maximum,
+    "minLength": _read_min_length,
+    "maxLength": _read_max_length,
+    "multipleOf": _read_multiple_of,
+    "pattern": _read_pattern,
+    "format": _read_format,
+    "items": _read_items,
+    "additionalItems": _read_additional_items,
+    "prefixItems": _read_prefix_items,
+    "minItems": _read_min_items,
+    "maxItems": _read_max_items,
+    "uniqueItems": _read_unique_items,
+    "contains": _read_contains,
+    "minContains": _read_min_contains,
+    "maxContains": _read_max_contains,
+    "unevaluatedItems": _read_unevaluated_items,
+    "properties": _read_properties,
+    "required": _read_required,
+    "additionalProperties": _read_additional_properties,
+    "patternProperties": _read_pattern_properties,
+    "propertyNames": _read_property_names,
+    "minProperties": _read_min_properties,
+    "maxProperties": _read_max_properties,
+    "dependencies": _read_dependencies,
+    "dependentRequired": _read_dependencies,
+    "dependentSchemas": _read_dependencies,
+    "unevaluatedProperties": _read_unevaluated_properties,
+}
+"""Keyword to reader."""
+
+_READERS: dict[Dialect, dict[str, Reader | None]] = {}
+
+
+def _readers(dialect: Dialect) -> dict[str, Reader | None]:
+    """The table for one draft; None is an annotation."""
+    table = _READERS.get(dialect)
+    if table is None:
+        table = {word: KEYWORDS.get(word, _unsupported) for word in dialect.words - CONTENT}
+        table |= dict.fromkeys(ANNOTATIONS)
+        if dialect.boolean_exclusive:
+            table["exclusiveMinimum"] = table["exclusiveMaximum"] = _read_boolean_exclusive
+        _READERS[dialect] = table
+    return table

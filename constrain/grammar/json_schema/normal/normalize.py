@@ -1,0 +1,397 @@
+"""From keywords to the normal form: which nodes a handle stands for.
+
+Each schema is read once.  What stands beside each other in one schema object is a conjunction, and a handle is one too:
+all of it is the intersection of lists of nodes, made node by node.  Complements (:mod:`~.complement`) are
+made node by node as well, and only of what overlaps: the branches of a ``oneOf`` that exclude each other cost
+no more than those of an ``anyOf``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import combinations
+
+from constrain.errors import LimitError, SchemaError
+from constrain.grammar.json_schema.document.document import Constant, Location
+from constrain.grammar.json_schema.document.places import Either, Handle, Negation, Never, Place, negate
+from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
+from constrain.grammar.json_schema.normal.algebra import (
+    Budget,
+    complement,
+    intersect,
+    listed_values,
+    merge,
+    subtract,
+)
+from constrain.grammar.json_schema.normal.assertions import Assertions
+from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
+from constrain.grammar.json_schema.normal.intersect import member
+from constrain.grammar.json_schema.normal.keywords import read
+from constrain.grammar.json_schema.normal.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode, text_of
+from constrain.grammar.json_schema.normal.typed import COMBINATORS, typed_nodes
+from constrain.grammar.json_schema.normal.values import value_nodes
+from constrain.limits import spend
+
+MAX_CONJUNCTIONS = 20_000
+"""How many different conjunctions of schemas may come up: recursion through them can reach every subset."""
+
+# Looking for contradictions in what is required is a convenience beyond this depth: the engine finds them too.
+_PROBE_DEPTH = 12
+
+# Intersecting one by one takes time in the square of the branches.
+_MANY_BRANCHES = 16
+
+# How many properties may be tried for the one that tells the branches of oneOf apart.
+_MAX_KINDS = 4
+
+
+# What makes the normal form of a schema depend on that of others.
+_INWARD = COMBINATORS | {"property_names"}
+
+
+class _Unclear(Exception):
+    """A probe met a schema that is being worked out."""
+
+
+class Normalizer:
+    """Turns handles into normal form, each once.
+
+    ``refuse`` takes a reason and a pointer for what cannot be enforced.
+    """
+
+    def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
+        self._budget = Budget(max_work, self._why_nothing, refuse, self._is_choice)
+        self._done: dict[Handle, Normal] = {}
+        # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
+        self._done_tracking: dict[Handle, Normal] = {}
+        self._tracking = False
+        self._open: dict[Place, int] = {}
+        self._probes = 0
+        self._conjunctions = 0
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle.
+
+        Raises SchemaError for keywords that are wrong or not supported, and for references that lead in a circle.
+        """
+        done = self._done_tracking if self._tracking else self._done
+        known = done.get(handle)
+        if known is not None:
+            return known
+        spend(10)
+        if len(handle) == 1:
+            result = self._place(handle[0])
+        else:
+            self._conjunctions += 1
+            if self._conjunctions > MAX_CONJUNCTIONS:
+                raise LimitError(f"at {handle[0].pointer}: more than {MAX_CONJUNCTIONS} combinations of schemas")
+            result = ANY
+            for place in handle:
+                result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
+        done[handle] = result
+        return result
+
+    def _why_nothing(self, handle: Handle) -> Conflict | None:
+        """The conflict of a handle that nothing satisfies; None also if that is not clear yet."""
+        if not handle:
+            return None
+        known = self._done.get(handle)
+        if known is None:
+            if self._probes >= _PROBE_DEPTH:
+                return None
+            tracking, self._tracking = self._tracking, False
+            self._probes += 1
+            try:
+                known = self.normal(handle)
+            except _Unclear:
+                return None
+            finally:
+                self._probes -= 1
+                self._tracking = tracking
+        return None if known.nodes else known.conflict
+
+    def _is_choice(self, handle: Handle) -> bool:
+        """Whether a handle allows but a few scalar values; False also if that is not clear yet."""
+        known = self._done.get(handle)
+        if known is None:
+            self._why_nothing(handle)
+            known = self._done.get(handle)
+        return known is not None and all(getattr(node, "values", None) is not None for node in known.nodes)
+
+    def _place(self, place: Place) -> Normal:
+        assertions = None
+        if type(place) is Location:
+            schema = place.schema
+            if schema is False:
+                return Normal((), Conflict("the schema is false: nothing is valid", place.pointer))
+            if isinstance(schema, Constant):
+                return value_nodes((schema.value,), place)
+            assertions = read(place)
+            if _INWARD.isdisjoint(vars(assertions)):
+                return typed_nodes(assertions, place, self._tracking, self._names) or ANY
+        elif isinstance(place, Never):
+            return Normal((), Conflict(place.reason, place.pointer))
+        if place in self._open:
+            if self._open[place] < self._probes:
+                raise _Unclear
+            raise SchemaError("the schema leads back to itself by $ref and its like alone", place.pointer)
+        self._open[place] = self._probes
+        try:
+            if isinstance(place, Negation):
+                tracking, self._tracking = self._tracking, False
+                try:
+                    return self._negation(place.item)
+                finally:
+                    self._tracking = tracking
+            if isinstance(place, Either):
+                return merge([self.normal(option) for option in place.options], "anyOf", place.pointer)
+            assert isinstance(place, Location)
+            assert assertions is not None
+            return self._schema(assertions, place)
+        finally:
+            del self._open[place]
+
+    def _schema(self, assertions: Assertions, location: Location) -> Normal:
+        outer = self._tracking
+        demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
+        if not demands:
+            return self._conjunction(assertions, location)
+        self._tracking = True
+        try:
+            result = self._conjunction(assertions, location)
+        finally:
+            self._tracking = outer
+        return demand_unevaluated(result, assertions, outer)
+
+    def _conjunction(self, assertions: Assertions, location: Location) -> Normal:
+        pointer, budget = location.pointer, self._budget
+        result = ANY
+        if assertions.const is not None:
+            result = value_nodes(assertions.const, location, "const")
+        if assertions.enum is not None:
+            result = intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, budget)
+        base = typed_nodes(assertions, location, self._tracking, self._names)
+        if base is not None:
+            result = intersect(result, base, pointer, budget)
+        if assertions.ref is not None:
+            result = intersect(result, self.normal(assertions.ref), pointer, budget)
+        if assertions.dynamic_ref is not None:
+            result = intersect(result, self.normal(assertions.dynamic_ref), pointer, budget)
+        if assertions.all_of is not None:
+            result = self._all_of(result, assertions.all_of, pointer)
+        if assertions.any_of is not None:
+            if self._tracking:
+                result = self._any_of_tracking(result, assertions.any_of, location)
+            else:
+                branches = merge([self.normal(branch) for branch in assertions.any_of], "anyOf", pointer)
+                result = intersect(result, branches, pointer, budget)
+        if assertions.one_of is not None:
+            result = intersect(result, self._one_of(assertions.one_of, location), pointer, budget)
+        if assertions.excluded is not None:
+            result = self._minus(result, assertions.excluded, pointer)
+        if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
+            result = self._if(result, assertions.condition, assertions, location)
+        for name, consequence in assertions.dependencies:
+            result = self._depend(result, name, consequence, location)
+        return result
+
+    def _all_of(self, result: Normal, branches: tuple[Handle, ...], pointer: str) -> Normal:
+        """What ``result`` and all branches allow; of many, halves first, so that none is copied for each other one."""
+        if len(branches) > _MANY_BRANCHES:
+            middle = len(branches) // 2
+            left = self._all_of(result, branches[:middle], pointer)
+            return intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
+        for branch in branches:
+            result = intersect(result, self.normal(branch), pointer, self._budget)
+        return result
+
+    def _untracked(self, handle: Handle) -> Normal:
+        tracking, self._tracking = self._tracking, False
+        try:
+            return self.normal(handle)
+        finally:
+            self._tracking = tracking
+
+    # -- complements -----------------------------------------------------------------------------
+
+    def _negation(self, handle: Handle) -> Normal:
+        """What a conjunction does not allow: what one of its parts does not."""
+        pointer = handle[0].pointer
+        if len(handle) > 1:
+            return merge([self.normal(negate(place.handle)) for place in handle], "not", pointer)
+        place = handle[0]
+        if isinstance(place, Either):
+            result = ANY
+            for option in place.options:
+                result = intersect(result, self.normal(negate(option)), pointer, self._budget)
+            return result
+        if not isinstance(place, Location) or not isinstance(place.schema, dict):
+            return complement(self.normal(handle), pointer, self._budget)
+        return self._schema_negation(place)
+
+    def _schema_negation(self, location: Location) -> Normal:
+        """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
+        assertions, pointer, budget = read(location), location.pointer, self._budget
+        if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
+            return complement(self.normal(location.handle), pointer, budget)
+        parts: list[Normal] = []
+        if assertions.const is not None:
+            parts.append(complement(value_nodes(assertions.const, location, "const"), pointer, budget))
+        if assertions.enum is not None:
+            parts.append(complement(value_nodes(assertions.enum, location, "enum"), pointer, budget))
+        base = typed_nodes(assertions, location, False, self._names)
+        if base is not None:
+            parts.append(complement(base, pointer, budget))
+        all_of = (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ()))
+        parts += [self.normal(negate(branch)) for branch in all_of if branch is not None]
+        for branches in (assertions.any_of, assertions.one_of):
+            if branches is not None:
+                none = ANY
+                for branch in branches:
+                    none = intersect(none, self.normal(negate(branch)), pointer, budget)
+                parts.append(none)
+        for first, second in combinations(assertions.one_of or (), 2):
+            parts.append(intersect(self.normal(first), self.normal(second), pointer, budget))
+        if assertions.excluded is not None:
+            parts.append(self.normal(assertions.excluded))
+        if assertions.condition is not None:
+            holds, fails = self.normal(assertions.condition), self.normal(negate(assertions.condition))
+            parts.append(intersect(holds, self.normal(negate(assertions.then)), pointer, budget))
+            parts.append(intersect(fails, self.normal(negate(assertions.otherwise)), pointer, budget))
+        for name, consequence in assertions.dependencies:
+            present = Normal((ObjectNode(pointer, {}, {name: pointer}),))
+            if isinstance(consequence, dict):
+                otherwise = complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, budget)
+            else:
+                otherwise = self.normal(negate(consequence))
+            parts.append(intersect(present, otherwise, pointer, budget))
+        return merge(parts, "not", pointer)
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def _any_of_tracking(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
+        """Every set of branches that can hold at once is an alternative: each evaluates something else."""
+        pointer, budget = location.pointer, self._budget
+        taken, untaken = Normal(()), result
+        for branch in branches:
+            normal = self.normal(branch)
+            taken = merge(
+                [
+                    intersect(taken, normal, pointer, budget),
+                    self._minus(taken, branch, pointer),
+                    intersect(untaken, normal, pointer, budget),
+                ],
+                "anyOf",
+                pointer,
+            )
+            untaken = self._minus(untaken, branch, pointer)
+        return taken
+
+    def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
+        """Each branch without all others."""
+        alone: list[Normal] = []
+        listed = self._listed([self._untracked(branch) for branch in branches])
+        holders: dict[object, list[int]] = {}
+        for index, values in enumerate(listed):
+            for value in values or ():
+                holders.setdefault(value, []).append(index)
+        unlisted = [index for index, values in enumerate(listed) if values is None]
+        for index, branch in enumerate(branches):
+            rest = self.normal(branch)
+            values = listed[index]
+            others: Iterable[int] = range(len(branches))
+            if values is not None:
+                # Lists of values exclude each other unless they share one, which is told without comparing them all.
+                others = dict.fromkeys([*unlisted, *(one for value in values for one in holders[value])])
+            for place in others:
+                if place != index and rest.nodes:
+                    rest = self._minus(rest, branches[place], location.pointer)
+            alone.append(rest)
+        return merge(alone, "oneOf", location.pointer)
+
+    def _listed(self, branches: list[Normal]) -> list[frozenset[object] | None]:
+        """For each branch its values, if it lists them; for objects, those of the property that tells kinds apart."""
+        counts: Counter[str] = Counter()
+        for normal in branches:
+            for node in normal.nodes:
+                if isinstance(node, ObjectNode):
+                    counts.update(node.required.keys() & node.properties.keys())
+        for name, count in counts.most_common(_MAX_KINDS):
+            if count > 1 and any(
+                name in node.required and self._is_choice(node.properties.get(name, ()))
+                for normal in branches
+                for node in normal.nodes[:1]
+                if isinstance(node, ObjectNode)
+            ):
+                return [listed_values(normal, partial(self._choice, name)) for normal in branches]
+        return [listed_values(normal, lambda node: None) for normal in branches]
+
+    def _choice(self, name: str, node: ObjectNode) -> Normal | None:
+        """What a property may be that is required and has but a few scalar values."""
+        handle = node.properties.get(name)
+        if not handle or name not in node.required or not self._is_choice(handle):
+            return None
+        return self._done[handle]
+
+    def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
+        """What a handle does not allow is left."""
+        if not handle:
+            return Normal((), Conflict("every value is excluded (by a schema that is true)", pointer))
+
+        def outside() -> Normal:
+            return self._untracked(negate(handle))
+
+        return subtract(result, self._untracked(handle), outside, pointer, handle[0].pointer, self._budget)
+
+    def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
+        pointer, budget = location.pointer, self._budget
+        holds = intersect(result, self.normal(condition), pointer, budget)
+        fails = self._minus(result, condition, pointer)
+        holds = intersect(holds, self.normal(assertions.then), pointer, budget)
+        fails = intersect(fails, self.normal(assertions.otherwise), pointer, budget)
+        return merge([holds, fails], "if", pointer)
+
+    def _depend(self, result: Normal, name: str, consequence: Handle | dict[str, str], location: Location) -> Normal:
+        """If the member is there, the consequence holds."""
+        where = location.pointer
+        never = Never(where, f"what depends on property {name!r} does not hold").handle
+        absent = Normal((ObjectNode(where, {name: never}, {}),))
+        present = Normal((ObjectNode(where, {}, {name: where}),))
+        if isinstance(consequence, dict):
+            implied = Normal((ObjectNode(where, {}, consequence),))
+        else:
+            implied = self.normal(consequence)
+        out: list[Node] = []
+        conflict = result.conflict
+        for node in result.nodes:
+            if not isinstance(node, ObjectNode) or (
+                isinstance(consequence, dict) and consequence.keys() <= node.required.keys()
+            ):
+                out.append(node)
+                continue
+            one = Normal((node,))
+            if name not in node.required:
+                out += intersect(one, absent, where, self._budget).nodes
+            if not member(node, name) or name in node.required or self._why_nothing(member(node, name)) is None:
+                there = intersect(intersect(one, present, where, self._budget), implied, where, self._budget)
+                out += there.nodes
+                conflict = conflict or _forced(name, node, there.conflict)
+        return Normal(tuple(out), None if out else conflict)
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def _names(self, handle: Handle) -> Text:
+        """The strings that are valid for a schema, as a set."""
+        normal = self._untracked(handle)
+        found = [text_of(node) for node in normal.nodes if isinstance(node, StringNode)]
+        return some(*found) if found else NO_TEXTS
+
+
+def _forced(name: str, node: ObjectNode, conflict: Conflict | None) -> Conflict | None:
+    """The conflict of what depends on a member, with the keyword that makes the member be there."""
+    if conflict is None or name not in node.required:
+        return conflict
+    who = f"property {name!r} is required (at {node.required[name]})"
+    return Conflict(f"{who}, but what depends on it can never hold: {conflict.reason}", conflict.pointer)

@@ -1,0 +1,376 @@
+"""Objects as rules."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.document.places import Handle, conjunction
+from constrain.grammar.json_schema.lexical.layout import named_keys, other_keys
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import Words, contains, every, spelled, without
+from constrain.grammar.json_schema.normal.few_values import members_of
+from constrain.grammar.json_schema.normal.key_classes import KeyClass, count_keys, is_inexhaustible, key_classes
+from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
+from constrain.grammar.json_schema.normal.satisfiable import may_have_value
+from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder
+from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
+
+MAX_COUNTED = 10_000
+"""Of so many keys or more in one class, an object is taken never to have all."""
+
+
+def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """All that may follow the opening brace."""
+    if node.rules or node.some or node.low is not None or node.high is not None:
+        tails = _counting_tails(context, node)
+    else:
+        tails = _plain_tails(context, node)
+    if context.any_order and not isinstance(tails, Conflict):
+        return _tails_in_any_order(context, node, tails)
+    return tails
+
+
+def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    # This loop goes over every property there is.
+    builder, layout, pointer, required_names = context.builder, context.layout, node.pointer, node.required
+    lexeme, add, nonterminal, value_of = builder.lexeme, builder.add, builder.nonterminal, context.value
+    # A name's two languages are the same two objects every time.
+    key_lexeme = builder.own_lexeme
+    close = lexeme(layout.close_object, "'}'")
+    members: Right = ()
+    # Whether no member at all is possible so far.
+    may_be_empty = True
+    for name, handle in members_of(node):
+        value = value_of(handle) if name.isascii() or is_text(name) else None
+        required = name in required_names
+        if value is None:
+            if not required:
+                continue
+            return _missing(context, node, name, handle)
+        first_key, next_key = named_keys(layout, name)
+        if required:
+            ways: list[Right] = [(*members, key_lexeme(next_key, name), value)] if members else []
+        elif members:
+            if len(members) > 1:
+                # One symbol for what is used more than once.
+                whole = nonterminal(pointer)
+                add(whole, members)
+                members = (whole,)
+            ways = [members, (*members, key_lexeme(next_key, name), value)]
+        else:
+            ways = []
+        if may_be_empty:
+            ways.append((key_lexeme(first_key, name), value))
+            may_be_empty = not required
+        if len(ways) == 1:
+            members = ways[0]
+        else:
+            several = nonterminal(pointer)
+            for way in ways:
+                add(several, way)
+            members = (several,)
+    other = context.value(node.additional)
+    if other is not None:
+        first_key, next_key = other_keys(layout, filter(is_text, {**node.properties, **node.required}))
+        several = builder.nonterminal(node.pointer)
+        if members:
+            builder.add(several, members)
+        if may_be_empty:
+            builder.add(several, (builder.distinct_key(first_key, "key"), other))
+        builder.add(several, (several, builder.distinct_key(next_key, "key"), other))
+        members = (several,)
+    tails: list[Right] = []
+    if members:
+        tails.append((*members, close))
+    if may_be_empty:
+        tails.append((close,))
+    return tails
+
+
+def _missing(context: Context, node: ObjectNode, name: str, handle: Handle) -> Conflict:
+    if not is_text(name):
+        return Conflict("a required name holds a lone surrogate, which no UTF-8 text can", node.required[name])
+    who = f"property {name!r}, which is required (at {node.required[name]}),"
+    return nothing(who, context.why_nothing(handle))
+
+
+# -- with numbers of members, patterns of keys, or in any order -------------------------------------
+
+
+class _Member(NamedTuple):
+    """Members with the same schema: one name, or a set of other keys."""
+
+    first_key: Symbol
+    next_key: Symbol
+    handle: Handle
+    meets: tuple[int, ...]
+    """The rules of ``some`` that speak of it."""
+    required: bool
+    most: int | None
+    """How many there can be in one object: None where that is without end, or does not matter."""
+
+
+class _State(NamedTuple):
+    members: int
+    """How many members there are, up to where that matters."""
+    pending: frozenset[int]
+    """The rules of ``some`` that are not met yet."""
+    used: tuple[int, ...]
+    """How many keys were used of each set that may run out before its rules of ``some`` are met."""
+    is_empty: bool
+
+
+def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Conflict:
+    """The names that may come, each alone."""
+    builder, layout = context.builder, context.layout
+    names: list[_Member] = []
+    for name, handle in members_of(node):
+        required = name in node.required
+        if not is_text(name) or context.value(handle) is None:
+            if required:
+                return _missing(context, node, name, handle)
+            continue
+        first, following = named_keys(layout, name)
+        meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
+        names.append(
+            _Member(builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required, 1)
+        )
+    return names
+
+
+def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """A state for all that decides how the object may go on."""
+    builder, layout = context.builder, context.layout
+    names = _named_members(context, node)
+    if isinstance(names, Conflict):
+        return names
+    others, further = _other_members(context, node)
+    low = 0 if node.low is None else node.low.value
+    high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
+    if len(names) + further < low:
+        assert node.low is not None
+        return Conflict(f"there are only {len(names) + further} names for {node.low}", node.low.pointer)
+    if others and (low - len(node.required) > 1 or any(one.meets for one in others)):
+        builder.needs_distinct_keys = True
+    # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
+    steps = _Steps(context, node, others, low, high)
+    states = [_State(0, frozenset(range(len(node.some))), (0,) * len(others), True)]
+    for position, one in enumerate(names):
+        states = steps.named(states, position, one)
+    # A name that was passed by does not come any more: the other keys have to be enough.
+    states = [state for state in states if state.members + further >= low]
+    tails: list[Right] = []
+    close = builder.lexeme(layout.close_object, "'}'")
+    position = len(names)
+    todo = deque(states)
+    if others and high is not None and not node.some:
+        tails = _repeated_tails(
+            context, others, [(state, steps.symbol(position, state)) for state in states], low, high
+        )
+        todo.clear()
+    seen = set(states)
+    while todo:
+        state = todo.popleft()
+        if state.members >= low and not state.pending:
+            tails.append((close,) if state.is_empty else (steps.symbol(position, state), close))
+        for place, one in enumerate(others):
+            for then, right in steps.ways(position, state, one, place):
+                builder.add(steps.symbol(position, then), right)
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+    if not tails:
+        where = node.some[0].value[0].pointer if node.some and node.some[0].value else node.pointer
+        return Conflict("no object has the members that are demanded", where)
+    return tails
+
+
+def _repeated_tails(
+    context: Context, others: list[_Member], ways: list[tuple[_State, Symbol]], low: int, high: int
+) -> list[Right]:
+    """Where only the number of further members matters: a repetition, whose rules are few however great the number."""
+    builder = context.builder
+    close = builder.lexeme(context.layout.close_object, "'}'")
+    pairs = [(one, context.value(one.handle)) for one in others]
+    first = builder.choice([(one.first_key, value) for one, value in pairs if value is not None])
+    following = builder.choice([(one.next_key, value) for one, value in pairs if value is not None])
+    tails: list[Right] = []
+    for state, symbol in ways:
+        if not state.is_empty:
+            left = high - state.members
+            tails.append((symbol, builder.repeat(following, max(low - state.members, 0), left), close))
+            continue
+        if low == 0:
+            tails.append((close,))
+        if high > 0:
+            tails.append((first, builder.repeat(following, max(low - 1, 0), high - 1), close))
+    return tails
+
+
+class _Steps:
+    """The rules for one more member."""
+
+    def __init__(self, context: Context, node: ObjectNode, others: list[_Member], low: int, high: int | None) -> None:
+        self._context = context
+        self._some = node.some
+        self._others = others
+        self._low = low
+        self._high = high
+        self._symbols = Symbols(context.builder, node.pointer, "the number and the patterns of members", MAX_PLACES)
+
+    def symbol(self, position: int, state: _State) -> Symbol:
+        """What leads to a state, before the name at ``position``."""
+        return self._symbols.symbol((position, state))
+
+    def named(self, states: list[_State], position: int, one: _Member) -> list[_State]:
+        """From the states before a name to those after it."""
+        after: dict[_State, None] = {}
+        for state in states:
+            if not one.required:
+                after[state] = None
+                if not state.is_empty:
+                    self._context.builder.add(self.symbol(position + 1, state), (self.symbol(position, state),))
+            for then, right in self.ways(position, state, one):
+                after[then] = None
+                self._context.builder.add(self.symbol(position + 1, then), right)
+        return list(after)
+
+    def ways(self, position: int, state: _State, one: _Member, place: int = -1) -> Iterator[tuple[_State, Right]]:
+        """The states after a member, and how each is reached; ``place``: of those without a name, which it is."""
+        if self._high is not None and state.members >= self._high:
+            return
+        used = state.used
+        if place >= 0 and one.most is not None:
+            if used[place] >= one.most:
+                return
+            used = (*used[:place], used[place] + 1, *used[place + 1 :])
+        count = state.members + 1 if self._high is not None else min(state.members + 1, self._low)
+        before: Right = () if state.is_empty else (self.symbol(position, state),)
+        key = one.first_key if state.is_empty else one.next_key
+        meets = [index for index in one.meets if index in state.pending]
+        for size in range(len(meets) + 1):
+            for met in combinations(meets, size):
+                handle = one.handle
+                for index in met:
+                    handle = conjunction(handle, self._some[index].value)
+                value = self._context.value(handle)
+                if value is not None:
+                    pending = state.pending.difference(met)
+                    then = _State(count, pending, self._still_counted(used, pending), False)
+                    yield then, (*before, key, value)
+
+    def _still_counted(self, used: tuple[int, ...], pending: frozenset[int]) -> tuple[int, ...]:
+        """The numbers of keys that were used, where they still matter."""
+        if not any(used):
+            return used
+        pairs = zip(used, self._others, strict=True)
+        return tuple(0 if pending.isdisjoint(one.meets) else count for count, one in pairs)
+
+
+def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], int]:
+    """The keys without a name in the schema, class by class; and how many there are, up to where that matters."""
+    names = frozenset(filter(is_text, {**node.properties, **node.required}))
+    layout, lexeme = context.layout, context.builder.distinct_key
+    spelling = layout.notation.spelling
+    classes = key_classes(node)
+    possible = [each for each in classes if _has_value(context, each[1])]
+    further = _count_further(possible, 0 if node.low is None else node.low.value - len(node.required))
+    counts = _counts_that_matter(context, node, possible)
+    rest = without(Words(names)) if names else every()
+    members: list[_Member] = []
+    scarce: list[_Member] = []
+    for (keys, handle, meets), most in zip(possible, counts, strict=True):
+        if most == 0:
+            continue
+        if keys == rest:
+            first, following = other_keys(layout, sorted(names))
+        else:
+            body = spelled(keys, spelling)
+            first, following = layout.key(body), layout.next_key(body)
+        members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False, most))
+        if not is_inexhaustible(keys):
+            scarce.append(members[-1])
+    if node.some and (node.high is not None or any(most is not None for most in counts)):
+        # At times there may only be keys of one class.
+        for one in scarce:
+            context.builder.limit_keys((one.first_key, one.next_key))
+    elif len(possible) < len(classes) and scarce:
+        # Where a key of any kind may come, there is always another one.
+        context.builder.limit_keys(key for one in members for key in (one.first_key, one.next_key))
+    return members, further
+
+
+def _has_value(context: Context, handle: Handle) -> bool:
+    return context.value(handle) is not None and may_have_value(context.normal, handle)
+
+
+def _count_further(classes: list[KeyClass], most: int) -> int:
+    """How many keys there are in some classes, or ``most`` if there are more."""
+    found = 0
+    for keys, _, _ in sorted(classes, key=lambda each: not is_inexhaustible(each[0])) if most > 0 else ():
+        found += count_keys(keys, most - found)
+    return found
+
+
+def _counts_that_matter(context: Context, node: ObjectNode, classes: list[KeyClass]) -> list[int | None]:
+    """For each class how many keys there are, if a rule of ``some`` may be left without any; else None."""
+    if not node.some:
+        return [None] * len(classes)
+    enough = MAX_COUNTED if node.high is None else min(node.high.value, MAX_COUNTED)
+    counts: list[int | None] = [None] * len(classes)
+    # The rules that some class can always meet.
+    always: set[int] = set()
+    # Those first of which there are likely to be many: the others may need no count then.
+    for place in sorted(range(len(classes)), key=lambda each: len(classes[each][2])):
+        keys, handle, meets = classes[place]
+        if not meets or (node.high is None and always.issuperset(meets)):
+            continue
+        count = count_keys(keys, enough)
+        if count < enough:
+            counts[place] = count
+        else:
+            always.update(index for index in meets if _has_value(context, conjunction(handle, node.some[index].value)))
+    if node.high is None:
+        counts = [
+            None if always.issuperset(meets) else count for (_, _, meets), count in zip(classes, counts, strict=True)
+        ]
+    return counts
+
+
+# -- in any order --------------------------------------------------------------------------------
+
+
+def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) -> list[Right] | Conflict:
+    """The same members in every order; whether there are any at all does not depend on the order."""
+    names = _named_members(context, node)
+    if isinstance(names, Conflict):
+        return names
+    others, _ = _other_members(context, node)
+    if not names or (len(names) == 1 and not others):
+        return tails
+    order = AnyOrder(
+        context.builder.lexeme(context.layout.close_object, "'}'"),
+        0 if node.low is None else node.low.value,
+        None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value,
+        len(node.some),
+    )
+    for position, one in enumerate((*names, *others)):
+        for size in range(len(one.meets) + 1):
+            for met in combinations(one.meets, size):
+                handle = one.handle
+                for index in met:
+                    handle = conjunction(handle, node.some[index].value)
+                value = context.value(handle)
+                if value is not None:
+                    order.add_way(one.first_key, one.next_key, value, met)
+        order.end_member(named=position < len(names), required=one.required, most=one.most)
+    members = context.unfolded(order, node.pointer)
+    empty = [tail for tail in tails if tail == (order.close,)]
+    for tail in tails:
+        if tail != (order.close,):
+            context.builder.add(members, tail)
+    return [*empty, (members,)]

@@ -1,0 +1,423 @@
+"""From the normal form to rules and lexemes.
+
+Objects and arrays are written from a queue, not by recursion, so depth of nesting costs no stack.  Lists of members are
+left-recursive: wherever a member begins, the unfinished rules are those of the object, whichever members came before,
+so the recognizer has one row for it and not one per history.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.json_schema.document.document import Document
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.idn.a_labels import HostNames
+from constrain.grammar.json_schema.lexical.idn.hostnames import idn_hostname
+from constrain.grammar.json_schema.lexical.layout import BOOLEAN, MAX_INDENTED_DEPTH, NULL, Layout
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.json_schema.lexical.texts import HOST_NAME, Format, is_regular
+from constrain.grammar.json_schema.lexical.words import describe
+from constrain.grammar.json_schema.normal.nodes import (
+    ANY,
+    ArrayNode,
+    Conflict,
+    Node,
+    Normal,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+)
+from constrain.grammar.json_schema.normal.normalize import Normalizer
+from constrain.grammar.json_schema.rules.arrays import array_tails
+from constrain.grammar.json_schema.rules.objects import object_tails
+from constrain.grammar.json_schema.text_dependent.counted_multiples import CountedMultiples, Multiples, can_be_counted
+from constrain.grammar.json_schema.text_dependent.rules_on_demand import Template, UnfoldingMaker
+from constrain.grammar.json_schema.writing.context import Right
+from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
+from constrain.grammar.json_schema.writing.scalars import is_regular_number, plain_scalar, scalar, scalar_name
+from constrain.grammar.regular import Empty, Regular, literal
+from constrain.limits import spend
+
+Container = ArrayNode | ObjectNode
+
+# No symbol of a lexeme or nonterminal.
+_NOT_WRITTEN: Symbol = 1 << 40
+
+
+def write_rules(document: Document, layout: Layout, *, any_order: bool, max_work: int) -> GrammarIR:
+    """The grammar of the values that are valid for the document's root.
+
+    Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result does.
+    """
+    return _RuleWriter(document, layout, any_order, max_work).write()
+
+
+class _RuleWriter:
+    """Writes values; it is the :class:`~.context.Context` of arrays and objects."""
+
+    def __init__(self, document: Document, layout: Layout, any_order: bool, max_work: int) -> None:
+        self._document = document
+        self.layout = layout
+        self.any_order = any_order
+        self.refuse = document.refuse
+        self.note = document.note
+        self._normalizer = Normalizer(max_work, document.refuse)
+        self.builder = GrammarBuilder()
+        # What was written in each layout.
+        self._known: dict[Layout, _Written] = {}
+        self._written = _Written()
+        self._why_nothing: dict[Handle, Conflict] = {}
+        self._tails: dict[tuple[Node, Layout], list[Right]] = {}
+        # Containers whose rules are still to be written: nonterminal, its opening bracket, node, its layout.
+        self._queue: deque[tuple[Symbol, Symbol, Container, Layout]] = deque()
+        # Nonterminals that derive nothing and why; and whether a rule may lead back to itself.
+        self._dead: dict[Symbol, Conflict] = {}
+        self._may_recur = False
+        self._unfolded: dict[Symbol, Template] = {}
+        self.makes_lexemes = False
+        self._formats: set[str] = set()
+
+    def write(self) -> GrammarIR:
+        builder = self.builder
+        start = builder.nonterminal("#")
+        normal = self._normalizer.normal(self._document.references.follow(self._document.root))
+        conflict = normal.conflict
+        listed, nodes = self._listed(normal.nodes, self.layout, is_root=True)
+        if listed is not None:
+            builder.add(start, (listed,))
+        for node in nodes:
+            if isinstance(node, (ArrayNode, ObjectNode)):
+                bracket = "[" if isinstance(node, ArrayNode) else "{"
+                language = literal(bracket)
+                if self.layout.empty_array is not None:
+                    language = self.layout.open_array if isinstance(node, ArrayNode) else self.layout.open_object
+                self._queue.append((start, builder.lexeme(language, repr(bracket)), node, self.layout))
+            else:
+                symbol = self._scalar(node, _nothing_before)
+                if isinstance(symbol, Conflict):
+                    conflict = symbol
+                else:
+                    builder.add(start, (symbol,))
+        if conflict is not None:
+            self._dead[start] = conflict
+        while self._queue:
+            spend(5)
+            symbol, bracket_symbol, node, layout = self._queue.popleft()
+            if layout is not self.layout or layout not in self._known:
+                self.layout = layout
+                self._written = self._known.setdefault(layout, _Written())
+            tails = self._tails.get((node, layout))
+            if tails is not None:
+                # The root, met again below itself: it only differs in the white space before it.
+                self._may_recur = True
+            else:
+                if isinstance(node, ArrayNode):
+                    result = array_tails(self, node)
+                else:
+                    result = object_tails(self, node)
+                if isinstance(result, Conflict):
+                    self._dead[symbol] = result
+                    result = []
+                tails = self._tails[node, layout] = result
+            empty = layout.empty_array if isinstance(node, ArrayNode) else layout.empty_object
+            for tail in tails:
+                if len(tail) == 1 and tail[0] < 0 and empty is not None:
+                    builder.add(symbol, (builder.lexeme(empty, "an empty value"),))
+                else:
+                    builder.add(symbol, (bracket_symbol, *tail))
+        builder.warnings += self._document.warnings
+        ir = builder.finish(
+            start,
+            make_error=_make_error,
+            describe=describe,
+            unfolded=self._unfolded,
+            make_unfolding=self._make_unfolding() if self._unfolded else None,
+            makes_lexemes=self.makes_lexemes,
+            stock=stock_for(self._formats),
+        )
+        if self._dead or self._may_recur:
+            _check_satisfiable(ir, self._dead)
+        return ir
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def value(self, handle: Handle) -> Symbol | None:
+        """The symbol of a value, after white space; None if there certainly is no such value."""
+        written = self._written
+        values = written.values
+        result = values.get(handle, _NOT_WRITTEN)
+        if result != _NOT_WRITTEN:
+            return result
+        if not handle and self.layout.inner is self.layout and not self.any_order:
+            result = values[handle] = self._any_value()
+            return result
+        core = plain_scalar(handle, self.layout.notation)
+        if core is not None:
+            # Most values of a schema are of four or five kinds.
+            known = written.scalars.get(id(core))
+            if known is None:
+                known = self.builder.lexeme(self.layout.value(core), handle[0].pointer), core
+                written.scalars[id(core)] = known
+            result = values[handle] = known[0]
+            return result
+        normal = self._normalizer.normal(handle)
+        conflict = normal.conflict
+        symbols: dict[Symbol, None] = {}
+        listed, nodes = self._listed(normal.nodes, self.layout.inner)
+        if listed is not None:
+            symbols[listed] = None
+        for node in nodes:
+            if isinstance(node, (ArrayNode, ObjectNode)):
+                container = self._container(node)
+                if container is None:
+                    conflict = Conflict(f"values are nested more than {MAX_INDENTED_DEPTH} levels deep", node.pointer)
+                else:
+                    symbols[container] = None
+                continue
+            symbol = self._scalar(node, self.layout.value)
+            if isinstance(symbol, Conflict):
+                conflict = symbol
+            else:
+                symbols[symbol] = None
+        result = None
+        if len(symbols) == 1:
+            result = next(iter(symbols))
+        elif symbols:
+            name = handle[0].pointer if handle else ""
+            result = self.builder.choice([(symbol,) for symbol in symbols], name)
+        else:
+            assert conflict is not None
+            self._why_nothing[handle] = conflict
+        values[handle] = result
+        return result
+
+    def _any_value(self) -> Symbol:
+        """The symbol of every value, written at once: nearly every schema needs it, and none needs it otherwise."""
+        builder, layout, notation = self.builder, self.layout, self.layout.notation
+        # All of these are the layout's own objects.
+        add, lexeme = builder.add, builder.own_lexeme
+        value, an_object, an_array = builder.nonterminal(), builder.nonterminal("#"), builder.nonterminal("#")
+        for core in (notation.string, notation.numbers[NumberForm.ANY], BOOLEAN, NULL):
+            add(value, (lexeme(layout.value(core), "#"),))
+        add(value, (an_object,))
+        add(value, (an_array,))
+        members, items = builder.nonterminal("#"), builder.nonterminal("#")
+        first_key, next_key = layout.any_keys
+        opening, closing = lexeme(layout.open_object, "'{'"), lexeme(layout.close_object, "'}'")
+        add(members, (builder.distinct_key(first_key, "key"), value))
+        add(members, (members, builder.distinct_key(next_key, "key"), value))
+        add(an_object, (opening, members, closing))
+        add(an_object, (opening, closing))
+        opening, closing = lexeme(layout.open_array, "'['"), lexeme(layout.close_array, "']'")
+        add(items, (value,))
+        add(items, (items, lexeme(layout.comma, "','"), value))
+        add(an_array, (opening, items, closing))
+        add(an_array, (opening, closing))
+        symbols = {"object": an_object, "array": an_array}
+        self._written.containers.update((node, symbols[node.kind]) for node in ANY.nodes if node.kind in symbols)
+        return value
+
+    def _listed(
+        self, nodes: tuple[Node, ...], layout: Layout | None, *, is_root: bool = False
+    ) -> tuple[Symbol | None, Sequence[Node]]:
+        """The symbol of all arrays and objects of a long list of values; and the nodes that are still to be written."""
+        if len(nodes) < MIN_LISTED or self.any_order or layout is None:
+            return None, nodes
+        several = [node for node in nodes if is_listed(node)]
+        if len(several) < MIN_LISTED:
+            return None, nodes
+        language = listed_language(several, layout, self.refuse, is_root=is_root)
+        if isinstance(language, Empty):
+            return None, nodes
+        known = set(several)
+        symbol = self.builder.own_lexeme(language, f"a value listed at {several[0].pointer.rpartition('/')[0]}")
+        return symbol, [node for node in nodes if node not in known]
+
+    def why_nothing(self, handle: Handle) -> Conflict:
+        """Why :meth:`value` gave None for a handle."""
+        return self._why_nothing[handle]
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+        return self._normalizer.normal(handle)
+
+    def scalar(self, node: Node) -> Symbol | None:
+        """The symbol of a scalar node, after white space."""
+        symbol = self._scalar(node, self.layout.value)
+        return None if isinstance(symbol, Conflict) else symbol
+
+    def _scalar(self, node: Node, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+        """The symbol of a scalar node; ``opened`` puts before a token what may stand before it."""
+        notation = self.layout.notation
+        spelling = notation.spelling
+        if isinstance(node, StringNode) and node.values is None and node.terms:
+            self._formats.update([term.text.name for term in node.terms if type(term.text) is Format])
+            irregular = next((term for term in node.terms if not is_regular(term.text)), None)
+            if irregular is not None:
+                where = irregular.pointer
+                is_alone = len(node.terms) == 1 and node.low is None and node.high is None
+                if is_alone and isinstance(irregular.text, Format):
+                    self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
+                    a_labels = self._names_with_a_labels(HostNames(self.builder, opened, spelling))
+                    return self.builder.choice([(idn_hostname(self.builder, opened, spelling),), (a_labels,)])
+                self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
+                node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
+            if any(term.text == HOST_NAME for term in node.terms):
+                if len(node.terms) == 1 and node.low is None and node.high is None:
+                    names = HostNames(self.builder, opened, spelling)
+                    return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
+                where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
+                self.note("what Punycode stands for is not looked at beside other assertions about the string", where)
+        if isinstance(node, NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
+            numbers = Multiples(node, notation.is_plain)
+            if numbers.is_involved or not is_regular_number(node):
+                return self._counted(node, numbers, opened)
+        core = scalar(node, self.refuse, notation)
+        return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
+
+    def _names_with_a_labels(self, names: HostNames) -> Symbol:
+        symbol = self.unfolded(names, str(HOST_NAME))
+        self.builder.add(symbol, (names.begins,))
+        self.makes_lexemes = True
+        return symbol
+
+    def _counted(self, node: NumberNode, numbers: Multiples, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+        if not numbers.is_any():
+            return Conflict(f"there is not {scalar_name(node)}", node.pointer)
+        template = CountedMultiples(numbers, self.builder, opened)
+        symbol = self.unfolded(template, scalar_name(node))
+        self.builder.add(symbol, template.example)
+        return symbol
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none."""
+        written = self._known.get(layout)
+        return None if written is None else written.values.get(handle)
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+        written = self._known.get(layout)
+        return None if written is None else written.containers.get(node)
+
+    def _make_unfolding(self) -> UnfoldingMaker:
+        return UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
+
+    def unfolded(self, template: Template, name: str) -> Symbol:
+        """A new nonterminal whose rules a template makes as they are needed."""
+        symbol = self.builder.nonterminal(name)
+        self._unfolded[symbol] = template
+        return symbol
+
+    def _container(self, node: Container) -> Symbol | None:
+        """The nonterminal of an array or object; None if it would be nested too deeply for its layout."""
+        containers = self._written.containers
+        symbol = containers.get(node)
+        if symbol is not None:
+            self._may_recur = True
+            return symbol
+        layout = self.layout.inner
+        if layout is None:
+            return None
+        symbol = containers[node] = self.builder.nonterminal(node.pointer)
+        if isinstance(node, ArrayNode):
+            bracket = self.builder.lexeme(layout.open_array, "'['")
+        else:
+            bracket = self.builder.lexeme(layout.open_object, "'{'")
+        self._queue.append((symbol, bracket, node, layout))
+        return symbol
+
+
+class _Written:
+    """The symbols of what stands in containers of one layout."""
+
+    def __init__(self) -> None:
+        self.values: dict[Handle, Symbol | None] = {}
+        # By the identity of their language, which is held here.
+        self.scalars: dict[int, tuple[Symbol, Regular]] = {}
+        self.containers: dict[Node, Symbol] = {}
+
+
+def _nothing_before(token: Regular) -> Regular:
+    return token
+
+
+# -- schemas that nothing satisfies ------------------------------------------------------------
+
+
+def _make_error(reason: str, place: str) -> ConstrainError:
+    return SchemaError(reason, place or "#")
+
+
+# Rules are written from the root down, so that read backwards few are met before their parts.
+_PASSES = 4
+
+
+def _productive(ir: GrammarIR) -> bytearray:
+    """For each nonterminal whether it derives something, or at least for the start; lexemes count as not empty."""
+    productive = bytearray(len(ir.nonterminal_names))
+    start = ir.start
+    open_rules: list[tuple[int, Right]] = list(ir.productions)
+    for _ in range(_PASSES):
+        left_over = []
+        for rule in reversed(open_rules):
+            left, right = rule
+            if productive[left]:
+                continue
+            for symbol in right:
+                if symbol >= 0 and not productive[symbol]:
+                    left_over.append(rule)
+                    break
+            else:
+                productive[left] = 1
+        if productive[start] or len(left_over) == len(open_rules):
+            return productive
+        open_rules = left_over[::-1]
+    waiting: dict[Symbol, list[int]] = {}
+    missing: list[int] = []
+    todo: list[Symbol] = []
+    for index, (left, right) in enumerate(open_rules):
+        needed = {symbol for symbol in right if symbol >= 0 and not productive[symbol]}
+        missing.append(len(needed))
+        for symbol in needed:
+            waiting.setdefault(symbol, []).append(index)
+        if not needed:
+            todo.append(left)
+    while todo:
+        symbol = todo.pop()
+        if productive[symbol]:
+            continue
+        productive[symbol] = 1
+        for index in waiting.get(symbol, ()):
+            missing[index] -= 1
+            if missing[index] == 0:
+                todo.append(open_rules[index][0])
+    return productive
+
+
+def _check_satisfiable(ir: GrammarIR, dead: dict[Symbol, Conflict]) -> None:
+    """Raise SchemaError if the start derives nothing, with a reason; lexemes count as not empty."""
+    productive = _productive(ir)
+    if productive[ir.start]:
+        return
+    # The nearest part that is contradictory in itself is the reason; without one it is recursion.
+    by_left: dict[Symbol, list[Right]] = {}
+    for left, right in ir.productions:
+        by_left.setdefault(left, []).append(right)
+    order = dict.fromkeys([ir.start])
+    todo = deque(order)
+    while todo:
+        symbol = todo.popleft()
+        conflict = dead.get(symbol)
+        if conflict is not None:
+            raise SchemaError(f"nothing is valid for this schema: {conflict.reason}", conflict.pointer)
+        for right in by_left.get(symbol, ()):
+            for part in right:
+                if part >= 0 and not productive[part] and part not in order:
+                    order[part] = None
+                    todo.append(part)
+    raise SchemaError("nothing is valid for this schema: what it requires leads back to itself without end", "#")

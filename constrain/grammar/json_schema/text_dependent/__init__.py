@@ -1,0 +1,1 @@
+"""Rules that are made as a text is read."""

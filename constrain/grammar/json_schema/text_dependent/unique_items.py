@@ -1,0 +1,331 @@
+"""``uniqueItems`` for items of many values: an automaton whose states hold the items that an array has so far.
+
+What an item is becomes known as the text is written, so the place behind a comma depends on the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import product
+from typing import NamedTuple
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE
+from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.few_values import FewValues
+from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
+from constrain.grammar.json_schema.normal.intersect import element
+from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, StringNode
+from constrain.grammar.json_schema.text_dependent.different import DifferentValues, Written
+from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+    Automaton,
+    Costs,
+    Edge,
+    JsonUnfolding,
+    Right,
+    TextBefore,
+)
+from constrain.limits import spend
+
+MAX_SCARCE = 64
+"""An item of a prefix with fewer values than this may find them used up by others."""
+
+
+def choices_of(each: Contains, index: int, count: int) -> tuple[tuple[Handle, int], ...]:
+    """What an item may be for the sake of one ``contains``, with what it adds to the count."""
+    if index < each.start or (each.high is None and count >= each.low):
+        return (((), 0),)
+    if each.high is None:
+        # Not to count an item that would is no fault: there only have to be enough.
+        return ((), 0), (each.item, 1)
+    if count >= each.high:
+        return ((negate(each.item), 0),)
+    return (negate(each.item), 0), (each.item, 1)
+
+
+def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
+    """What the next item may be, with the counts after it."""
+    base = element(node, index)
+    choices = [choices_of(each, index, count) for each, count in zip(node.contains, counts, strict=True)]
+    for chosen in product(*choices):
+        spend()
+        handle = base
+        for part, _ in chosen:
+            handle = conjunction(handle, part)
+        yield handle, tuple(count + step for count, (_, step) in zip(counts, chosen, strict=True))
+
+
+def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: frozenset[Instance]) -> bool:
+    """Whether the items from ``begin`` to before ``end`` can all be different from each other and from ``items``.
+
+    A matching between items and values, by augmenting paths (Kuhn, 1955).  Items of plentiful values need none: those
+    beyond the prefix, which are alike, are such.
+    """
+    taken: dict[Instance, int] = {}
+
+    def values(index: int) -> list[Instance]:
+        return few.of(element(node, index), MAX_SCARCE)
+
+    def find(index: int, tried: set[Instance]) -> bool:
+        for value in values(index):
+            if value not in items and value not in tried:
+                tried.add(value)
+                if value not in taken or find(taken[value], tried):
+                    taken[value] = index
+                    return True
+        return False
+
+    scarce = [index for index in range(begin, min(end, len(node.prefix) + 1)) if len(values(index)) < MAX_SCARCE]
+    return all(find(index, set()) for index in scarce)
+
+
+class _Items(NamedTuple):
+    size: int
+    """How many items there are, up to where that matters."""
+    counts: tuple[int, ...]
+    """How often each ``contains`` was met."""
+    items: frozenset[Instance]
+
+
+class _Ahead(NamedTuple):
+    """The same for a mask that looks beyond a comma: without the item before it, which is not known there."""
+
+    size: int
+    counts: tuple[int, ...]
+    items: frozenset[Instance]
+
+
+class UniqueItems:
+    """The items of one array, all different.
+
+    Parameters
+    ----------
+    written : Written
+        What is there of the other rules, by the time that rules are made.
+    node : ArrayNode
+    layout : Layout
+        Of the items.
+    """
+
+    def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
+        self.written = written
+        self.node = node
+        self.layout = layout
+
+    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state."""
+        return _Automaton(self, different_values(self.written, unfolding)), _Items(
+            0, (0,) * len(self.node.contains), frozenset()
+        )
+
+
+def different_values(written: Written, unfolding: JsonUnfolding) -> DifferentValues:
+    """The one maker of a grammar's symbols."""
+
+    def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:
+        return _Automaton(UniqueItems(written, node, layout), values)
+
+    few = FewValues(written.normal, other_classes)
+    return unfolding.shared(DifferentValues, lambda: DifferentValues(written, unfolding, few, unique))
+
+
+class _Automaton:
+    def __init__(self, template: UniqueItems, values: DifferentValues) -> None:
+        self._template = template
+        self._values = values
+        node = self._node = template.node
+        self._low = 0 if node.low is None else node.low.value
+        self._high = None if node.high is None else node.high.value
+        self._enough = max([self._low, 1, len(node.prefix), *(each.start for each in node.contains)])
+        # Without ``contains``: the values of the items of a prefix that have few.
+        self._scarce: frozenset[Instance] = frozenset()
+        if node.prefix and not node.contains:
+            found = [self._few_of(index) for index in range(len(node.prefix))]
+            self._scarce = frozenset(value for some in found if len(some) < MAX_SCARCE for value in some)
+        self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
+        lexeme = values.unfolding.lexeme
+        self._comma = lexeme(template.layout.comma)
+        self._close = lexeme(template.layout.close_array)
+
+    def begun(self, items: frozenset[Instance]) -> tuple[_Items, int | None]:
+        """The state after some items, and the kind of the branch behind the next one; None if that must be the last.
+
+        Of arrays without ``prefix`` and ``contains``.
+        """
+        state = _Items(len(items) if self._high is not None else min(len(items), self._enough), (), items)
+        if not self._goes_on(state, ()):
+            return state, None
+        return state, OPEN if self._is_roomy(state.size + 1, ()) else OPEN | HARD
+
+    def edges(self, state: _Items | _Ahead) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+        if self._scarce and isinstance(state, _Items):
+            return self._scarce_edges(state)
+        ends: list[Right] = []
+        further: list[Edge] = []
+        for handle, counts in ways(self._node, state.size, state.counts):
+            symbols = self._values.different(self._template.layout, handle, state.items)
+            if isinstance(state, _Ahead):
+                # Whether this item is the one before the comma is to be seen at its end.
+                further += [((symbol,), counts, OPEN | HARD | UNSURE) for symbol in symbols]
+                continue
+            ends_here = self._may_end(state.size + 1, counts)
+            goes_on = self._goes_on(state, counts)
+            kind = OPEN if goes_on and self._is_roomy(state.size + 1, counts) else OPEN | HARD
+            for symbol in symbols:
+                if ends_here:
+                    ends.append((symbol, self._close))
+                if goes_on:
+                    further.append(((symbol, self._comma), counts, kind))
+        return ends, further
+
+    def follow(self, state: _Items, edge: tuple[int, ...]) -> Hashable:
+        """What a mask may take for the state behind a comma."""
+        return _Ahead(state.size + 1, edge, state.items)
+
+    def _scarce_edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+        """The same where values may run out: each of them that a later item may need is a way of its own."""
+        ends: list[Right] = []
+        further: list[Edge] = []
+        layout, values, counts = self._template.layout, self._values, state.counts
+        handle = element(self._node, state.size)
+        known = state.items | self._scarce
+        ways = [(values.different(layout, handle, known), state.items)]
+        left = sorted(self._scarce - state.items, key=repr)
+        ways += [(values.same(layout, handle, value), state.items | {value}) for value in left]
+        size = state.size + 1
+        for symbols, items in ways:
+            for symbol in symbols:
+                if size >= self._low:
+                    ends.append((symbol, self._close))
+                if self._can_go_on(size, items):
+                    further.append(((symbol, self._comma), counts, OPEN | HARD))
+        return ends, further
+
+    def _can_go_on(self, size: int, items: frozenset[Instance]) -> bool:
+        """Whether there are different values for the next item, and for as many as there must be.
+
+        ``items`` are those so far that are scarce.
+        """
+        if self._high is not None and size >= self._high:
+            return False
+        return can_be_different(self._node, self._values.few, size, max(size + 1, self._low), items)
+
+    def _few_of(self, index: int) -> list[Instance]:
+        return self._values.few.of(element(self._node, index), MAX_SCARCE)
+
+    def _is_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
+        """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
+        key = index, counts
+        if key not in self._roomy:
+            handles = [handle for handle, _ in ways(self._node, index, counts)]
+            nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
+            self._roomy[key] = all(map(self._values.is_roomy, nodes))
+        return self._roomy[key]
+
+    def close(self, state: _Items, edge: tuple[int, ...], text: TextBefore) -> Hashable:
+        """The state with the item that the text ends with, before the comma."""
+        index = state.size + 1
+        if self._high is None:
+            index = min(index, self._enough)
+        return _Items(index, edge, state.items | {instance(last_value(text))})
+
+    def least(self, state: _Items, costs: Costs) -> int:
+        """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""
+        ends, further = self.edges(state)
+        if ends:
+            return min(map(costs.right, ends))
+        return min(
+            (costs.right(right) + self.least_behind(state, edge, costs) for right, edge, _ in further), default=NEVER
+        )
+
+    def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: Costs) -> int:
+        """What the items cost at most that must come behind a comma, whatever the items before it are."""
+        if isinstance(state, _Ahead):
+            return self._least_ahead(state, edge, costs)
+        key = self, state.size + 1, edge, len(state.items) + 1
+        if key not in costs.known:
+            costs.known[key] = self._items_at_most(state.size + 1, edge, len(state.items) + 1, costs)
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: Costs) -> int:
+        """What the fewest items cost at most that come after ``size`` items, which ``others`` are different from.
+
+        Every item must be different from those before it, whatever they are.
+        """
+        known: dict[tuple[int, tuple[int, ...]], int] = {}
+        todo = [(size, counts)]
+        while todo:
+            index, here = todo[-1]
+            if (index, here) in known:
+                todo.pop()
+                continue
+            sure: list[int] = []
+            unsure: list[int] = []
+            missing: list[tuple[int, tuple[int, ...]]] = []
+            for handle, after in ways(self._node, index, here):
+                if self._may_end(index + 1, after):
+                    rest = costs.of(self._close)
+                elif self._high is not None and index + 1 >= self._high:
+                    continue
+                elif self._high is None and index > self._enough and after == here:
+                    # An item that brings the end no nearer.
+                    continue
+                elif (index + 1, after) not in known:
+                    missing.append((index + 1, after))
+                    continue
+                else:
+                    rest = costs.of(self._comma) + known[index + 1, after]
+                # What others have may be all that a later item could be, and is then left to it.
+                count = others + index - size + len(self._scarce)
+                found = self._values.spare(self._template.layout, handle, count, costs)
+                (sure if found.is_sure else unsure).append(found.cost + rest)
+            if missing:
+                todo += missing
+                continue
+            known[index, here] = min(sure) if sure else max(unsure, default=NEVER)
+            todo.pop()
+        return known[size, counts]
+
+    def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: Costs) -> int:
+        """The same behind an item that a mask looks ahead to, with room for it to be different from one more."""
+        rest = costs.of(self._close)
+        if not self._may_end(state.size + 1, counts):
+            rest = costs.of(self._comma) + self._items_at_most(state.size + 1, counts, len(state.items) + 2, costs)
+        room = 0
+        for handle, _ in ways(self._node, state.size, state.counts):
+            for node in self._template.written.normal(handle).nodes:
+                if not isinstance(node, StringNode):
+                    return NEVER
+                room = max(room, self._values.letters(self._template.layout, len(state.items) + 1, costs))
+        return rest + room
+
+    def _may_end(self, index: int, counts: tuple[int, ...]) -> bool:
+        return index >= self._low and all(
+            count >= each.low for count, each in zip(counts, self._node.contains, strict=True)
+        )
+
+    def _has(self, handle: Handle, count: int) -> bool:
+        """Whether a schema has so many values; more are looked for, since the next item asks for one more."""
+        return len(self._values.few.of(handle, 1 << count.bit_length())) >= count
+
+    def _goes_on(self, state: _Items, counts: tuple[int, ...]) -> bool:
+        """Whether there can be another item after the next, whatever that is."""
+        index, node = state.size + 1, self._node
+        if self._high is not None:
+            # With a greatest number there is at most one ``contains``.
+            missing = sum(max(each.low - count, 0) for count, each in zip(counts, node.contains, strict=True))
+            if index >= self._high or missing > self._high - index:
+                return False
+        enough = len(state.items) + 2
+        if not node.prefix and not node.contains:
+            return self._has(node.items, enough)
+        found = False
+        for handle, _ in ways(node, index, counts):
+            if self._has(handle, enough):
+                found = True
+            elif self._template.written.normal(handle).nodes:
+                raise LimitError(f"at {node.unique}: an item beyond the number of different values of its schema")
+        return found

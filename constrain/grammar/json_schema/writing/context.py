@@ -1,0 +1,91 @@
+"""What the writers of arrays and objects need from the writer of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import GrammarBuilder, Symbol
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.nodes import Conflict, Node, Normal
+from constrain.grammar.json_schema.text_dependent.rules_on_demand import Template
+
+Right = tuple[Symbol, ...]
+
+MAX_STATES = 5000
+"""How many states one array or object may have: what was counted, what is still to come."""
+
+MAX_PLACES = 50_000
+"""The same for members in the order of the schema, where each place has states of its own."""
+
+
+class Context(Protocol):
+    """The writer of values, as the writers of containers see it."""
+
+    builder: GrammarBuilder
+    layout: Layout
+    any_order: bool
+
+    def value(self, handle: Handle) -> Symbol | None:
+        """The symbol of a value, after white space; None if there certainly is no such value."""
+
+    def why_nothing(self, handle: Handle) -> Conflict:
+        """Why :meth:`value` gave None."""
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+
+    def scalar(self, node: Node) -> Symbol | None:
+        """The symbol of a scalar node, after white space."""
+
+    def unfolded(self, template: Template, name: str) -> Symbol:
+        """A new nonterminal whose rules a template makes as they are needed."""
+
+    makes_lexemes: bool
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced, or take note of it."""
+
+    def note(self, reason: str, pointer: str) -> None:
+        """Add a warning."""
+
+
+@dataclass
+class Symbols:
+    """Nonterminals of what has been read so far, one per state that it leads to.
+
+    Left-recursive: wherever a member begins, the unfinished rules are the same, whichever members came before.
+    """
+
+    builder: GrammarBuilder
+    pointer: str
+    keyword: str
+    limit: int = MAX_STATES
+
+    def __post_init__(self) -> None:
+        self._known: dict[object, Symbol] = {}
+
+    def symbol(self, state: object) -> Symbol:
+        """The nonterminal of a state; LimitError if there are too many."""
+        known = self._known.get(state)
+        if known is None:
+            if len(self._known) >= self.limit:
+                raise LimitError(f"at {self.pointer}: {self.keyword} needs more than {self.limit} states")
+            known = self._known[state] = self.builder.nonterminal(self.pointer)
+        return known
+
+    def __contains__(self, state: object) -> bool:
+        return state in self._known
+
+
+def nothing(who: str, conflict: Conflict) -> Conflict:
+    """The conflict of a container, given that of a part that must be there."""
+    return Conflict(f"{who} can never be valid: {conflict.reason}", conflict.pointer)

@@ -1,0 +1,244 @@
+"""How the values of scalar nodes are written, each kind as one regular language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
+from typing import Any
+
+from constrain.grammar.json_schema.document.document import Location
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.constants import constant
+from constrain.grammar.json_schema.lexical.layout import BOOLEAN, FALSE, NULL, TRUE
+from constrain.grammar.json_schema.lexical.multiples import multiples
+from constrain.grammar.json_schema.lexical.notation import Notation, quoted
+from constrain.grammar.json_schema.lexical.numbers import (
+    MODERATE_NUMBER,
+    PLAIN_INTEGER,
+    PLAIN_NUMBER,
+    TINY_NUMBER,
+    NumberForm,
+    is_integral,
+    number_language,
+)
+from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
+from constrain.grammar.json_schema.lexical.texts import Length, every, spelled
+from constrain.grammar.json_schema.normal.nodes import (
+    BooleanNode,
+    Bound,
+    Conflict,
+    Node,
+    NullNode,
+    NumberNode,
+    StringNode,
+)
+from constrain.grammar.prefix_tree import tree_of
+from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union, union_of_distinct
+
+Refuse = Callable[[str, str], None]
+
+MAX_MULTIPLES = 2000
+"""How many multiples of a number are written one by one where no small automaton has them."""
+
+
+# Keywords of every draft that say nothing about the value.
+_PLAIN_WORDS = frozenset(("type", "enum", "title", "description", "default"))
+
+
+def plain_scalar(handle: Handle, notation: Notation) -> Regular | None:
+    """The language of a schema that gives a scalar type or a list of strings and nothing more; None for any other.
+
+    Most schemas of real documents are such: this spares them the way through the normal form.
+    """
+    if len(handle) != 1:
+        return None
+    place = handle[0]
+    if type(place) is not Location:
+        return None
+    schema = place.schema
+    if type(schema) is not dict or not schema.keys() <= _PLAIN_WORDS:
+        return None
+    kind = schema.get("type")
+    listed = schema.get("enum")
+    if listed is not None:
+        return _plain_words(listed, notation.spelling) if kind is None or kind == "string" else None
+    if type(kind) is not str:
+        return None
+    if kind == "string":
+        return notation.string
+    if kind == "integer":
+        return notation.numbers[place.resource.dialect.integer]
+    if kind == "number":
+        return notation.numbers[NumberForm.ANY]
+    if kind == "boolean":
+        return BOOLEAN
+    return NULL if kind == "null" else None
+
+
+def _plain_words(values: Any, spelling: Spelling) -> Regular | None:
+    if type(values) is not list or not values:
+        return None
+    for value in values:
+        if type(value) is not str or not is_text(value):
+            return None
+    return _words(tuple(values), spelling)
+
+
+@lru_cache(maxsize=1024)
+def _words(values: tuple[str, ...], spelling: Spelling) -> Regular:
+    """One of these strings."""
+    return quoted(spelling.any_of(values))
+
+
+@lru_cache(maxsize=1024)
+def _of_length(low: int, high: int | None, spelling: Spelling) -> Regular:
+    """Strings of so many characters."""
+    return quoted(repeat(spelling.character, low, high))
+
+
+def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict:
+    """The language of a scalar node, without white space before it."""
+    if isinstance(node, StringNode):
+        return _string(node, notation)
+    if isinstance(node, NumberNode):
+        return _number(node, refuse, notation)
+    if isinstance(node, BooleanNode):
+        if len(node.values) == 2:
+            return BOOLEAN
+        return TRUE if node.values[0] else FALSE
+    assert isinstance(node, NullNode)
+    return NULL
+
+
+def scalar_name(node: Node) -> str:
+    """What the engine calls the lexeme of a scalar: where it comes from, and all that could make it empty."""
+    if isinstance(node, NumberNode) and (node.divisors or node.not_divisors):
+        numbers = [f"multipleOf {each.value} (at {each.pointer})" for each in node.divisors]
+        numbers += [f"no multipleOf {each.value} (at {each.pointer})" for each in node.not_divisors]
+        numbers += [str(bound) for bound in (node.low, node.high) if bound is not None]
+        return f"{'a number' if node.form is NumberForm.ANY else 'an integer'} with " + " and ".join(numbers)
+    if not isinstance(node, StringNode) or not node.terms:
+        return node.pointer
+    parts = [str(term) for term in node.terms]
+    parts += [str(count) for count in (node.low, node.high) if count is not None]
+    return "a string with " + " and ".join(parts)
+
+
+def _string(node: StringNode, notation: Notation) -> Regular:
+    spelling = notation.spelling
+    if node.values is not None:
+        return _words(node.values, spelling)
+    texts = [term.text for term in node.terms]
+    if node.low is not None or node.high is not None:
+        low = 0 if node.low is None else node.low.value
+        high = None if node.high is None else node.high.value
+        if not texts:
+            return _of_length(low, high, spelling)
+        texts.append(Length(low, high))
+    return quoted(spelled(every(*texts), spelling)) if texts else notation.string
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def is_regular_number(node: NumberNode) -> bool:
+    """Whether the numbers of a node have a regular language of reasonable size."""
+    if any(multiples(each.value) is None for each in node.not_divisors):
+        return False
+    return all(
+        multiples(each.value) is not None or _one_by_one(each.value, node.low, node.high) is not None
+        for each in node.divisors
+    )
+
+
+def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | Conflict:
+    low, high, form = node.low, node.high, node.form
+    if notation.is_plain and not node.has_fraction and any(is_integral(each.value) for each in node.divisors):
+        # Multiples of integers are integers.
+        form = max(form, NumberForm.INTEGRAL)
+    if node.values is not None:
+        numbers = [constant(value, form, node.has_fraction, notation) for value in dict.fromkeys(node.values)]
+        # Where items have to be different such a list is made for each of them.
+        language = union_of_distinct(numbers) if len(numbers) < _MANY_NUMBERS else tree_of(numbers)
+    elif low is None and high is None and not node.excluded:
+        language = notation.numbers[form]
+    else:
+        language = _between(node, form, notation.is_plain)
+        if isinstance(language, Empty):
+            if low is None or high is None or node.excluded:
+                return Conflict(f"every number (at {node.pointer}) is excluded", node.pointer)
+            return Conflict(
+                f"no integer lies between {low.value} (at {low.pointer}) and {high.value} (at {high.pointer})",
+                low.pointer,
+            )
+    parts = [language]
+    for divisor in node.divisors:
+        found = multiples(divisor.value)
+        if found is None:
+            found = _one_by_one(divisor.value, low, high)
+        if found is None:
+            refuse(f"multipleOf {divisor.value} is not supported without narrow bounds", divisor.pointer)
+        else:
+            parts.append(found)
+    if node.not_divisors:
+        # Complements of multiples are made within the notations in which all multiples can be told.
+        small = all(each.value >= 1 for each in node.not_divisors)
+        parts.append(union(PLAIN_NUMBER, TINY_NUMBER) if small else PLAIN_NUMBER)
+        for divisor in node.not_divisors:
+            found = multiples(divisor.value)
+            if found is None:
+                refuse(f"the complement of multipleOf {divisor.value} is not supported", divisor.pointer)
+            else:
+                parts.append(complement(found))
+    if node.has_fraction:
+        parts.append(complement(PLAIN_INTEGER))
+    if node.is_moderate:
+        parts.append(MODERATE_NUMBER)
+    return intersect(*parts)
+
+
+# From so many on, numbers are written as a tree, which the engine follows faster than it takes to make.
+_MANY_NUMBERS = 2048
+
+# More gaps between numbers are told by a list of what is left out.
+_MAX_PIECES = 64
+
+
+def _between(node: NumberNode, form: NumberForm, is_plain: bool) -> Regular:
+    """The numbers within the bounds, but for the excluded ones."""
+    low, high = node.low, node.high
+    start: tuple[Decimal | None, bool] = (None, False) if low is None else (low.value, low.is_open)
+    pieces: list[Regular] = []
+    inside = [
+        value
+        for value in sorted(set(node.excluded))
+        if (low is None or value > low.value or (value == low.value and not low.is_open))
+        and (high is None or value < high.value or (value == high.value and not high.is_open))
+    ]
+    many: Regular | None = None
+    if len(inside) > _MAX_PIECES:
+        # One of them as a gap brings the notations that the others are looked for in.
+        many = complement(
+            tree_of(number_language(form, value, False, value, False, is_plain=is_plain) for value in inside[1:])
+        )
+        inside = inside[:1]
+    for value in inside:
+        pieces.append(number_language(form, *start, value, True, is_plain=is_plain))
+        start = (value, True)
+    end: tuple[Decimal | None, bool] = (None, False) if high is None else (high.value, high.is_open)
+    pieces.append(number_language(form, *start, *end, is_plain=is_plain))
+    separate = union_of_distinct(pieces)
+    return separate if many is None else intersect(separate, many)
+
+
+@lru_cache(maxsize=64)
+def _one_by_one(divisor: Decimal, low: Bound | None, high: Bound | None) -> Regular | None:
+    if low is None or high is None:
+        return None
+    first = int((low.value / divisor).to_integral_value(ROUND_CEILING)) - 1
+    last = int((high.value / divisor).to_integral_value(ROUND_FLOOR)) + 1
+    if last - first > MAX_MULTIPLES:
+        return None
+    values = [divisor * count for count in range(first, last + 1)]
+    return union(*(number_language(NumberForm.ANY, value, False, value, False) for value in values))

@@ -1,0 +1,1 @@
+"""Chat templates, and the special tokens that they need."""

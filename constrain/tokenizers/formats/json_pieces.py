@@ -1,0 +1,144 @@
+"""Builds the tokenizers of ``tokenizer.json`` that are not byte-level BPE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.formats.json_decoders import read_decoder
+from constrain.tokenizers.formats.json_normalizers import steps_of_normalizer
+from constrain.tokenizers.formats.json_parts import MODELS, flag_of, type_of
+from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.formats.json_shortcuts import simplified
+from constrain.tokenizers.models.piece_model import PieceModel, byte_tokens
+from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceVocabulary
+from constrain.tokenizers.normalizing.text_steps import apply_steps
+
+Merges = tuple[Any, Any, Any]
+
+
+def pieces_of_json(
+    content: dict[str, Any],
+    added: list[AddedToken],
+    around: tuple[tuple[int, ...], tuple[int, ...]],
+    read_merges: Callable[[Any, dict[str, int]], Merges],
+) -> tuple[PieceModel, PieceVocabulary, PieceOptions]:
+    """Model, vocabulary and options; ``around``: the ids around a text."""
+    model = content["model"]
+    ids = vocabulary_of(model)
+    pre = read_pre_tokenizer(content.get("pre_tokenizer"))
+    if pre.byte_level:
+        raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {model.get('type', 'BPE')} model")
+    decoder = read_decoder(content.get("decoder"))
+    steps, stages = simplified(steps_of_normalizer(content.get("normalizer")), pre.stages)
+    options = PieceOptions(
+        steps=steps,
+        piece_steps=tuple(pre.steps),
+        stages=stages,
+        before=around[0],
+        after=around[1],
+        strip_leading_space=decoder.strip_leading_space,
+    )
+    texts = dict(zip(ids.values(), ids.keys(), strict=True))
+    unknown = _unknown(model, ids)
+    special = frozenset({unknown} - {-1}) | {token.id for token in added if token.special}
+    # An added token that is looked for in normalized text is spelled, and decoded, as the normalizer makes it.
+    spelled = texts | {
+        token.id: apply_steps(options.steps, token.content, False) if token.normalized else token.content
+        for token in added
+    }
+    try:
+        data = dict(zip(spelled, decoder.all_to_bytes(list(spelled.values())), strict=True))
+        shown = {token_id: data.pop(token_id) for token_id in special}
+        firsts = {} if decoder.first is None else {i: decoder.first_form(text) for i, text in spelled.items()}
+        first_forms = {token_id: first for token_id, first in firsts.items() if first is not None}
+    except UnicodeEncodeError:
+        raise TokenizerError("a token has a lone surrogate, which has no UTF-8") from None
+    vocabulary = PieceVocabulary(spelled, data, added, special, shown=shown, first_forms=first_forms)
+    return _model(model, ids, texts, unknown, read_merges), vocabulary, options
+
+
+def vocabulary_of(model: dict[str, Any]) -> dict[str, int]:
+    """Ids by token: an object, or for Unigram a list of tokens and scores."""
+    vocab = model.get("vocab")
+    if model.get("type") != "Unigram":
+        if not isinstance(vocab, dict) or not vocab or set(map(type, vocab.values())) != {int}:
+            raise TokenizerError('"vocab" must be an object from tokens to ids')
+        if len(set(vocab.values())) != len(vocab):
+            raise TokenizerError("two tokens of the vocabulary have the same id")
+        return vocab
+    if not isinstance(vocab, list) or not vocab:
+        raise TokenizerError('"vocab" must be a list of tokens and scores')
+    ids: dict[str, int] = {}
+    for token_id, entry in enumerate(vocab):
+        if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str):
+            raise TokenizerError(f'"vocab": entry {token_id} is not a token and its score')
+        if not isinstance(entry[1], int | float) or isinstance(entry[1], bool):
+            raise TokenizerError(f'"vocab": entry {token_id} is not a token and its score')
+        if entry[0] in ids:
+            raise TokenizerError(f"token {entry[0]!r} is in the vocabulary twice, the second time as id {token_id}")
+        ids[entry[0]] = token_id
+    return ids
+
+
+def _unknown(model: dict[str, Any], ids: dict[str, int]) -> int:
+    if model.get("type") == "Unigram":
+        unknown = model.get("unk_id")
+        if type(unknown) is not int or not 0 <= unknown < len(ids):
+            raise TokenizerError('"unk_id" must be the id of a token')
+        return unknown
+    name = model.get("unk_token")
+    if name is None:
+        return -1
+    if name not in ids and model.get("type") == "WordLevel":
+        return -1
+    if name not in ids:
+        raise TokenizerError(f'"unk_token" {name!r} is not in the vocabulary')
+    return ids[name]
+
+
+def _model(
+    model: dict[str, Any],
+    ids: dict[str, int],
+    texts: dict[int, str],
+    unknown: int,
+    read_merges: Callable[[Any, dict[str, int]], Merges],
+) -> PieceModel:
+    kind = model.get("type", "BPE")
+    byte_ids = None
+    if kind in ("BPE", "Unigram") and flag_of(model, "byte_fallback", False):
+        byte_ids = byte_tokens(ids)
+        if byte_ids is None:
+            raise TokenizerError('"byte_fallback" without a token for every byte')
+    if kind == "Unigram":
+        from constrain.tokenizers.models.unigram import UNKNOWN_PENALTY, Unigram
+
+        scores = np.array([score for _, score in model["vocab"]], dtype=np.float64)
+        return Unigram(
+            texts, scores, unk=unknown, unknown_score=float(scores.min()) - UNKNOWN_PENALTY, byte_ids=byte_ids
+        )
+    if kind == "WordPiece":
+        from constrain.tokenizers.models.wordpiece import WordPiece
+
+        prefix, most = model.get("continuing_subword_prefix", "##"), model.get("max_input_chars_per_word", 100)
+        if unknown < 0 or not isinstance(prefix, str) or type(most) is not int:
+            raise TokenizerError("WordPiece: unk_token, continuing_subword_prefix or max_input_chars_per_word is wrong")
+        return WordPiece(texts, unknown, prefix, min(most, 2**31))
+    if kind == "WordLevel":
+        from constrain.tokenizers.models.word_level import WordLevel
+
+        return WordLevel(texts, unknown)
+    if kind != "BPE":
+        raise TokenizerError(f"model {type_of(model)} is not supported; supported are {MODELS}")
+    from constrain.tokenizers.models.symbol_bpe import SymbolBPE
+    from constrain.tokenizers.models.symbol_kernels import ALWAYS, NEVER
+
+    whole = ALWAYS if flag_of(model, "ignore_merges", False) else NEVER
+    merges = read_merges(model.get("merges"), ids)
+    tokens = {token_id: text for token_id, text in texts.items() if text}
+    fuse = flag_of(model, "fuse_unk", False)
+    return SymbolBPE(tokens, merges, unk=unknown, fuse=fuse, byte_ids=byte_ids, whole=whole)

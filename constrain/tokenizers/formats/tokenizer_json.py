@@ -1,0 +1,244 @@
+"""Reads ``tokenizer.json``: byte-level BPE here, the other models by formats/json_pieces.py.
+
+Every part of the file that has a say in encoding or decoding is either understood or refused by
+name.  ``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads
+a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.base import SpecialTokens, Tokenizer
+from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
+from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.models.byte_alphabet import tokens_as_bytes
+from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
+from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
+from constrain.tokenizers.normalizing.normal_forms import NormalForm
+from constrain.tokenizers.splitting.patterns import SplitPattern
+
+
+def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
+    """Read the file, and the configuration files beside it for the roles of its special tokens."""
+    try:
+        return parse_tokenizer_json(path.read_bytes(), path.parent, eos_ids)
+    except TokenizerError as error:
+        raise TokenizerError(f"{path}: {error}") from None
+    except OSError as error:
+        raise TokenizerError(f"{path}: {error.strerror}") from None
+
+
+def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
+    """The tokenizer in the content of a ``tokenizer.json``; ``folder`` holds further configuration files."""
+    with collector_paused():
+        return _parse(data, folder, eos_ids)
+
+
+def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) -> Tokenizer:
+    try:
+        content = read_json_with_merges(data)
+    except RecursionError:
+        raise TokenizerError("nested too deeply") from None
+    except ValueError as error:
+        raise TokenizerError(f"not JSON: {error}") from None
+    if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+        raise TokenizerError('a JSON object with a "model" was expected')
+    model = content["model"]
+    _check_model(model)
+    added = _added_tokens(content.get("added_tokens"))
+    pre = read_pre_tokenizer(content.get("pre_tokenizer"))
+    if not pre.byte_level:
+        if _is_byte_level(content.get("decoder")):
+            names = " + ".join(map(type_of, parts_of(content.get("pre_tokenizer"), "pretokenizers"))) or "null"
+            raise TokenizerError(f"pre_tokenizer {names} with decoder ByteLevel is not supported")
+        return _piece_tokenizer(content, added, folder, eos_ids)
+    if model.get("type", "BPE") != "BPE":
+        raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {type_of(model)} model")
+    for key in ("byte_fallback", "fuse_unk"):
+        if model.get(key):
+            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
+    tokens, foreign = _tokens(model.get("vocab"), {token.content for token in added})
+    _check_added_ids(added, model["vocab"])
+    merges = _merges(model.get("merges"), model["vocab"])
+    if not _is_byte_level(content.get("decoder")):
+        raise TokenizerError(f"decoder {type_of(content.get('decoder'))} is not supported; supported is ByteLevel")
+
+    ids = {token.content: token.id for token in added}
+
+    def to_id(name: str) -> int | None:
+        token_id: int | None = ids.get(name, model["vocab"].get(name))
+        return token_id
+
+    roles = read_roles(folder, (token.id for token in added if token.special), to_id)
+    before, after = _post_processor(content.get("post_processor"), to_id)
+    options = ByteLevelOptions(
+        split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
+        whole_piece=bool(model.get("ignore_merges")),
+        normal_form=_normalizer(content.get("normalizer")),
+        added_in_alphabet=True,
+        add_prefix_space=pre.prefix,
+        before=before,
+        after=after,
+    )
+    eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
+    return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
+
+
+def _piece_tokenizer(
+    content: dict[str, Any], added: list[AddedToken], folder: Path | None, eos_ids: tuple[int, ...] | None
+) -> Tokenizer:
+    from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
+    from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
+
+    vocab = vocabulary_of(content["model"])
+    _check_added_ids(added, vocab)
+    ids = {token.content: token.id for token in added}
+
+    def to_id(name: str) -> int | None:
+        return ids.get(name, vocab.get(name))
+
+    around = _post_processor(content.get("post_processor"), to_id)
+    model, vocabulary, options = pieces_of_json(content, added, around, _merges)
+    roles = read_roles(folder, (token.id for token in added if token.special), to_id)
+    eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
+    return PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
+
+
+def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
+    """Files without roles still have an end: the first of the ids that end a text."""
+    if roles.eos is not None or not eos_ids:
+        return roles
+    others = tuple(token_id for token_id in roles.additional if token_id != eos_ids[0])
+    return SpecialTokens(**{**roles.roles(), "eos": eos_ids[0]}, additional=others)
+
+
+def _check_model(model: dict[str, Any]) -> None:
+    kind = model.get("type", "BPE")
+    if kind not in ("BPE", "Unigram", "WordPiece", "WordLevel"):
+        raise TokenizerError(f"model {kind} is not supported; supported are {MODELS}")
+    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix") if kind == "BPE" else ():
+        if model.get(key):
+            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a BPE model')
+
+
+def _added_tokens(entries: Any) -> list[AddedToken]:
+    if entries is None:
+        return []
+    added: dict[int, AddedToken] = {}
+    contents: set[str] = set()
+    for entry in entries if isinstance(entries, list) else [entries]:
+        token_id, text = (entry.get("id"), entry.get("content")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(token_id, int) or isinstance(token_id, bool) or not isinstance(text, str):
+            raise TokenizerError(f"added token {entry!r} has no id or no content")
+        if token_id in added or text in contents:
+            raise TokenizerError(f"added token {text!r} (id {token_id}) is there twice")
+        contents.add(text)
+        flags = {key: bool(entry.get(key)) for key in ("special", "lstrip", "rstrip", "single_word", "normalized")}
+        added[token_id] = AddedToken(token_id, text, **flags)
+    return list(added.values())
+
+
+def _check_added_ids(added: list[AddedToken], vocab: dict[str, int]) -> None:
+    """An added token may be in the vocabulary too, but under the same id and alone."""
+    contents = dict(zip(vocab.values(), vocab.keys(), strict=True))
+    for token in added:
+        if vocab.get(token.content, token.id) != token.id or contents.get(token.id, token.content) != token.content:
+            raise TokenizerError(f"added token {token.content!r} (id {token.id}) contradicts the vocabulary")
+
+
+def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """The bytes of the tokens that merging reaches, and of the others."""
+    if not isinstance(vocab, dict) or not vocab:
+        raise TokenizerError('"vocab" must be an object from tokens to ids')
+    ids = list(vocab.values())
+    if set(map(type, ids)) != {int}:
+        raise TokenizerError('"vocab" must be an object from tokens to ids')
+    if len(set(ids)) != len(ids):
+        raise TokenizerError("two tokens of the vocabulary have the same id")
+    # An added token may be listed in the vocabulary too, and is plain text there.
+    tokens, foreign = tokens_as_bytes({token_id: token for token, token_id in vocab.items() if token not in added})
+    for token in added & vocab.keys():
+        tokens[vocab[token]] = token.encode("utf-8")
+    return tokens, foreign
+
+
+def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
+    """Merges are ``"left right"`` in older files, ``["left", "right"]`` in newer ones."""
+    if not isinstance(entries, list | Pairs):
+        raise TokenizerError('"merges" must be a list')
+    pairs = entries
+    if isinstance(entries, list):
+        pairs = [entry.split(" ") if isinstance(entry, str) else entry for entry in entries]
+    try:
+        return ids_of_merges(pairs, vocab)
+    except (TypeError, ValueError):
+        wrong = next((i for i in range(len(pairs)) if not is_merge(pairs[i], vocab)), 0)
+        raise TokenizerError(f"merge {wrong}, {entries[wrong]!r}, is not a pair of tokens that make a token") from None
+
+
+def _normalizer(entry: Any) -> NormalForm | None:
+    parts = parts_of(entry, "normalizers")
+    if not parts:
+        return None
+    if len(parts) != 1:
+        raise TokenizerError("a sequence of several normalizers is not supported in byte-level BPE")
+    forms: dict[str, NormalForm] = {"NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}
+    if type_of(parts[0]) not in forms:
+        raise TokenizerError(f"normalizer {type_of(parts[0])} is not supported; supported are {', '.join(forms)}")
+    return forms[type_of(parts[0])]
+
+
+def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids before and after a single text."""
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    for part in parts_of(entry, "processors"):
+        kind = type_of(part)
+        if kind == "ByteLevel":  # trims offsets; ours always include the space
+            continue
+        if kind == "TemplateProcessing":
+            more_before, more_after = _template(part)
+        elif kind in ("RobertaProcessing", "BertProcessing"):
+            more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
+        else:
+            raise TokenizerError(
+                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
+                " BertProcessing and RobertaProcessing"
+            )
+        before, after = (*more_before, *before), (*after, *more_after)
+    return before, after
+
+
+def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    before: list[int] = []
+    after: list[int] = []
+    seen_text = False
+    try:
+        for piece in part["single"]:
+            if "Sequence" in piece:
+                seen_text = True
+            else:
+                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
+                (after if seen_text else before).extend(int(token_id) for token_id in ids)
+    except (KeyError, TypeError, ValueError):
+        raise TokenizerError("post_processor TemplateProcessing is malformed") from None
+    return tuple(before), tuple(after)
+
+
+def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
+    """The id of a token given as ``[name, id]``."""
+    name = pair[0] if isinstance(pair, list) and pair else None
+    token_id = to_id(name) if isinstance(name, str) else None
+    if token_id is None:
+        raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
+    return (token_id,)
+
+
+def _is_byte_level(entry: Any) -> bool:
+    return type_of(entry) == "ByteLevel"

@@ -1,0 +1,272 @@
+"""Tokenizers that normalize text, cut it in stages and hand the pieces to a model.
+
+All kinds but byte-level BPE: SentencePiece's two, their counterparts in ``tokenizer.json``, and WordPiece.  They share
+how a text is cut at added tokens, how ids become bytes, and how offsets are found again afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.arguments import checked_text, utf8_of
+from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
+from constrain.tokenizers.models.piece_model import PieceModel
+from constrain.tokenizers.normalizing.charsmap import Charsmap
+from constrain.tokenizers.normalizing.text_steps import TextStep, align_steps, apply_steps
+from constrain.tokenizers.short.addresses import context_of
+from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
+
+
+@dataclass(frozen=True)
+class PieceVocabulary:
+    """What ids stand for.
+
+    Attributes
+    ----------
+    texts : dict of int to str
+        Every token as the vocabulary writes it.
+    data : dict of int to bytes
+        What the tokens that stand for text add to it.
+    added : sequence of AddedToken
+        Tokens found in a text before anything else.  Those that are not in ``texts`` or ``data`` are spelled, and stand
+        for, their content.
+    special_ids : frozenset of int
+        Tokens that stand for no text, whether they are found in text or not.
+    shown : dict of int to bytes
+        What ``decode`` writes for tokens that stand for no text, special ones only where they are not skipped; by
+        default a special token is written as it is spelled.
+    first_forms : dict of int to bytes
+        See :attr:`constrain.tokenizers.base.Tokenizer.first_forms`.
+    size : int
+        The least ``vocab_size``.
+    """
+
+    texts: dict[int, str]
+    data: dict[int, bytes]
+    added: Sequence[AddedToken] = ()
+    special_ids: frozenset[int] = frozenset()
+    size: int = 0
+    shown: dict[int, bytes] = field(default_factory=dict)
+    first_forms: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PieceOptions:
+    """How text becomes pieces, and what surrounds it.
+
+    Attributes
+    ----------
+    steps : sequence of TextStep
+        Normalization, of each stretch between added tokens.
+    piece_steps : sequence of TextStep
+        Changes of what is left of a stretch after normalized added tokens are found.
+    stages : sequence of stages
+        How a normalized stretch is cut in pieces; without any it is one piece.
+    before, after : tuple of int
+        The ids that ``add_special_tokens=True`` puts around a text.
+    strip_leading_space : bool
+        ``decode`` leaves out a space at the beginning, because encoding put one there.
+    """
+
+    steps: tuple[TextStep, ...] = ()
+    piece_steps: tuple[TextStep, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    strip_leading_space: bool = False
+
+
+class PieceTokenizer(ShortTextTokenizer):
+    """A tokenizer made of a model, a vocabulary and options."""
+
+    def __init__(
+        self,
+        model: PieceModel,
+        vocabulary: PieceVocabulary,
+        options: PieceOptions,
+        special_tokens: SpecialTokens,
+        eos_ids: Sequence[int] = (),
+    ) -> None:
+        self.model = model
+        self.options = options
+        self.added_tokens = tuple(vocabulary.added)
+        self.special_tokens = special_tokens
+        self.special_ids = vocabulary.special_ids | {token.id for token in self.added_tokens if token.special}
+        ids = [*vocabulary.texts, *(token.id for token in self.added_tokens)]
+        if not ids or min(ids) < 0:
+            raise TokenizerError("the vocabulary is empty or has a negative id")
+        self.vocab_size = max(max(ids) + 1, vocabulary.size)
+        for token_id in eos_ids:
+            self._check_id(token_id)
+        self.eos_ids = tuple(sorted(set(eos_ids)))
+        self.strips_leading_space = options.strip_leading_space
+
+        self._texts: list[str | None] = [None] * self.vocab_size
+        self._bytes: list[bytes | None] = [None] * self.vocab_size
+        for token_id, text in vocabulary.texts.items():
+            self._texts[token_id] = text
+        for token_id, data in vocabulary.data.items():
+            self._bytes[token_id] = data
+        for token in self.added_tokens:
+            self._texts[token.id] = vocabulary.texts.get(token.id, token.content)
+            if token.id not in vocabulary.data:
+                self._bytes[token.id] = token.content.encode("utf-8")
+        for token_id in self.special_ids:
+            self._bytes[token_id] = None
+        self._shown = dict(vocabulary.shown)
+        self.first_forms = dict(vocabulary.first_forms)
+        self._find_raw = AddedTokenFinder([token for token in self.added_tokens if not token.normalized])
+        self._find_normalized = AddedTokenFinder(
+            [token for token in self.added_tokens if token.normalized],
+            lambda text: apply_steps(options.steps, text, False),
+        )
+
+        self.around = (options.before, options.after)
+        step = options.steps[0] if len(options.steps) == 1 else None
+        whole = not options.stages and not options.piece_steps and not any(t.normalized for t in self.added_tokens)
+        self._only_charsmap = step if whole and isinstance(step, Charsmap) else None
+        has_kernel = type(self.model).short is not PieceModel.short
+        self._prepare_short(has_kernel and self._only_charsmap is not None)
+
+    def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
+        step, longest = self._only_charsmap, 4 * SHORT_LENGTH
+        assert step is not None
+        room = 8 * longest
+        found = self.model.short(room)
+        assert found is not None
+        encode, arrays, numbers = found
+        text, normal = np.zeros(longest, dtype=np.uint8), np.zeros(room, dtype=np.uint8)
+        origins, out = np.zeros((1, 2), dtype=np.int32), np.zeros((room, 3), dtype=np.int32)
+        ends, ids = np.zeros(1, dtype=np.int32), np.zeros(room, dtype=np.int32)
+        first: tuple[npt.NDArray[Any], ...] = (text, normal, origins, *step.tables())
+        contexts = [context_of(first, (step.flags,)), context_of((ends, out, ids, *arrays), numbers)]
+        kept = (*first, ends, out, ids, *arrays)
+        return kept, (memoryview(text.data), encode, np.concatenate(contexts), memoryview(ids.data))
+
+    def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
+        return _Source(self, text, add_special_tokens)
+
+    def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
+        ids: list[int] = []
+        for begin, end, token in self._find_raw.split(text):
+            if token is not None:
+                ids.append(token.id)
+                continue
+            whole = text if end - begin == len(text) else text[begin:end]
+            utf8_of(whole, begin)
+            short = self._short_ids(whole)
+            if short is not None:
+                ids += short
+                continue
+            if self._only_charsmap is not None:
+                # Without anything in between the bytes need not become text and bytes again.
+                data = self._only_charsmap.normalized(whole)
+                ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
+                ids += np.ascontiguousarray(self.model.encode(data, ends)[:, 0]).tolist()
+                continue
+            normal = apply_steps(self.options.steps, whole, begin == 0)
+            for first, last, inner in self._find_normalized.split(normal):
+                if inner is not None:
+                    ids.append(inner.id)
+                else:
+                    part = apply_steps(self.options.piece_steps, normal[first:last], begin == 0 and first == 0)
+                    _, tokens = self._encode_normal(part)
+                    ids += np.ascontiguousarray(tokens[:, 0]).tolist()
+        if add_special_tokens:
+            ids = [*self.options.before, *ids, *self.options.after]
+        return Encoding(ids, _Source(self, text, add_special_tokens))
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The characters of ``text`` that each of its tokens covers, without special tokens around it."""
+        spans: list[tuple[int, int]] = []
+        for begin, end, token in self._find_raw.split(text):
+            if token is not None:
+                spans.append((begin, end))
+                continue
+            normal, origins = align_steps(self.options.steps, text[begin:end], begin == 0)
+            for first, last, inner in self._find_normalized.split(normal):
+                if inner is not None:
+                    spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
+                    continue
+                part, inner_origins = align_steps(
+                    self.options.piece_steps, normal[first:last], begin == 0 and first == 0
+                )
+                pieces, tokens = self._encode_normal(part)
+                for left, right in _characters(pieces, part, tokens):
+                    outer_first = first + inner_origins[left][0]
+                    outer_last = first + max(inner_origins[right - 1][1], inner_origins[left][0] + 1)
+                    spans.append(
+                        (begin + origins[min(outer_first, last - 1)][0], begin + origins[min(outer_last, last) - 1][1])
+                    )
+        return spans
+
+    def _encode_normal(self, text: str) -> tuple[Pieces, npt.NDArray[np.int32]]:
+        data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
+        if len(data) >= 2**31:
+            raise TokenizerError("the text has more than 2 GiB")
+        pieces = split_in_stages(data, self.options.stages)
+        return pieces, self.model.encode(pieces.data, pieces.ends)
+
+    def tokens_as_bytes(self) -> list[bytes | None]:
+        return list(self._bytes)
+
+    def token_bytes(self, token_id: int) -> bytes | None:
+        self._check_id(token_id)
+        return self._bytes[token_id]
+
+    def _shown_bytes(self, token_id: int) -> bytes | None:
+        return self._shown[token_id] if token_id in self._shown else super()._shown_bytes(token_id)
+
+    def token_to_id(self, token: str) -> int | None:
+        index: dict[str, int] | None = self.__dict__.get("_ids")
+        if index is None:
+            # Made when first asked for: encoding does not need it.
+            pairs = [(text, token_id) for token_id, text in enumerate(self._texts) if text is not None]
+            # Added tokens are found by their content, and by what a normalizer makes of it.
+            added = {token.content: token.id for token in self.added_tokens}
+            index = self.__dict__["_ids"] = dict(reversed(pairs)) | added
+        return index.get(checked_text(token, "a token"))
+
+    def id_to_token(self, token_id: int) -> str | None:
+        self._check_id(token_id)
+        return self._texts[token_id]
+
+
+class _Source(EncodingSource):
+    def __init__(self, tokenizer: PieceTokenizer, text: str, with_special: bool) -> None:
+        self._tokenizer = tokenizer
+        self._text = text
+        self._with_special = with_special
+
+    def _around(self) -> tuple[int, int]:
+        options = self._tokenizer.options
+        return (len(options.before), len(options.after)) if self._with_special else (0, 0)
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        return [self._tokenizer.id_to_token(token_id) or "" for token_id in ids]
+
+    def special_tokens_mask(self, ids: Sequence[int]) -> list[int]:
+        before, after = self._around()
+        return [1] * before + [0] * (len(ids) - before - after) + [1] * after
+
+    def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        before, after = self._around()
+        return [(0, 0)] * before + self._tokenizer.spans(self._text) + [(0, 0)] * after
+
+
+def _characters(pieces: Pieces, text: str, tokens: npt.NDArray[np.int32]) -> list[tuple[int, int]]:
+    """The characters of ``text`` that each token covers."""
+    data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+    character = np.cumsum((data & 0xC0) != 0x80) - 1
+    begins, lasts = tokens[:, 1].astype(np.int64), tokens[:, 2].astype(np.int64) - 1
+    if pieces.origin is not None:
+        begins, lasts = pieces.origin[begins], pieces.origin[lasts]
+    return list(zip(character[begins].tolist(), (character[lasts] + 1).tolist(), strict=True))

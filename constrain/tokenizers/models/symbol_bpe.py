@@ -1,0 +1,190 @@
+"""BPE over characters: SentencePiece's, which ranks tokens by score, and that of ``tokenizer.json``, by merges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.models import symbol_kernels
+from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
+from constrain.tokenizers.models.piece_model import LARGEST_ID, PieceModel, check_vocabulary
+from constrain.tokenizers.models.scratch import scratch
+from constrain.tokenizers.models.trie_kernels import trie_of
+
+Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Left ids, right ids, ranks and merged ids."""
+
+_LONGEST_TOKEN = 1024
+
+
+class SymbolBPE(PieceModel):
+    """BPE whose first symbols are characters.
+
+    Parameters
+    ----------
+    tokens : dict of int to str
+        The tokens that text can become, by id: without control and byte tokens.
+    merges : (left, right, merged) or None
+        Ids, lowest rank first; None: any two symbols that make a token are merged, highest score first.
+    scores : float32[vocab] or None
+        Where ``merges`` is None.
+    unk : int
+        The token of a character without one; -1: such a character is dropped.
+    fuse : bool
+        Neighbouring unknown characters become one token.
+    byte_ids : int32[256] or None
+        The tokens of the bytes of an unknown character, instead of ``unk``.
+    fixed : dict of str to int
+        User-defined symbols: found before anything is merged.
+    whole : int
+        Which pieces that are tokens become these whatever the merges say: ``NEVER``, ``ALWAYS`` or ``NEWLINES`` of
+        :mod:`constrain.tokenizers.models.symbol_kernels`.
+    """
+
+    def __init__(
+        self,
+        tokens: dict[int, str],
+        merges: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None,
+        scores: npt.NDArray[np.float32] | None = None,
+        *,
+        unk: int = -1,
+        fuse: bool = True,
+        byte_ids: npt.NDArray[np.int32] | None = None,
+        fixed: dict[str, int] | None = None,
+        whole: int = symbol_kernels.NEVER,
+    ) -> None:
+        check_vocabulary(tokens)
+        self._vocab = max(tokens) + 1
+        self._unk, self._fuse, self._whole = unk, fuse, whole
+        self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids
+        self._fixed = np.empty((0, 4), dtype=np.int32)
+        if fixed:
+            self._fixed = trie_of((text.encode(), token_id) for text, token_id in fixed.items())
+        # Everything as one text: a step of Python for each token takes longer than the rest.
+        texts, ids = list(tokens.values()), np.fromiter(tokens, dtype=np.int64, count=len(tokens))
+        codes = np.frombuffer(bytearray("".join(texts).encode("utf-32-le")), dtype=np.int32)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        extra = self._index_characters(codes, lengths, ids)
+        self._index_tokens({**tokens, **extra})
+        self._index_neighbours(codes, lengths)
+        if merges is not None:
+            left, right, merged = merges
+            ranks = np.arange(len(left), dtype=np.int64)
+        else:
+            assert scores is not None, "either merges or scores"
+            left, right, ranks, merged = self._merges_of_scores(tokens, scores)
+        keys, values = left << 32 | right, ranks << 32 | merged
+        self._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
+        self._values = np.zeros(len(self._keys), dtype=np.int64)
+        fill_merges(keys, values, self._keys, self._values)
+        self._direct = np.zeros(len(self._starts), dtype=np.uint8)
+
+    def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        size = len(data)
+        out = scratch("tokens", 3 * size, np.int32).reshape(size, 3)
+        count = symbol_kernels.encode_symbols(
+            data,
+            ends,
+            self._whole,
+            self._char_blocks,
+            self._char_ids,
+            self._neighbours,
+            self._fixed,
+            self._blob,
+            self._starts,
+            self._slots,
+            self._direct,
+            self._keys,
+            self._values,
+            self._vocab,
+            self._unk,
+            self._fuse,
+            self._byte_ids,
+            scratch("symbols", size, np.int32),
+            out,
+        )
+        result: npt.NDArray[np.int32] = out[:count].copy()
+        return result
+
+    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
+        from constrain.tokenizers.short.symbol_kernels import encode_short
+
+        characters: list[npt.NDArray[Any]] = [self._char_blocks, self._char_ids, self._neighbours, self._fixed]
+        tables: list[npt.NDArray[Any]] = [self._blob, self._starts, self._slots, self._direct, self._keys, self._values]
+        arrays: list[npt.NDArray[Any]] = [*characters, *tables, self._byte_ids, np.empty(longest, dtype=np.int32)]
+        return encode_short, arrays, [self._whole, self._vocab, self._unk, self._fuse]
+
+    def _index_characters(
+        self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]
+    ) -> dict[int, str]:
+        """Characters of tokens that are no tokens get ids too, and are returned."""
+        id_of = np.full(0x110000, -1, dtype=np.int32)
+        id_of[codes] = -2
+        alone = np.flatnonzero(lengths == 1)
+        id_of[codes[np.cumsum(lengths)[alone] - 1]] = ids[alone]
+        others = np.flatnonzero(id_of == -2)
+        id_of[others] = np.arange(self._vocab, self._vocab + len(others))
+        rows = id_of.reshape(-1, 256)
+        used = np.flatnonzero((rows >= 0).any(axis=1))
+        self._char_blocks = np.zeros(0x1100, dtype=np.int32)
+        self._char_blocks[used] = np.arange(1, len(used) + 1)
+        self._char_ids = np.full((len(used) + 1) * 256, -1, dtype=np.int32)
+        self._char_ids[256:] = rows[used].reshape(-1)
+        return {self._vocab + place: chr(code) for place, code in enumerate(others.tolist())}
+
+    def _index_tokens(self, everything: dict[int, str]) -> None:
+        size = max(everything) + 1
+        if size > LARGEST_ID:
+            raise TokenizerError("the vocabulary is too large")
+        texts = [""] * size
+        for token_id, token in everything.items():
+            texts[token_id] = token
+        self._blob = np.frombuffer(bytearray("".join(texts).encode()), dtype=np.uint8)
+        if len(self._blob) >= 2**31:
+            raise TokenizerError("the vocabulary is too large")
+        # Where each character begins, and after how many of them each token ends.
+        characters = np.append(np.flatnonzero((self._blob & 0xC0) != 0x80), len(self._blob))
+        ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=size))
+        self._starts = characters[np.concatenate(([0], ends))].astype(np.int32)
+        ids = np.flatnonzero(np.diff(self._starts)).astype(np.int32)
+        self._slots = np.full(_table_size(len(ids)), -1, dtype=np.int32)
+        fill_tokens(self._blob, self._starts, ids, self._slots)
+        self._ids = ids
+
+    def _index_neighbours(self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> None:
+        joined = np.ones(len(codes), dtype=np.bool_)
+        ends = np.cumsum(lengths)
+        joined[ends[ends > 0] - 1] = False
+        self._neighbours = np.zeros(1 << (symbol_kernels.NEIGHBOUR_BITS - 5), dtype=np.uint32)
+        symbol_kernels.fill_neighbours(codes, joined, self._neighbours)
+
+    def _merges_of_scores(self, tokens: dict[int, str], scores: npt.NDArray[np.float32]) -> Merges:
+        from constrain.tokenizers.models.rank_pairs import pairs_of_ranks  # compiled only where it is needed
+
+        # Each token is tried at every cut, so its length has to be bounded.
+        longest = max(map(len, tokens.values()))
+        if longest > _LONGEST_TOKEN:
+            raise TokenizerError(f"a token has {longest} characters; at most {_LONGEST_TOKEN} are supported")
+        if not np.isfinite(scores).all():
+            raise TokenizerError("a score is not a finite number")
+        ids = self._ids[self._ids < self._vocab]
+        room = 4 * len(ids)
+        while True:
+            keys, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+            count = pairs_of_ranks(self._blob, self._starts, ids, self._slots, keys, values, room)
+            if count <= room:
+                break
+            room = count
+        keys, merged = keys[:count], values[:count] & 0xFFFFFFFF
+        # Tokens of equal score have equal rank: the one further left is merged first.
+        _, rank_of = np.unique(-scores, return_inverse=True)
+        return keys >> 32, keys & 0xFFFFFFFF, rank_of[merged].astype(np.int64), merged
+
+
+def _table_size(count: int) -> int:
+    """The smallest power of two that leaves at least a third of a table free."""
+    return 1 << max(4, (count * 3 // 2).bit_length())

@@ -1,0 +1,88 @@
+"""Unigram: the segmentation whose tokens have the highest sum of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
+from constrain.tokenizers.models.scratch import scratch
+from constrain.tokenizers.models.trie_kernels import trie_of
+from constrain.tokenizers.models.unigram_kernels import encode_unigram
+
+UNKNOWN_PENALTY = 10.0
+"""What an unknown character costs more than the worst token."""
+
+
+class Unigram(PieceModel):
+    """A Unigram model.
+
+    Parameters
+    ----------
+    tokens : dict of int to str
+        The tokens that text can become, by id: without control and byte tokens.
+    scores : float64[vocab]
+        Logarithms of probabilities, by id.
+    unk : int
+        The token of a character without one; -1: such a character is dropped.
+    unknown_score : float
+        The score of an unknown character; by custom ``UNKNOWN_PENALTY`` below the worst token's.
+    fuse : bool
+        Neighbouring unknown characters become one token.
+    byte_ids : int32[256] or None
+        The tokens of the bytes of an unknown character, instead of ``unk``.
+    single : bool
+        Sums are rounded as sentencepiece does it.
+    """
+
+    def __init__(
+        self,
+        tokens: dict[int, str],
+        scores: npt.NDArray[np.float64],
+        *,
+        unk: int,
+        unknown_score: float,
+        fuse: bool = True,
+        byte_ids: npt.NDArray[np.int32] | None = None,
+        single: bool = False,
+    ) -> None:
+        check_vocabulary(tokens)
+        self._scores = np.ascontiguousarray(scores, dtype=np.float64)
+        if not np.isfinite(self._scores).all() or not np.isfinite(unknown_score):
+            raise TokenizerError("a score is not a finite number")
+        self._unk, self._fuse, self._single = unk, fuse, single
+        self._unk_score = float(unknown_score)
+        self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids
+        self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
+
+    def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        size = len(data)
+        out = scratch("tokens", 3 * size, np.int32).reshape(size, 3)
+        count = encode_unigram(
+            data,
+            ends,
+            self._units,
+            self._scores,
+            self._unk,
+            self._unk_score,
+            self._single,
+            self._fuse,
+            self._byte_ids,
+            scratch("sums", size + 1, np.float64),
+            scratch("paths", 2 * size + 2, np.int32).reshape(size + 1, 2),
+            out,
+        )
+        result: npt.NDArray[np.int32] = out[:count].copy()
+        return result
+
+    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
+        from constrain.tokenizers.short.unigram_kernels import encode_short
+
+        best, back = np.empty(longest + 1, dtype=np.float64), np.empty((longest + 1, 2), dtype=np.int32)
+        penalty = np.array([self._unk_score])
+        arrays: list[npt.NDArray[Any]] = [self._units, self._scores, self._byte_ids, penalty, best, back]
+        return encode_short, arrays, [self._unk, self._single, self._fuse]

@@ -1,0 +1,1 @@
+"""What is done to a text before it is cut."""

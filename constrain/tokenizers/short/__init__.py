@@ -1,0 +1,1 @@
+"""Short texts in one kernel call."""

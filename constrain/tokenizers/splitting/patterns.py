@@ -1,0 +1,84 @@
+"""The split patterns that are known, by name and by the regex that a ``tokenizer.json`` spells out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.splitting.unicode_classes import class_table
+
+_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_LLAMA3 = _CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_O200K = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTION}?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+_MODULES = {
+    "gpt2": ("gpt2", 0),
+    "llama3": ("cl100k", 3),
+    "qwen2": ("cl100k", 1),
+    "cl100k": ("cl100k", 3 + 16),
+    "o200k": ("o200k", 0),
+}
+
+_NAMES = {
+    _GPT2: "gpt2",
+    _LLAMA3: "llama3",
+    _LLAMA3.replace("{1,3}", ""): "qwen2",
+    _O200K: "o200k",
+}
+
+
+@dataclass(frozen=True)
+class SplitPattern:
+    """How text is cut into pieces before merging; ``name`` is one of :func:`names`."""
+
+    name: str
+
+    def ends(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
+        """The end of each piece in ``data``, well-formed UTF-8 as uint8[n], in bytes."""
+        split, option = _scanner(self.name)
+        ends = np.empty(len(data), dtype=np.int32)
+        count = split(data, class_table(), option, ends)
+        return ends[:count]
+
+    def scanner(self) -> tuple[int, int]:
+        """The family of the pattern, by its number in short/byte_level_kernels.py, and the option within it."""
+        module, option = _MODULES[self.name]
+        return ("gpt2", "cl100k", "o200k").index(module), option
+
+
+@cache
+def _scanner(name: str) -> tuple[Callable[..., int], int]:
+    """Imported when first used: importing a scanner loads its machine code."""
+    module, option = _MODULES[name]
+    scanner: Any = import_module(f"constrain.tokenizers.splitting.{module}")
+    return scanner.split, option
+
+
+def names() -> tuple[str, ...]:
+    """The names of all known split patterns."""
+    return tuple(_MODULES)
+
+
+def by_name(name: str) -> SplitPattern:
+    """A pattern by its name."""
+    if name not in _MODULES:
+        raise TokenizerError(f"unknown split pattern {name!r}; known ones: {', '.join(_MODULES)}")
+    return SplitPattern(name)
+
+
+def find_regex(regex: str) -> SplitPattern | None:
+    """The pattern that a regex means, compared as text; None if there is no scanner for it."""
+    name = _NAMES.get(regex)
+    return None if name is None else SplitPattern(name)

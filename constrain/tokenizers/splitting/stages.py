@@ -1,0 +1,164 @@
+"""Pre-tokenizers that are sequences of splits, as data: what ``tokenizer.json`` and GGUF files ask for.
+
+Each stage cuts the pieces of the one before, and a pattern sees one piece at a time: its lookahead ends where
+the piece ends, as in the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.models.byte_alphabet import CHARACTER_OF_BYTE
+from constrain.tokenizers.splitting.patterns import SplitPattern
+
+BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
+"""What becomes of a match, by the names of ``tokenizer.json``; the place is the number that kernels use."""
+
+
+@dataclass(frozen=True)
+class RegexStage:
+    """Cuts at the matches of a regex.
+
+    ``behavior`` is one of :data:`BEHAVIORS`; with ``invert`` it is about what lies between matches.
+    ``line_anchors``: ``^`` and ``$`` hold at every line's ends, as in Oniguruma.
+    """
+
+    regex: str
+    behavior: str = "Isolated"
+    invert: bool = False
+    line_anchors: bool = False
+
+    def __post_init__(self) -> None:
+        if self.behavior not in BEHAVIORS:
+            raise TokenizerError(f"split behavior {self.behavior!r} is not supported; known: {', '.join(BEHAVIORS)}")
+
+    def check(self) -> None:
+        """Raise :class:`TokenizerError` if the regex is not supported; otherwise that is found at first use."""
+        _program(self.regex, self.line_anchors)
+
+
+@dataclass(frozen=True)
+class ByteAlphabetStage:
+    """A stage that sees each byte as its character in the byte-level alphabet."""
+
+    stage: SplitPattern | RegexStage
+
+
+Stage = SplitPattern | RegexStage | ByteAlphabetStage
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Text cut in pieces.
+
+    Attributes
+    ----------
+    data : uint8[n]
+        UTF-8, without what was removed.
+    ends : int32[p]
+        The end of each piece.
+    origin : int64[n] or None
+        Where each byte was before something was removed; None if nothing was.
+    """
+
+    data: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.int32]
+    origin: npt.NDArray[np.int64] | None = None
+
+
+def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage]) -> Pieces:
+    """Apply the stages one after the other; without any the text is one piece."""
+    ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
+    keeps = np.ones(len(ends), dtype=np.bool_)
+    for stage in stages:
+        if isinstance(stage, ByteAlphabetStage):
+            written, places = _in_byte_alphabet(data)
+            ends, keeps = _split(written, places[ends], keeps, stage.stage)
+            ends = (np.searchsorted(places, ends)).astype(np.int32)
+        else:
+            ends, keeps = _split(data, ends, keeps, stage)
+    if keeps.all():
+        return Pieces(data, ends)
+    lengths = np.diff(ends, prepend=0)
+    origin = np.flatnonzero(np.repeat(keeps, lengths))
+    return Pieces(data[origin], np.cumsum(lengths[keeps]).astype(np.int32), origin)
+
+
+def _split(
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: Stage
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    if isinstance(stage, RegexStage):
+        return _split_by_regex(data, ends, keeps, stage)
+    assert isinstance(stage, SplitPattern)
+    if len(ends) == 1 and keeps[0]:
+        ends = stage.ends(data)
+        return ends, np.ones(len(ends), dtype=np.bool_)
+    return _split_pieces(data, ends, keeps, stage)
+
+
+def _in_byte_alphabet(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """The text that the bytes are written as, and the place in it of each byte and of the end."""
+    codes = np.array([ord(char) for char in CHARACTER_OF_BYTE], dtype=np.int64)[data]
+    places = np.zeros(len(data) + 1, dtype=np.int32)
+    np.cumsum(1 + (codes >= 0x80), out=places[1:])
+    written = np.empty(int(places[-1]), dtype=np.uint8)
+    wide = codes >= 0x80
+    written[places[:-1]] = np.where(wide, 0xC0 | codes >> 6, codes)
+    written[places[:-1][wide] + 1] = 0x80 | codes[wide] & 0x3F
+    return written, places
+
+
+def _split_pieces(
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: SplitPattern
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """A hand-written scanner works on a whole text, so it is called for each piece."""
+    new_ends: list[npt.NDArray[np.int32]] = []
+    new_keeps: list[npt.NDArray[np.bool_]] = []
+    begin = 0
+    for end, keep in zip(ends.tolist(), keeps.tolist(), strict=True):
+        inner = stage.ends(data[begin:end]) + np.int32(begin) if keep else np.array([end], dtype=np.int32)
+        new_ends.append(inner)
+        new_keeps.append(np.full(len(inner), keep))
+        begin = end
+    if not new_ends:
+        return ends, keeps
+    return np.concatenate(new_ends).astype(np.int32), np.concatenate(new_keeps)
+
+
+def _split_by_regex(
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: RegexStage
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    from constrain.tokenizers.splitting import machine as split_vm  # compiled only where it is needed
+
+    program = _program(stage.regex, stage.line_anchors)
+    new_ends = np.empty(len(data), dtype=np.int32)
+    new_keeps = np.empty(len(data), dtype=np.bool_)
+    count = split_vm.split_stage(
+        data,
+        ends,
+        keeps,
+        program.classes,
+        program.code,
+        program.sets,
+        BEHAVIORS.index(stage.behavior),
+        stage.invert,
+        new_ends,
+        new_keeps,
+    )
+    if count == split_vm.TOO_MANY_STEPS:
+        raise TokenizerError(f"split pattern {stage.regex!r} takes too many steps on this text")
+    return new_ends[:count], new_keeps[:count]
+
+
+@lru_cache(maxsize=64)
+def _program(regex: str, line_anchors: bool) -> Any:
+    from constrain.tokenizers.splitting.programs import compile_split
+
+    return compile_split(regex, line_anchors)

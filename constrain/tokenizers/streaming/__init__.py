@@ -1,0 +1,1 @@
+"""Text from ids that arrive one at a time."""
