@@ -13,6 +13,8 @@ import contextlib
 import importlib
 import os
 import pickle
+import re
+import time
 import warnings
 import zlib
 from collections.abc import Callable
@@ -27,6 +29,7 @@ _caching: Any = importlib.import_module("numba.core.caching")  # has no types
 _numba: Any = importlib.import_module("numba")
 
 _CHECKSUM_BYTES = 4
+_HOUR = 3600.0
 
 
 def _checksum(data: bytes, meaning: bytes) -> bytes:
@@ -105,16 +108,21 @@ class _KernelFiles(_caching.FunctionCache):  # type: ignore[misc, unused-ignore]
             _warn(f"{self._cache_path} cannot be written ({error})")
 
     def _remove_older(self) -> None:
-        """Remove the files of this kernel from when it stood in another line, which is part of their names."""
+        """Remove the files of this kernel from when it stood in another line, which is part of their names.
+
+        Unfinished files are left by processes that were ended while they wrote; young ones may be being written.
+        """
         own = self._impl.filename_base
         kernel, _, version = own.rpartition("-")
-        suffix = version.lstrip("0123456789")
-        for name in os.listdir(self._cache_path):
-            if name.startswith(f"{kernel}-") and not name.startswith(own):
-                line, _, rest = name[len(kernel) + 1 :].partition(".")
-                if line.isdigit() and f".{rest}".startswith(f"{suffix}."):
-                    with contextlib.suppress(OSError):
-                        os.unlink(os.path.join(self._cache_path, name))
+        is_old = re.compile(rf"{re.escape(kernel)}-\d+{re.escape(version.lstrip('0123456789'))}\.").match
+        for file in os.scandir(self._cache_path):
+            if is_old(file.name) and (not file.name.startswith(f"{own}.") or _is_unfinished(file)):
+                with contextlib.suppress(OSError):
+                    os.unlink(file)
+
+
+def _is_unfinished(file: os.DirEntry[str]) -> bool:
+    return ".tmp." in file.name and file.stat().st_mtime < time.time() - _HOUR
 
 
 _warned = False
