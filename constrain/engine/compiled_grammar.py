@@ -21,6 +21,7 @@ from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place, Traveller, find_again
 from constrain.engine.masks import state_masks as masks
+from constrain.engine.masks.fast import indents, near_masks, star_closures, token_steps  # noqa: F401 (through pointers)
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import ENDED, LOST, push_token

@@ -453,3 +453,13 @@ def test_numbers_without_measure() -> None:
         assert fits(grammar, "[1e999999999999,1,2]")
         assert not fits(grammar, "[1e999999999999,1,10e999999999998]")
         assert fits(grammar, '[{"a":1e99999},{"a":1},{"b":1e99999},[1e99999],[1]]')
+
+
+def test_a_member_that_is_required_and_has_no_value() -> None:
+    """Such an object has none either; the search for the few values of items comes past it."""
+    item = {"type": "object", "properties": {"": {"type": "array", "maxItems": 0}}, "required": [""]}
+    item |= {"additionalProperties": False, "propertyNames": {"enum": ["a"]}}
+    null = {"type": "array", "items": {"type": "array", "items": {"type": "null"}, "minItems": 2}, "maxItems": 0}
+    schema = {"type": "array", "items": item, "uniqueItems": True, "oneOf": [True, null]}
+    with pytest.raises(SchemaError, match="not supported where items of few values"):
+        constrain.Grammar.from_json_schema(schema)

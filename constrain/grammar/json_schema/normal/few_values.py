@@ -165,7 +165,7 @@ class FewValues:
                 return False
             if low <= fewest and prod(map(len, choices)) >= most:
                 return True
-            return low <= len(choices) and prod(len(choice) - (choice[-1] is None) for choice in choices) >= most
+            return low <= len(choices) and prod(len(choice) - (None in choice[-1:]) for choice in choices) >= most
 
         for name, handle, required in sorted(named, key=lambda each: not each[2]):
             if not required and suffice():
