@@ -15,14 +15,14 @@ from typing import Any
 from numba import int64
 
 import constrain
-import constrain.engine.storage.tables as tables
 from bench.fuzz import patterns, schemas_made, scripts, vocabularies
 from bench.fuzz.byte_judge import difference, mask_bits
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
+from constrain.engine.storage import header, links, statuses
 from constrain.engine.storage.jit import compile_inner, njit_inner
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 
-_SIGNATURE = int64(tables.CTX, int64, int64)
+_SIGNATURE = int64(header.CTX, int64, int64)
 
 
 @njit_inner(_SIGNATURE)
@@ -37,7 +37,7 @@ def _zero(_ctx: Any, _a: Any, _b: Any) -> Any:
 
 @njit_inner(_SIGNATURE)
 def _no_leap(_ctx: Any, _a: Any, _b: Any) -> Any:
-    return int64(tables.NO_LEAP)
+    return int64(statuses.NO_LEAP)
 
 
 @njit_inner(_SIGNATURE)
@@ -47,13 +47,13 @@ def _same(_ctx: Any, a: Any, _b: Any) -> Any:
 
 # Pointer, and what it says instead.
 SWITCHES = {
-    "plain walks": (tables.F_PLAIN, _minus_one),
-    "loops": (tables.F_LOOPS, _minus_one),
-    "leaps": (tables.F_LEAP, _no_leap),
-    "near splits": (tables.F_NEAR, _zero),
-    "counted splits": (tables.F_COUNTED, _zero),
-    "closures": (tables.F_CLOSURE, _zero),
-    "twins without bounds": (tables.F_TWIN, _same),
+    "plain walks": (links.F_PLAIN, _minus_one),
+    "loops": (links.F_LOOPS, _minus_one),
+    "leaps": (links.F_LEAP, _no_leap),
+    "near splits": (links.F_NEAR, _zero),
+    "counted splits": (links.F_COUNTED, _zero),
+    "closures": (links.F_CLOSURE, _zero),
+    "twins without bounds": (links.F_TWIN, _same),
 }
 SHARING = "shared splits"
 NAMES = (*SWITCHES, SHARING)
@@ -69,18 +69,18 @@ def _address(name: str) -> int:
 @contextlib.contextmanager
 def without(*names: str) -> Iterator[None]:
     """Grammars that are compiled meanwhile do without some accelerators; for grammars of a vocabulary of their own."""
-    module: Any = tables
-    before = module._far_addresses.copy()
+    module: Any = links
+    before = module.addresses.copy()
     publish = Vocabulary.publish
     for name in names:
         if name == SHARING:
             Vocabulary.publish = lambda *_: None  # type: ignore[assignment, method-assign]
         else:
-            module._far_addresses[SWITCHES[name][0]] = _address(name)
+            module.addresses[SWITCHES[name][0]] = _address(name)
     try:
         yield
     finally:
-        module._far_addresses[:] = before
+        module.addresses[:] = before
         Vocabulary.publish = publish  # type: ignore[method-assign]
 
 

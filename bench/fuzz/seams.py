@@ -16,6 +16,7 @@ import constrain.engine.compiled_grammar as compiled_module
 import constrain.engine.storage.tables as tables
 from bench.fuzz.protocol import note
 from constrain.engine.automata import prelude as stock
+from constrain.engine.storage import header, schemas, statuses
 from constrain.engine.vocabulary import trie
 from constrain.errors import LimitError
 
@@ -50,13 +51,13 @@ def patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
 # Tables of a fixed size, and those that the expressions of a front-end (stock.py) are copied into as they are.
 _AS_THEY_ARE = {
     *(
-        tables.CLASS_OF,
-        tables.CLASS_BYTE,
-        tables.CLASS_SIZE,
-        tables.CLASS_GROUPS,
-        tables.LOOPS,
-        tables.FOLLOWS,
-        tables.NODE_BUCKETS,
+        schemas.BYTE_CLASSES,
+        schemas.CLASS_BYTES,
+        schemas.CLASS_SIZES,
+        schemas.CLASS_GROUPS,
+        schemas.SELF_LOOPS,
+        schemas.FOLLOWS,
+        schemas.EXPRESSION_BUCKETS,
     ),
     *stock._SLOTS,
 }
@@ -69,26 +70,26 @@ def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
     A table lies where it does otherwise; only the number of elements that it is said to have room for is another.
     """
     module: Any = tables
-    specs = list(module._SPECS)
+    specs = list(schemas.SPECS)
     template = module._TEMPLATE
     before_template = template.copy()
     for slot, (dtype, capacity, hashes) in enumerate(specs):
         if slot in _AS_THEY_ARE or capacity <= 16:
             continue
         specs[slot] = (dtype, 16, hashes)
-        template[tables.HEADER + 3 * slot + 1] = 16
-    before_specs = module._SPECS[:]
-    module._SPECS[:] = specs
+        template[header.HEADER + 3 * slot + 1] = 16
+    before_specs = schemas.SPECS[:]
+    schemas.SPECS[:] = specs
     compiled: Any = compiled_module
     try:
         with patched(
             (compiled, "_COLLECT_BYTES", collect_bytes),
             (compiled, "_START_OVER_BYTES", 1 << 17),
-            (module, "_INITIAL_BYTES", sum(map(module._initial_bytes, range(module.N_SLOTS)))),
+            (module, "_INITIAL_BYTES", sum(map(module._initial_bytes, range(schemas.N_SLOTS)))),
         ):
             yield
     finally:
-        module._SPECS[:] = before_specs
+        schemas.SPECS[:] = before_specs
         template[:] = before_template
 
 
@@ -237,7 +238,7 @@ def _failing_kernels(injector: Injector) -> Iterator[None]:
 
 
 def _limit() -> int:
-    return tables.LIMIT
+    return statuses.LIMIT
 
 
 @contextlib.contextmanager

@@ -28,66 +28,62 @@ from constrain.engine.parser.configurations import ENDED, LOST, push_token
 from constrain.engine.parser.earley_sets import LEXEME_IS_KEY, LEXEME_IS_LIMITED
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.recognizer import Recognizer
-from constrain.engine.storage.jit import without_dispatch
-from constrain.engine.storage.tables import (
-    BRANCHES,
+from constrain.engine.storage.header import (
     BUDGET,
-    BY_ROW_OR_STATE,
-    BYTES,
-    CROSSINGS,
-    DENSE,
-    DOT_LEFT,
-    FAIL,
-    FOUND,
-    IGNORE,
     INNER_BLANKS,
     KEYS_SHIFT,
     KEYS_UNREAD,
-    LEX_HASH,
-    LEXEMES,
-    LIMIT,
     LONGEST,
     MOST_ELEMENTS,
     N_IGNORE,
     N_WORDS,
     NEED_SLOT,
-    NEW_NODES,
     NEW_SPLIT,
-    NO_TABLES,
-    NODE_BUCKETS,
-    NODE_FIRST,
-    NODE_HASH,
-    NODE_LAST,
-    NODE_LIVE,
-    NODE_MUST,
-    NODE_PRINTS,
-    NODE_REACH,
-    NODE_SHORTEST,
-    NODES,
+    OPEN_AT,
+    OPEN_STATE,
+)
+from constrain.engine.storage.jit import without_dispatch
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    BRANCHES,
+    BY_ROW_OR_STATE,
+    BYTE_SETS,
+    CHILDREN,
+    DENSE_MASKS,
+    DOT_LEFT,
+    EARLEY_SET_HASHES,
+    END_LENGTHS,
+    EXPRESSION_BUCKETS,
+    EXPRESSION_HASHES,
+    EXPRESSION_PRINTS,
+    EXPRESSIONS,
+    FIRST_BYTES,
+    FOUND_TOKENS,
+    IGNORED,
+    LAST_BYTES,
+    LEXEMES,
+    LEXER_STATE_HASHES,
+    LITERAL_BYTES,
+    LIVENESS,
+    NECESSARY_BYTES,
+    NEW_EXPRESSIONS,
     NULLABLE,
     NULLABLE_REST,
-    OPEN_AT,
     OPEN_NODES,
-    OPEN_STATE,
-    POOL,
     PREDICTED,
-    REPEATED_KEY,
-    ROW_HASH,
     RULE_STARTS,
     RULES,
-    SCRATCH,
-    SETS,
-    STACK,
-    STATE_HASH,
+    SCRATCH_MASK,
+    SHORTEST_LENGTHS,
+    STATE_HASHES,
     STATE_KEYS,
-    STOPPED,
     SYMBOLS,
     TOKEN_LISTS,
-    UNMADE,
+    WALK_STACK,
     WIDE_STACK,
-    Tables,
-    TablesFullError,
 )
+from constrain.engine.storage.statuses import FAIL, LIMIT, REPEATED_KEY, STOPPED, UNMADE
+from constrain.engine.storage.tables import NO_TABLES, Tables, TablesFullError
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, words_for
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.engine.vocabulary.vocabulary import Vocabulary
@@ -123,15 +119,15 @@ _WORK_AT_FIRST = 500_000
 
 # Tables of expressions, with the elements that each takes.
 _NODE_TABLES = {
-    NODES: 4,
-    NODE_PRINTS: 2,
-    NODE_FIRST: 4,
-    NODE_LAST: 4,
-    NODE_MUST: 4,
-    NODE_SHORTEST: 1,
-    NODE_REACH: 1,
-    NODE_LIVE: 1,
-    NODE_HASH: 1,
+    EXPRESSIONS: 4,
+    EXPRESSION_PRINTS: 2,
+    FIRST_BYTES: 4,
+    LAST_BYTES: 4,
+    NECESSARY_BYTES: 4,
+    SHORTEST_LENGTHS: 1,
+    END_LENGTHS: 1,
+    LIVENESS: 1,
+    EXPRESSION_HASHES: 1,
 }
 
 # The calls that every token takes.
@@ -140,7 +136,7 @@ write_mask_unchecked = without_dispatch(write_mask)
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
-_MASK_SLOTS = (DENSE, TOKEN_LISTS, CROSSINGS)
+_MASK_SLOTS = (DENSE_MASKS, TOKEN_LISTS, BOUNDARIES)
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
@@ -254,7 +250,7 @@ class CompiledGrammar:
             tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
         else:
             tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, stock.snapshot)
-        for slot, size in ((SCRATCH, self._words), (STACK, longest + 2), (WIDE_STACK, longest + 2)):
+        for slot, size in ((SCRATCH_MASK, self._words), (WALK_STACK, longest + 2), (WIDE_STACK, longest + 2)):
             tables.allocate(slot, size)
         ctx = tables.ctx
         ctx[BUDGET] = _WORK_PER_CALL
@@ -279,15 +275,15 @@ class CompiledGrammar:
         registers = np.zeros(lexemes.registers + 1, np.int32)
         if stock is not None:
             registers[: lexemes.first] = stock.registers
-        tables.put(BYTES, lexemes.literals)
-        tables.put(SETS, lexemes.sets)
-        n_nodes = tables.used(NODE_HASH) + 2 * len(lexemes.code) // 3
-        if n_nodes > NEW_NODES:
+        tables.put(LITERAL_BYTES, lexemes.literals)
+        tables.put(BYTE_SETS, lexemes.sets)
+        n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
+        if n_nodes > NEW_EXPRESSIONS:
             # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
             for slot, each in _NODE_TABLES.items():
                 tables.reserve(slot, each * n_nodes)
-            tables.reserve(NODE_BUCKETS, 2 * n_nodes)
-            tables.reserve(POOL, n_nodes // 4)
+            tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
+            tables.reserve(CHILDREN, n_nodes // 4)
         self._run(nodes.build_nodes, lexemes.code, registers)
         n_lexemes = len(ir.lexemes)
         roots = registers[lexemes.first : lexemes.first + n_lexemes]
@@ -322,13 +318,13 @@ class CompiledGrammar:
         if ir.ignore:
             consumes = tables.get(LEXEMES)[2::3]
             ignored = sorted({index for index in ir.ignore if consumes[index]})
-            tables.put(IGNORE, np.array(ignored, np.int32))
+            tables.put(IGNORED, np.array(ignored, np.int32))
             ctx[N_IGNORE] = len(ignored)
         if ir.make_unfolding is not None:
             self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
 
     def _allocate_masks(self) -> None:
-        for slot, words in ((DENSE, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (CROSSINGS, 8192)):
+        for slot, words in ((DENSE_MASKS, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (BOUNDARIES, 8192)):
             self._tables.allocate(slot, words)
 
     # -- after an exception ------------------------------------------------------------------
@@ -463,7 +459,7 @@ class CompiledGrammar:
     def share_scratch(self) -> None:
         """Let kernels use the work space that the vocabulary has for this thread."""
         address, size, self._scratch = self.vocabulary.scratch()
-        self._tables.share(FOUND, address, size)
+        self._tables.share(FOUND_TOKENS, address, size)
         self.thread = get_ident()
 
     def _add_open_tokens(self, cursor: Place, nodes: list[int], out: Bitmask, index: int) -> None:
@@ -635,12 +631,12 @@ class CompiledGrammar:
 
         cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
-        live = np.zeros(self._tables.used(STATE_HASH), np.uint8)
+        live = np.zeros(self._tables.used(STATE_HASHES), np.uint8)
         live[self.start_state] = 1
         live[[cursor._state for cursor in cursors if cursor._state > 0]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
-        collect(self.ctx, live, numbers, np.empty(self._tables.used(ROW_HASH), np.int32))
+        collect(self.ctx, live, numbers, np.empty(self._tables.used(EARLEY_SET_HASHES), np.int32))
         self.start_state = int(numbers[self.start_state])
         self.generation += 1
         done: dict[int, Link] = {}
@@ -669,10 +665,10 @@ class CompiledGrammar:
     def statistics(self) -> dict[str, int]:
         """How many expression nodes, lexer states, rows and recognizer states exist so far, and bytes."""
         counts = {
-            "nodes": NODE_HASH,
-            "lexer_states": LEX_HASH,
-            "rows": ROW_HASH,
-            "states": STATE_HASH,
+            "nodes": EXPRESSION_HASHES,
+            "lexer_states": LEXER_STATE_HASHES,
+            "rows": EARLEY_SET_HASHES,
+            "states": STATE_HASHES,
         }
         result = {name: self._tables.used(slot) for name, slot in counts.items()}
         return {**result, "mask_bytes": self.mask_bytes, "nbytes": self.nbytes}

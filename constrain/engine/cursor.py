@@ -21,7 +21,8 @@ from constrain.engine.history import (
 )
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import ENDED, LOST
-from constrain.engine.storage.tables import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS, STOPPED
+from constrain.engine.storage.header import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS
+from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.transaction import transact
 
 if TYPE_CHECKING:

@@ -27,26 +27,26 @@ from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
 from constrain.engine.parser.earley_sets import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
-from constrain.engine.storage.tables import (
-    BYTES,
-    CLASS_BYTE,
-    CLASS_OF,
-    CLASSES,
+from constrain.engine.storage.header import CLASSES
+from constrain.engine.storage.schemas import (
+    BYTE_CLASSES,
+    BYTE_SETS,
+    CHILDREN,
+    CLASS_BYTES,
+    CONFIGURATIONS,
     CORE_SCANS,
     CORES,
     DOT_LEFT,
-    LEX,
-    LEX_POOL,
+    EARLEY_SETS,
+    EXPRESSIONS,
+    FIRST_BYTES,
     LEXEMES,
-    NODE_FIRST,
-    NODES,
-    POOL,
-    ROWS,
-    SETS,
+    LEXER_MEMBERS,
+    LEXER_STATES,
+    LITERAL_BYTES,
     STATES,
-    THREADS,
-    Tables,
 )
+from constrain.engine.storage.tables import Tables
 from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
 from constrain.grammar.words import Progress, by_name, either, printable
 
@@ -135,9 +135,9 @@ def _next_bytes(compiled: CompiledGrammar, tables: Tables, cursor: Place) -> int
     """The bytes that may come next, a set of 256 bits."""
     alive = 0
     for byte_class in range(int(tables.ctx[CLASSES])):
-        if compiled.run_at(cursor, states.push_byte, int(tables.array(CLASS_BYTE)[byte_class])):
+        if compiled.run_at(cursor, states.push_byte, int(tables.array(CLASS_BYTES)[byte_class])):
             alive |= 1 << byte_class
-    class_of = tables.array(CLASS_OF).tolist()
+    class_of = tables.array(BYTE_CLASSES).tolist()
     return sum(1 << byte for byte in range(256) if alive >> class_of[byte] & 1)
 
 
@@ -149,18 +149,18 @@ class _Reader:
         self._lexeme = compiled.lexeme
         self._get = tables.get
         self._left = tables.array(DOT_LEFT)
-        self._nodes = tables.get(NODES).reshape(-1, 4)
+        self._nodes = tables.get(EXPRESSIONS).reshape(-1, 4)
         self._known: dict[int, Regular] = {}
 
     def at(self, state: int, allowed: int, limit: int) -> list[Expectation]:
         record = self._get(STATES)[3 * state : 3 * state + 3]
-        threads = self._get(THREADS).reshape(-1, 2)[record[STATE_OFFSET] :][: record[STATE_COUNT]]
+        threads = self._get(CONFIGURATIONS).reshape(-1, 2)[record[STATE_OFFSET] :][: record[STATE_COUNT]]
         # (lexeme, node) -> the cores of the rows in which it is expected.
         places: dict[tuple[int, int], list[int]] = {}
         for row, lexer_state in threads.tolist():
-            core = int(self._get(ROWS)[5 * row + ROW_CORE])
-            lex = self._get(LEX)[4 * lexer_state : 4 * lexer_state + 4]
-            members = self._get(LEX_POOL)[lex[LEX_OFFSET] :][: 2 * lex[LEX_COUNT]].reshape(-1, 2)
+            core = int(self._get(EARLEY_SETS)[5 * row + ROW_CORE])
+            lex = self._get(LEXER_STATES)[4 * lexer_state : 4 * lexer_state + 4]
+            members = self._get(LEXER_MEMBERS)[lex[LEX_OFFSET] :][: 2 * lex[LEX_COUNT]].reshape(-1, 2)
             for lexeme, node in members.tolist():
                 places.setdefault((lexeme, node), []).append(core)
         begun: list[Expectation] = []
@@ -169,7 +169,7 @@ class _Reader:
         for (lexeme, node), cores in places.items():
             if len(begun) + len(fresh) + len(ignored) == limit:
                 break
-            first = self._bits(NODE_FIRST, node) & allowed
+            first = self._bits(FIRST_BYTES, node) & allowed
             if not first:
                 continue
             started = self._has_begun(lexeme, node)
@@ -221,12 +221,12 @@ class _Reader:
         head, a, b, _ = self._nodes[node].tolist()
         kind = head & 255
         if kind == SET:
-            return not self._bits(SETS, a) & ~_BLANKS
+            return not self._bits(BYTE_SETS, a) & ~_BLANKS
         if kind == LITERAL:
-            return not self._get(BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
+            return not self._get(LITERAL_BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
         if depth == 0 or kind not in (REPEAT, UNION, CONCAT):
             return bool(kind == EPSILON)
-        children: Any = [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(POOL)[a : a + b].tolist()
+        children: Any = [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(CHILDREN)[a : a + b].tolist()
         return all(self._is_blank(child, depth - 1) for child in children)
 
     def _bits(self, slot: int, index: int) -> int:
@@ -259,9 +259,9 @@ class _Reader:
         if kind == ALL:
             return complement(EMPTY)
         if kind == LITERAL:
-            return Literal(self._get(BYTES)[a : a + b].tobytes())
+            return Literal(self._get(LITERAL_BYTES)[a : a + b].tobytes())
         if kind == SET:
-            return ByteSet(self._bits(SETS, a))
+            return ByteSet(self._bits(BYTE_SETS, a))
         if kind == CONCAT:
             parts = [self._read(a, depth)]
             while self._nodes[b, 0] & 255 == CONCAT:
@@ -275,7 +275,7 @@ class _Reader:
         if kind == NOT:
             return complement(self._read(a, depth))
         if kind in (UNION, INTERSECT):
-            children: Any = self._get(POOL)[a : a + b].tolist()
+            children: Any = self._get(CHILDREN)[a : a + b].tolist()
             parts = [self._read(child, depth) for child in children]
             return union(*parts) if kind == UNION else intersect(*parts)
         return EMPTY

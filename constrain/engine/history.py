@@ -18,7 +18,9 @@ import numpy as np
 
 from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.parser import configurations as states
-from constrain.engine.storage.tables import STATE_BITS, STOPPED, TablesFullError
+from constrain.engine.storage.header import STATE_BITS
+from constrain.engine.storage.statuses import STOPPED
+from constrain.engine.storage.tables import TablesFullError
 
 if TYPE_CHECKING:
     from constrain.engine.compiled_grammar import CompiledGrammar

@@ -13,7 +13,8 @@ from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.conditions.unique_keys.status import MAY_RUN_OUT
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.parser.configurations import ENDED
-from constrain.engine.storage.tables import FAIL, KEY_ENDED, REPEATED_KEY, STATE_BITS, STATUS_SHIFT
+from constrain.engine.storage.header import KEY_ENDED, STATE_BITS, STATUS_SHIFT
+from constrain.engine.storage.statuses import FAIL, REPEATED_KEY
 from constrain.engine.transaction import abandon, transact
 from constrain.engine.vocabulary.bitmasks import Bitmask, check_bitmask, is_allowed, words_for
 from constrain.engine.vocabulary.vocabulary import END

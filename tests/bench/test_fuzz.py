@@ -34,7 +34,7 @@ from bench.judge import Judge
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget as Within
 from constrain.engine.matcher import Matcher
-from constrain.engine.storage import tables
+from constrain.engine.storage import links, tables
 
 
 def _run(name: str, cases: int, seed: int = 1) -> Counts:
@@ -338,20 +338,20 @@ def test_thresholds_are_set_low_from_outside() -> None:
 
 @pytest.mark.parametrize("name", accelerators.NAMES)
 def test_an_accelerator_that_is_switched_off_is_not_called(name: str) -> None:
-    before = tables._far_addresses.copy()
+    before = links.addresses.copy()
     with accelerators.without(name):
-        changed = int((tables._far_addresses != before).sum())
+        changed = int((links.addresses != before).sum())
         compiled = CompiledGrammar(constrain.Grammar.from_json_schema({}).ir, vocabularies.small())
         matcher = Matcher(compiled)
         assert matcher.accept_bytes(b'{"abc": [1.5, "')
         matcher.fill_next_token_bitmask(constrain.allocate_token_bitmask(1, compiled.vocabulary.size))
     assert changed == (name != accelerators.SHARING)
-    assert (tables._far_addresses == before).all()
+    assert (links.addresses == before).all()
 
 
 def test_an_accelerator_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # A switch that takes every subtree for nothing at all stands for an accelerator that loses tokens.
-    monkeypatch.setitem(accelerators.SWITCHES, "plain walks", (tables.F_PLAIN, accelerators._zero))
+    monkeypatch.setitem(accelerators.SWITCHES, "plain walks", (links.F_PLAIN, accelerators._zero))
     accelerators._address.cache_clear()
     try:
         assert "plain walks" in str(_fails("accelerators", 6))

@@ -26,18 +26,17 @@ from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL,
 from constrain.engine.automata.lexer_states import SPLIT_DENSE
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
-from constrain.engine.storage.tables import (
-    BUDGET,
-    BYTES,
-    FAIL,
-    LONGEST,
-    NODE_PRINTS,
-    NODES,
-    POOL,
-    SETS,
-    SPLITS,
-    Tables,
+from constrain.engine.storage.header import BUDGET, LONGEST
+from constrain.engine.storage.schemas import (
+    BYTE_SETS,
+    CHILDREN,
+    EXPRESSION_PRINTS,
+    EXPRESSIONS,
+    LEXER_MASKS,
+    LITERAL_BYTES,
 )
+from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.tables import Tables
 from constrain.engine.vocabulary import files as vocabulary_files
 from constrain.engine.vocabulary.files import VocabularyFiles
 from constrain.grammar.ir import GrammarBuilder
@@ -51,8 +50,8 @@ def tables_of(expressions: Sequence[Regular], longest: int = LONGEST_TOKEN) -> T
     program = LexemeProgram(tuple(expressions))
     tables = Tables(1 << 30)
     tables.ctx[LONGEST], tables.ctx[BUDGET] = longest, 1_000_000
-    tables.put(BYTES, program.literals)
-    tables.put(SETS, program.sets)
+    tables.put(LITERAL_BYTES, program.literals)
+    tables.put(BYTE_SETS, program.sets)
     registers = np.zeros(program.registers, np.int32)
     while (result := nodes.build_nodes(tables.ctx, program.code, registers)) == FAIL:
         tables.grow()
@@ -66,9 +65,9 @@ class Naive:
     """Forms and fingerprints by the book, node by node: a node is made after its parts."""
 
     def __init__(self, tables: Tables) -> None:
-        records = tables.get(NODES).reshape(-1, 4).tolist()
-        pool, data = tables.array(POOL), tables.array(BYTES).tobytes()
-        sets = tables.array(SETS).tobytes()
+        records = tables.get(EXPRESSIONS).reshape(-1, 4).tolist()
+        pool, data = tables.array(CHILDREN), tables.array(LITERAL_BYTES).tobytes()
+        sets = tables.array(BYTE_SETS).tobytes()
         longest = int(tables.ctx[LONGEST])
         self.forms: list[Any] = []
         self.prints: list[bytes | None] = []
@@ -114,7 +113,7 @@ class Naive:
 
 
 def prints_in(tables: Tables) -> list[bytes]:
-    data = tables.get(NODE_PRINTS).tobytes()
+    data = tables.get(EXPRESSION_PRINTS).tobytes()
     return [data[16 * node : 16 * node + 16] for node in range(len(data) // 16)]
 
 
@@ -261,7 +260,7 @@ def test_expressions_that_no_token_can_tell_apart_share_a_split(counts: tuple[in
         compiled = constrain.CompiledGrammar(builder.finish(text), vocabulary)
         mask = constrain.allocate_token_bitmask(1, vocabulary.size)
         constrain.Matcher(compiled).fill_next_token_bitmask(mask)
-        dense = compiled._tables.get(SPLITS).reshape(-1, 5)[:, SPLIT_DENSE]
+        dense = compiled._tables.get(LEXER_MASKS).reshape(-1, 5)[:, SPLIT_DENSE]
         return vocabulary.known_splits, int((dense <= FIRST_SHARED).sum())
 
     # A grammar publishes one split at a time.

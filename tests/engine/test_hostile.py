@@ -6,7 +6,7 @@ import pytest
 
 import constrain
 from constrain.engine import compiled_grammar as compiled_module
-from constrain.engine.storage.tables import BUDGET
+from constrain.engine.storage.header import BUDGET
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
 

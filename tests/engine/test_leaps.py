@@ -15,7 +15,8 @@ import constrain
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.parser import configurations as states
-from constrain.engine.storage.tables import LEAP_KEYS, STATE_BITS
+from constrain.engine.storage.header import STATE_BITS
+from constrain.engine.storage.schemas import TOKEN_STEP_KEYS
 
 SCHEMAS: list[dict[str, Any]] = [
     {"properties": {"name": {"type": "string"}, "names": {}, "nam\u00e9": {}}, "additionalProperties": False},
@@ -71,16 +72,16 @@ def test_leaps_are_remembered_until_states_are_forgotten(forgets: bool) -> None:
         assert matcher.is_accepting()
         counts = compiled.statistics()
         if round_ == 0:
-            first, leaps = counts, compiled._tables.used(LEAP_KEYS)
+            first, leaps = counts, compiled._tables.used(TOKEN_STEP_KEYS)
             # The states behind "{", behind its quote, the key, its quote and colon, the number and the bracket.
             assert leaps > 0
             assert counts["states"] < 15
         elif forgets:
-            assert compiled._tables.used(LEAP_KEYS) > 0
+            assert compiled._tables.used(TOKEN_STEP_KEYS) > 0
         else:
             assert counts == first
-            assert compiled._tables.used(LEAP_KEYS) == leaps
+            assert compiled._tables.used(TOKEN_STEP_KEYS) == leaps
         if forgets:
             del matcher
             compiled._collect(0)
-            assert compiled._tables.used(LEAP_KEYS) == 0
+            assert compiled._tables.used(TOKEN_STEP_KEYS) == 0

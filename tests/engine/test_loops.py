@@ -21,7 +21,7 @@ from constrain.engine.automata.lexer_states import (
     SPLIT_LIST,
 )
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
-from constrain.engine.storage import tables
+from constrain.engine.storage import schemas
 from constrain.engine.vocabulary import subtree_classes as subtree_bytes
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT, LARGE
 
@@ -120,17 +120,17 @@ def splits_of(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, text
     of = compiled._tables
     words = (vocabulary.size + 31) // 32
     splits = []
-    for state, record in enumerate(of.get(tables.SPLITS).reshape(-1, 5).tolist()):
+    for state, record in enumerate(of.get(schemas.LEXER_MASKS).reshape(-1, 5).tolist()):
         dense = record[SPLIT_DENSE]
         if dense == NOT_SPLIT:
             continue
-        pool, crossings = of.get(tables.DENSE), of.get(tables.CROSSINGS)
+        pool, crossings = of.get(schemas.DENSE_MASKS), of.get(schemas.BOUNDARIES)
         if dense <= FIRST_SHARED:
-            pool, dense = vocabulary._tables[tables.SHARED_DENSE], (FIRST_SHARED - dense) * words
-            if of.get(tables.LEX_POOL)[of.get(tables.LEX)[4 * state]] == CLOSURE:
-                crossings = vocabulary._tables[tables.SHARED_CROSSINGS]
+            pool, dense = vocabulary._tables[schemas.SHARED_DENSE], (FIRST_SHARED - dense) * words
+            if of.get(schemas.LEXER_MEMBERS)[of.get(schemas.LEXER_STATES)[4 * state]] == CLOSURE:
+                crossings = vocabulary._tables[schemas.SHARED_BOUNDARIES]
         first, count = record[SPLIT_LIST], record[SPLIT_COUNT]
-        tokens = of.get(tables.TOKEN_LISTS)[first : first + count].tolist()
+        tokens = of.get(schemas.TOKEN_LISTS)[first : first + count].tolist()
         bits = pool[dense : dense + words].tolist() if dense >= 0 else []
         first, count = record[SPLIT_CROSSINGS], record[SPLIT_CROSSING_COUNT]
         pairs = crossings[2 * first : 2 * (first + count)].reshape(-1, 2).tolist()
@@ -156,5 +156,5 @@ def test_splits_are_the_same_as_node_by_node(
     for vocabulary in (VOCABULARY, node_by_node):
         # A split that is imported from an earlier example has not been walked.
         vocabulary._shared_counts[:] = 0
-        vocabulary._tables[tables.SHARED_COUNTED][:] = 0
+        vocabulary._tables[schemas.SHARED_COUNTED][:] = 0
     assert splits_of(grammar, VOCABULARY, text.encode()) == splits_of(grammar, node_by_node, text.encode())

@@ -15,7 +15,8 @@ from constrain.engine.automata.expressions import OP_STORE
 from constrain.engine.automata.prelude import Stock, stock_for
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.storage.tables import CLASS_OF, NEW_NODES, NODE_HASH, Tables
+from constrain.engine.storage.schemas import BYTE_CLASSES, EXPRESSION_HASHES, NEW_EXPRESSIONS
+from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema import from_json_schema
 from constrain.grammar.json_schema.lexical.prelude import plain_stock, stock_with_addresses, stock_with_times
@@ -50,11 +51,11 @@ def _masks(ir: GrammarIR, text: bytes) -> list[bytes]:
 
 
 def _classes(ir: GrammarIR) -> list[int]:
-    return CompiledGrammar(ir, VOCABULARY)._tables.array(CLASS_OF).tolist()
+    return CompiledGrammar(ir, VOCABULARY)._tables.array(BYTE_CLASSES).tolist()
 
 
 def _many_words() -> tuple[Regular, ...]:
-    return tuple(literal(f"word {number}") for number in range(2 * NEW_NODES))
+    return tuple(literal(f"word {number}") for number in range(2 * NEW_EXPRESSIONS))
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
@@ -105,7 +106,7 @@ def test_a_stock_is_made_once() -> None:
 
 def test_a_stock_that_is_larger_than_new_tables() -> None:
     tables = Tables(1 << 30, snapshot=Stock(_many_words(), 5).snapshot)
-    assert tables.used(NODE_HASH) > NEW_NODES
+    assert tables.used(EXPRESSION_HASHES) > NEW_EXPRESSIONS
     ir = replace(from_json_schema(SCHEMAS[1]), stock=_many_words)
     text = b'{"name": "a"}'
     assert _masks(ir, text) == _masks(replace(ir, stock=None), text)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine.storage import tables
-from constrain.engine.storage.tables import HEADER, LEX_TRANS, NODES, STATE_BUCKETS, Tables
+from constrain.engine.storage import schemas, tables
+from constrain.engine.storage.header import HEADER
+from constrain.engine.storage.schemas import EXPRESSIONS, LEXER_TRANSITIONS, STATE_BUCKETS
+from constrain.engine.storage.tables import Tables
 
 SCHEMA = {
     "type": "object",
@@ -49,19 +51,19 @@ def masks(vocabulary: constrain.Vocabulary) -> list[bytes]:
 
 def test_a_buffer_is_used_again_when_its_grammar_is_gone(no_spares: list[np.ndarray[Any, Any]]) -> None:
     first = Tables(1 << 30)
-    address = first.ctx[HEADER + 3 * NODES]
+    address = first.ctx[HEADER + 3 * EXPRESSIONS]
     second = Tables(1 << 30)
-    assert second.ctx[HEADER + 3 * NODES] != address
+    assert second.ctx[HEADER + 3 * EXPRESSIONS] != address
     del first
     assert len(no_spares) == 1
     third = Tables(1 << 30)
-    assert third.ctx[HEADER + 3 * NODES] == address
+    assert third.ctx[HEADER + 3 * EXPRESSIONS] == address
     assert not no_spares
 
 
 def test_a_buffer_that_someone_looks_at_is_not_used_again(no_spares: list[np.ndarray[Any, Any]]) -> None:
     first = Tables(1 << 30)
-    view = first.get(NODES)
+    view = first.get(EXPRESSIONS)
     del first
     assert not no_spares
     assert len(view) == 0
@@ -86,18 +88,18 @@ def test_what_was_in_a_buffer_does_not_matter(
 
 def test_a_table_grows_where_it_is_and_then_moves() -> None:
     memory = Tables(1 << 30)
-    place = HEADER + 3 * LEX_TRANS
-    address, capacity, nbytes = memory.ctx[place], memory.capacity(LEX_TRANS), memory.nbytes
-    memory.append(LEX_TRANS, np.arange(capacity, dtype=np.int32))
-    memory.append(LEX_TRANS, np.arange(5, dtype=np.int32))
+    place = HEADER + 3 * LEXER_TRANSITIONS
+    address, capacity, nbytes = memory.ctx[place], memory.capacity(LEXER_TRANSITIONS), memory.nbytes
+    memory.append(LEXER_TRANSITIONS, np.arange(capacity, dtype=np.int32))
+    memory.append(LEXER_TRANSITIONS, np.arange(5, dtype=np.int32))
     assert memory.ctx[place] == address
-    assert memory.capacity(LEX_TRANS) == 2 * capacity
+    assert memory.capacity(LEXER_TRANSITIONS) == 2 * capacity
     assert memory.nbytes == nbytes + 4 * capacity
-    most = tables._MOST[LEX_TRANS]
-    memory.append(LEX_TRANS, np.zeros(most - capacity, np.int32))
+    most = tables._MOST[LEXER_TRANSITIONS]
+    memory.append(LEXER_TRANSITIONS, np.zeros(most - capacity, np.int32))
     assert memory.ctx[place] != address
-    assert memory.used(LEX_TRANS) == most + 5
-    content = memory.get(LEX_TRANS)
+    assert memory.used(LEXER_TRANSITIONS) == most + 5
+    content = memory.get(LEXER_TRANSITIONS)
     assert np.array_equal(content[:capacity], np.arange(capacity))
     assert np.array_equal(content[capacity : capacity + 5], np.arange(5))
 
@@ -105,8 +107,8 @@ def test_a_table_grows_where_it_is_and_then_moves() -> None:
 def test_tables_that_grow_in_place_do_not_meet() -> None:
     """Each is filled with its own number up to where it would move."""
     memory = Tables(1 << 30)
-    growing = [slot for slot in range(tables.N_SLOTS) if tables._MOST[slot] > tables._SPECS[slot][1]]
-    assert LEX_TRANS in growing
+    growing = [slot for slot in range(schemas.N_SLOTS) if tables._MOST[slot] > schemas.SPECS[slot][1]]
+    assert LEXER_TRANSITIONS in growing
     assert STATE_BUCKETS not in growing
     for slot in growing:
         memory.reserve(slot, tables._MOST[slot])

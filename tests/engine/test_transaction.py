@@ -19,7 +19,7 @@ import pytest
 import constrain
 from bench.fuzz.seams import small_tables
 from constrain.engine import compiled_grammar as compiled_module
-from constrain.engine.storage import tables
+from constrain.engine.storage import header
 from constrain.engine.storage.tables import NO_TABLES, Tables
 from constrain.uninterrupted import uninterrupted
 
@@ -123,7 +123,7 @@ def test_growth_that_fails(
 
 def _reserve_by_growing(self: Tables, slot: int, size: int) -> None:
     if size > self.capacity(slot):
-        self.ctx[tables.NEED_SLOT], self.ctx[tables.NEED_SIZE] = slot, size
+        self.ctx[header.NEED_SLOT], self.ctx[header.NEED_SIZE] = slot, size
         self.grow()
 
 

@@ -13,21 +13,20 @@ import pytest
 import constrain
 import constrain.engine
 from constrain.engine.parser.earley_sets import LAST_EPOCH
-from constrain.engine.storage import tables
-from constrain.engine.storage.tables import (
-    CROSSINGS,
-    DENSE,
-    DONE_STAMP,
-    EPOCH,
-    HEADER,
-    NODE_BUCKETS,
+from constrain.engine.storage import header, schemas, tables
+from constrain.engine.storage.header import EPOCH, HEADER
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    COMPLETION_STAMPS,
+    DENSE_MASKS,
+    EARLEY_ITEMS,
+    EXPRESSION_BUCKETS,
     PREDICTED,
-    ROW_ITEMS,
     SCAN_KEYS,
     SCAN_VALUES,
     TOKEN_LISTS,
-    Tables,
 )
+from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, repeat
 
@@ -81,7 +80,7 @@ def test_marks_are_void_when_numbers_of_epochs_are_used_again(name: str, masks_c
         for seed in range(10, 14):
             masks_compared.add(walk(seed, constrain.Matcher(compiled), constrain.Matcher(judge)))
         assert 0 < compiled.ctx[EPOCH] < 1 << 20
-        for slot in (PREDICTED, DONE_STAMP):
+        for slot in (PREDICTED, COMPLETION_STAMPS):
             assert compiled._tables.get(slot).max(initial=0) <= compiled.ctx[EPOCH]
 
 
@@ -109,24 +108,24 @@ def test_no_table_grows_beyond_what_its_places_fit_into(monkeypatch: pytest.Monk
     most = 1_000_000
     monkeypatch.setattr(tables, "MOST_ELEMENTS", most)
     of = Tables(1 << 40)
-    of.reserve(ROW_ITEMS, most // 2 + 1)
-    of.reserve(ROW_ITEMS, most)
-    assert of.capacity(ROW_ITEMS) == most
+    of.reserve(EARLEY_ITEMS, most // 2 + 1)
+    of.reserve(EARLEY_ITEMS, most)
+    assert of.capacity(EARLEY_ITEMS) == most
     with pytest.raises(constrain.LimitError, match=r"more than 1,000,000 entries \(the row items table is full\)"):
-        of.reserve(ROW_ITEMS, most + 1)
+        of.reserve(EARLEY_ITEMS, most + 1)
     with pytest.raises(constrain.LimitError, match="entries"):
-        of.allocate(ROW_ITEMS, most + 1)
+        of.allocate(EARLEY_ITEMS, most + 1)
     # Hashed tables are powers of two.
-    for slot in (NODE_BUCKETS, SCAN_KEYS):
+    for slot in (EXPRESSION_BUCKETS, SCAN_KEYS):
         of.reserve(slot, 1 << 19)
         assert of.capacity(slot) == 1 << 19
         with pytest.raises(constrain.LimitError, match="entries"):
             of.reserve(slot, (1 << 19) + 1)
     assert of.capacity(SCAN_VALUES) == 1 << 19
     # A table that is as large as can be is no reason for others not to grow.
-    of.ctx[HEADER + 3 * ROW_ITEMS + 2] = most
-    of.reserve(tables.ROWS, 2000)
-    assert of.capacity(tables.ROWS) >= 2000
+    of.ctx[HEADER + 3 * EARLEY_ITEMS + 2] = most
+    of.reserve(schemas.EARLEY_SETS, 2000)
+    assert of.capacity(schemas.EARLEY_SETS) >= 2000
 
 
 def test_a_grammar_that_does_not_fit_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,10 +139,10 @@ def test_a_grammar_that_does_not_fit_is_refused_in_words(monkeypatch: pytest.Mon
 def test_masks_may_not_take_more_than_their_places_fit_into() -> None:
     ir = constrain.Grammar.from_regex("a*").ir
     compiled = constrain.CompiledGrammar(ir, VOCABULARY, mask_limit_bytes=1 << 50)
-    assert compiled.mask_limit_bytes == 4 * tables.MOST_ELEMENTS
+    assert compiled.mask_limit_bytes == 4 * header.MOST_ELEMENTS
 
 
-@pytest.mark.parametrize("slot", [DENSE, TOKEN_LISTS, CROSSINGS], ids=["dense", "lists", "crossings"])
+@pytest.mark.parametrize("slot", [DENSE_MASKS, TOKEN_LISTS, BOUNDARIES], ids=["dense", "lists", "crossings"])
 def test_masks_at_the_end_of_the_largest_table(slot: int, masks_compared: Any) -> None:
     """A table of 8 GiB, of which only the last pages are touched: places are just below 2**31, then it is full."""
     grammars = [constrain.Grammar.from_lark(RECURSIVE[name]) for name in ("left", "ambiguous", "over nothing")]
@@ -153,12 +152,12 @@ def test_masks_at_the_end_of_the_largest_table(slot: int, masks_compared: Any) -
         judge = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
         compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY, limit_bytes=1 << 50, mask_limit_bytes=1 << 50)
         try:
-            large = tables._addresses(tables.MOST_ELEMENTS, np.dtype(np.int32))
+            large = tables._addresses(header.MOST_ELEMENTS, np.dtype(np.int32))
         except (MemoryError, OSError):
             pytest.skip("no address space for a table of 8 GiB")
         compiled._tables._install(slot, large)
         words = len(TOKENS) // 32 + 1
-        begin = (tables.MOST_ELEMENTS - 12 * words) // 2 * 2
+        begin = (header.MOST_ELEMENTS - 12 * words) // 2 * 2
         compiled.ctx[HEADER + 3 * slot + 2] = begin
         for seed in range(12):
             steps = 2 if seed < 6 else 25
@@ -166,7 +165,7 @@ def test_masks_at_the_end_of_the_largest_table(slot: int, masks_compared: Any) -
             written += compiled._tables.used(slot) > begin
             forgotten += compiled._tables.used(slot) < begin
         # Masks were forgotten when the table was full, and it was not made larger.
-        assert compiled._tables.capacity(slot) <= tables.MOST_ELEMENTS
+        assert compiled._tables.capacity(slot) <= header.MOST_ELEMENTS
     assert written
     assert forgotten
 

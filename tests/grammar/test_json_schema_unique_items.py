@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine import compiled_grammar as compiled_module
-from constrain.engine.storage.tables import BRANCHES
+from constrain.engine.storage.schemas import BRANCHES
 from constrain.errors import LimitError, SchemaError
 
 BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])

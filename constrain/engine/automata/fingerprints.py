@@ -43,38 +43,32 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
-from constrain.engine.automata.lexer_states import CLOSURE, LEX_COUNT, LEX_OFFSET
+from constrain.engine.automata.lexer_states import CLOSURE
+from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.hashing import mix
+from constrain.engine.storage.header import CTX, LONGEST
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.tables import (
-    BYTES,
-    CTX,
-    F_HASH,
-    F_PRINT,
-    FAIL,
-    FORM,
-    LEX,
-    LEX_POOL,
-    LONGEST,
-    NODE_FIRST,
-    NODE_HASH,
-    NODE_LAST,
-    NODE_MUST,
-    NODE_PRINTS,
-    NODE_SHORTEST,
-    NODES,
-    POOL,
-    SETS,
-    TMP,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    mix,
-    room,
-    set_used,
-    u8,
-    used,
+from constrain.engine.storage.links import F_HASH, F_PRINT, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    EXPRESSION_HASHES,
+    EXPRESSIONS,
+    FIRST_BYTES,
+    HASHED_WORDS,
+    LAST_BYTES,
+    NECESSARY_BYTES,
+    WORK_STACK,
+    byte_sets,
+    children,
+    expression_prints,
+    expressions,
+    hashed_words,
+    lexer_members,
+    lexer_states,
+    literal_bytes,
+    shortest_lengths,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL
 
 SHARED_MEMBERS = 8
 """A lexer state with more members has no fingerprint."""
@@ -135,14 +129,17 @@ def _mix_in(a, b, c, d, x, y):
 
 @njit_inner(int64(int64))
 def _space(count):
-    """How many words :func:`_hash_form` needs at FORM for ``count``: whole blocks, and its state behind them."""
+    """The words of HASHED_WORDS that :func:`_hash_form` needs for ``count``: whole blocks, and its state behind."""
     return (count + _BLOCK - 1) // _BLOCK * _BLOCK + 8
 
 
 @njit_inner(RESULT2)
 def _hash_form(ctx, count, _unused):
-    """Replace the ``count`` words (at least 1) at FORM by their digest, FORM[:2]; there is room for :func:`_space`."""
-    form = i64(ctx, FORM)
+    """Replace the ``count`` words (at least 1) at HASHED_WORDS by their digest, HASHED_WORDS[:2].
+
+    There is room for :func:`_space`.
+    """
+    form = i64(ctx, HASHED_WORDS)
     state = _space(count) - 8
     for i in range(count, state):
         form[i] = 0
@@ -186,8 +183,8 @@ far_entry(F_HASH, _hash_form)
 @njit_inner(types.boolean(CTX, int64))
 def _is_known(ctx, node):
     """Whether the fingerprint of an expression has been made; a digest that is 0 is as rare as two that are equal."""
-    prints = i64(ctx, NODE_PRINTS)
-    return prints[2 * node] != 0 or prints[2 * node + 1] != 0
+    prints = expression_prints(ctx)
+    return prints[node, 0] != 0 or prints[node, 1] != 0
 
 
 @njit_inner(types.void(int64[::1]))
@@ -210,11 +207,11 @@ def _sort_pairs(pairs):
 
 @njit_inner(RESULT1)
 def _write_form(ctx, node):
-    """Write the form of an expression to FORM; those of its parts are known.  Returns its words, or FAIL."""
-    nodes = i32(ctx, NODES)
-    prints = i64(ctx, NODE_PRINTS)
-    kind = int64(nodes[4 * node] & 255)
-    a, b, c = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2]), int64(nodes[4 * node + 3])
+    """Write the form of an expression to HASHED_WORDS; those of its parts are known.  Returns its words, or FAIL."""
+    nodes = expressions(ctx)
+    prints = expression_prints(ctx)
+    kind = int64(nodes[node].kind)
+    a, b, c = nodes[node].first, nodes[node].second, nodes[node].third
     count = int64(1)
     if kind == LITERAL:
         count = 1 + (b + 7) // 8
@@ -222,31 +219,31 @@ def _write_form(ctx, node):
         count = int64(5)
     elif kind == UNION:
         count = 1 + 2 * b
-    if not room(ctx, FORM, _space(count)):
+    if not room(ctx, HASHED_WORDS, _space(count)):
         return int64(FAIL)
-    form = i64(ctx, FORM)
+    form = i64(ctx, HASHED_WORDS)
     form[0] = kind
     if kind == LITERAL:
         form[0] |= b << 8
         for i in range(1, count):
             form[i] = 0
         for i in range(b):
-            form[1 + (i >> 3)] |= int64(u8(ctx, BYTES)[a + i]) << (8 * (i & 7))
+            form[1 + (i >> 3)] |= literal_bytes(ctx)[a + i] << (8 * (i & 7))
     elif kind == SET:
         for i in range(4):
-            form[1 + i] = i64(ctx, SETS)[4 * a + i]
+            form[1 + i] = byte_sets(ctx)[a, i]
     elif kind == CONCAT or kind == REPEAT:
-        form[1], form[2] = prints[2 * a], prints[2 * a + 1]
+        form[1], form[2] = prints[a, 0], prints[a, 1]
         if kind == CONCAT:
-            form[3], form[4] = prints[2 * b], prints[2 * b + 1]
+            form[3], form[4] = prints[b, 0], prints[b, 1]
         else:
             form[3], form[4] = min(b, ctx[LONGEST] + 1), min(c, ctx[LONGEST] + 1)
     elif kind == UNION:
         # The order of the parts is the grammar's own.
         form[0] |= b << 8
         for i in range(b):
-            part = int64(i32(ctx, POOL)[a + i])
-            form[1 + 2 * i], form[2 + 2 * i] = prints[2 * part], prints[2 * part + 1]
+            part = children(ctx)[a + i]
+            form[1 + 2 * i], form[2 + 2 * i] = prints[part, 0], prints[part, 1]
         _sort_pairs(form[1:count])
     return count
 
@@ -257,18 +254,18 @@ def _print_node(ctx, node, _unused):
 
     Parts first, with the work stack, so that expressions may be nested to any depth.
     """
-    bottom = used(ctx, TMP)
-    if not room(ctx, TMP, 1):
+    bottom = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 1):
         return int64(FAIL)
-    i32(ctx, TMP)[bottom] = node
-    set_used(ctx, TMP, bottom + 1)
-    while used(ctx, TMP) > bottom:
-        top = used(ctx, TMP)
-        here = int64(i32(ctx, TMP)[top - 1])
+    work_stack(ctx)[bottom] = node
+    set_used(ctx, WORK_STACK, bottom + 1)
+    while used(ctx, WORK_STACK) > bottom:
+        top = used(ctx, WORK_STACK)
+        here = work_stack(ctx)[top - 1]
         if _is_known(ctx, here):
-            set_used(ctx, TMP, top - 1)
+            set_used(ctx, WORK_STACK, top - 1)
             continue
-        nodes = i32(ctx, NODES)
+        nodes = i32(ctx, EXPRESSIONS)
         kind = nodes[4 * here] & 255
         a, parts = int64(nodes[4 * here + 1]), int64(0)
         if kind == CONCAT:
@@ -277,22 +274,22 @@ def _print_node(ctx, node, _unused):
             parts = int64(1)
         elif kind == UNION:
             parts = int64(nodes[4 * here + 2])
-        if not room(ctx, TMP, parts):
+        if not room(ctx, WORK_STACK, parts):
             return int64(FAIL)
         for i in range(parts):
-            part = int64(i32(ctx, POOL)[a + i]) if kind == UNION else int64(nodes[4 * here + 1 + i])
+            part = children(ctx)[a + i] if kind == UNION else int64(nodes[4 * here + 1 + i])
             if not _is_known(ctx, part):
-                i32(ctx, TMP)[used(ctx, TMP)] = part
-                set_used(ctx, TMP, used(ctx, TMP) + 1)
-        if used(ctx, TMP) > top:
+                work_stack(ctx)[used(ctx, WORK_STACK)] = part
+                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
+        if used(ctx, WORK_STACK) > top:
             continue
         count = _write_form(ctx, here)
         if count < 0:
             return count
         far_call(ctx, F_HASH, count, 0)
-        prints, form = i64(ctx, NODE_PRINTS), i64(ctx, FORM)
-        prints[2 * here], prints[2 * here + 1] = form[0], form[1]
-        set_used(ctx, TMP, top - 1)
+        prints, form = expression_prints(ctx), hashed_words(ctx)
+        prints[here, 0], prints[here, 1] = form[0], form[1]
+        set_used(ctx, WORK_STACK, top - 1)
     return int64(0)
 
 
@@ -302,9 +299,9 @@ far_entry(F_PRINT, _print_node)
 @njit_entry(RESULT0)
 def print_nodes(ctx):
     """Make the fingerprints of all expressions that can have one; returns 0 or FAIL."""
-    set_used(ctx, TMP, 0)
-    for node in range(used(ctx, NODE_HASH)):
-        if not i32(ctx, NODES)[4 * node] & COMPLEX_FLAG and far_call(ctx, F_PRINT, node, 0) < 0:
+    set_used(ctx, WORK_STACK, 0)
+    for node in range(used(ctx, EXPRESSION_HASHES)):
+        if not expressions(ctx)[node].flags & COMPLEX_FLAG and far_call(ctx, F_PRINT, node, 0) < 0:
             return int64(FAIL)
     return int64(0)
 
@@ -312,12 +309,14 @@ def print_nodes(ctx):
 @njit_inner(types.boolean(CTX, int64))
 def has_print(ctx, lexer_state):
     """Whether a lexer state has a fingerprint; if not, its split cannot be shared."""
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
     if count == 0 or count > SHARED_MEMBERS:
         return False
+    members, nodes = lexer_members(ctx), expressions(ctx)
     for i in range(count):
-        if i32(ctx, NODES)[4 * int64(i32(ctx, LEX_POOL)[offset + 2 * i + 1])] & COMPLEX_FLAG:
+        expression = members[offset + 2 * i + 1]
+        if nodes[expression].flags & COMPLEX_FLAG:
             return False
     return True
 
@@ -329,13 +328,13 @@ def hint_of(ctx, lexer_state):
     It is made of what is known of the members: the bytes that they begin with, end with and need, and their shortest
     lengths, capped as counters are.
     """
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
     hint = count
     for i in range(count):
-        node = int64(i32(ctx, LEX_POOL)[offset + 2 * i + 1])
-        hint = mix(hint, min(int64(i32(ctx, NODE_SHORTEST)[node]), ctx[LONGEST] + 1))
-        for slot in (NODE_FIRST, NODE_LAST, NODE_MUST):
+        node = lexer_members(ctx)[offset + 2 * i + 1]
+        hint = mix(hint, min(shortest_lengths(ctx)[node], ctx[LONGEST] + 1))
+        for slot in (FIRST_BYTES, LAST_BYTES, NECESSARY_BYTES):
             for word in range(4 * node, 4 * node + 4):
                 hint = mix(hint, i64(ctx, slot)[word])
     return hint
@@ -343,23 +342,23 @@ def hint_of(ctx, lexer_state):
 
 @njit_inner(RESULT1)
 def print_state(ctx, lexer_state):
-    """Leave the fingerprint of a lexer state, which has one, at FORM[:2]; returns 0 or FAIL.
+    """Leave the fingerprint of a lexer state, which has one, at HASHED_WORDS[:2]; returns 0 or FAIL.
 
     It is of the expressions of the state's members in their order, and says whether the state stands for a closure.
     """
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    members = i32(ctx, LEX_POOL)
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    members = lexer_members(ctx)
     for i in range(count):
-        node = int64(members[offset + 2 * i + 1])
+        node = members[offset + 2 * i + 1]
         if not _is_known(ctx, node) and far_call(ctx, F_PRINT, node, 0) < 0:
             return int64(FAIL)
     words = 1 + 2 * count
-    if not room(ctx, FORM, _space(words)):
+    if not room(ctx, HASHED_WORDS, _space(words)):
         return int64(FAIL)
-    prints, form = i64(ctx, NODE_PRINTS), i64(ctx, FORM)
+    prints, form = expression_prints(ctx), hashed_words(ctx)
     form[0] = (_STATE_OF_CLOSURE if members[offset] == CLOSURE else _STATE) | count << 8
     for i in range(count):
-        node = int64(members[offset + 2 * i + 1])
-        form[1 + 2 * i], form[2 + 2 * i] = prints[2 * node], prints[2 * node + 1]
+        node = members[offset + 2 * i + 1]
+        form[1 + 2 * i], form[2 + 2 * i] = prints[node, 0], prints[node, 1]
     return far_call(ctx, F_HASH, words, 0)

@@ -17,25 +17,24 @@ import numpy as np
 from constrain.engine.automata import expressions as nodes
 from constrain.engine.automata import fingerprints
 from constrain.engine.automata.programs import Int32Array, LexemeProgram
-from constrain.engine.storage.tables import (
-    BUDGET,
-    BYTES,
-    FAIL,
-    LONGEST,
-    NODE_BUCKETS,
-    NODE_FIRST,
-    NODE_HASH,
-    NODE_LAST,
-    NODE_LIVE,
-    NODE_MUST,
-    NODE_PRINTS,
-    NODE_REACH,
-    NODE_SHORTEST,
-    NODES,
-    POOL,
-    SETS,
-    Tables,
+from constrain.engine.storage.header import BUDGET, LONGEST
+from constrain.engine.storage.schemas import (
+    BYTE_SETS,
+    CHILDREN,
+    END_LENGTHS,
+    EXPRESSION_BUCKETS,
+    EXPRESSION_HASHES,
+    EXPRESSION_PRINTS,
+    EXPRESSIONS,
+    FIRST_BYTES,
+    LAST_BYTES,
+    LITERAL_BYTES,
+    LIVENESS,
+    NECESSARY_BYTES,
+    SHORTEST_LENGTHS,
 )
+from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
 from constrain.forking import call_in_child
 from constrain.grammar.regular import Regular
@@ -43,8 +42,19 @@ from constrain.grammar.regular import Regular
 StockMaker = Callable[[], tuple[Regular, ...]]
 
 _SLOTS = (
-    *(NODES, NODE_PRINTS, NODE_FIRST, NODE_LAST, NODE_MUST, NODE_SHORTEST, NODE_REACH, NODE_LIVE, NODE_HASH, POOL),
-    *(BYTES, SETS),
+    *(
+        EXPRESSIONS,
+        EXPRESSION_PRINTS,
+        FIRST_BYTES,
+        LAST_BYTES,
+        NECESSARY_BYTES,
+        SHORTEST_LENGTHS,
+        END_LENGTHS,
+        LIVENESS,
+        EXPRESSION_HASHES,
+        CHILDREN,
+    ),
+    *(LITERAL_BYTES, BYTE_SETS),
 )
 
 # Front-ends times lengths of the longest token that are remembered at a time.
@@ -79,8 +89,8 @@ class Stock:
         self.registers: Int32Array = np.zeros(self.program.registers, np.int32)
         tables = Tables(_LIMIT_BYTES)
         tables.ctx[LONGEST], tables.ctx[BUDGET] = longest, _WORK
-        tables.put(BYTES, self.program.literals)
-        tables.put(SETS, self.program.sets)
+        tables.put(LITERAL_BYTES, self.program.literals)
+        tables.put(BYTE_SETS, self.program.sets)
         while (result := nodes.build_nodes(tables.ctx, self.program.code, self.registers)) == FAIL:
             tables.grow()
         if result != 0:
@@ -88,7 +98,7 @@ class Stock:
         # Once here, and not in every grammar.
         while fingerprints.print_nodes(tables.ctx) == FAIL:
             tables.grow()
-        self.snapshot = tables.snapshot(_SLOTS, (NODE_BUCKETS,))
+        self.snapshot = tables.snapshot(_SLOTS, (EXPRESSION_BUCKETS,))
 
 
 _lock = threading.Lock()

@@ -38,46 +38,48 @@ from constrain.engine.automata.expressions import (
     is_live,
     is_nullable,
 )
-from constrain.engine.parser.earley_sets import BRANCH, BRANCH_COUNT, BRANCH_FIRST, BRANCH_KIND, BRANCH_LEFT, END
+from constrain.engine.parser.earley_sets import BRANCH, END
+from constrain.engine.storage.access import room, set_used, u8, used
+from constrain.engine.storage.hashing import finish_hash, mix
+from constrain.engine.storage.header import CLASSES, CTX, START_NT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
-from constrain.engine.storage.tables import (
+from constrain.engine.storage.links import F_DERIVATIVE, far_call
+from constrain.engine.storage.schemas import (
     BRANCH_DOTS,
     BRANCHES,
-    BYTE_GROUP,
-    BYTES,
-    CLASS_BYTE,
-    CLASS_GROUPS,
-    CLASS_OF,
-    CLASS_SIZE,
-    CLASSES,
-    CTX,
+    BYTE_SETS,
     DOT_LEFT,
-    F_DERIVATIVE,
-    FAIL,
+    EXPRESSION_HASHES,
     LEXEMES,
-    LIVE_STACK,
-    NODE_HASH,
-    NODES,
+    LIVENESS_STACK,
     NULLABLE,
     NULLABLE_REST,
-    POOL,
     PREDICTED,
     RULE_STARTS,
     RULES,
-    SETS,
-    START_NT,
     SYMBOLS,
-    TMP,
-    far_call,
-    finish_hash,
-    i32,
-    i64,
-    mix,
-    room,
-    set_used,
-    u8,
-    used,
+    WORK_STACK,
+    branch_dots,
+    branches,
+    byte_classes,
+    byte_group,
+    byte_sets,
+    children,
+    class_bytes,
+    class_groups,
+    class_sizes,
+    dot_left,
+    expressions,
+    lexemes,
+    literal_bytes,
+    nullable,
+    nullable_rest,
+    predicted,
+    rule_starts,
+    rules,
+    symbols,
 )
+from constrain.engine.storage.statuses import FAIL
 from constrain.errors import LimitError
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
@@ -238,22 +240,22 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
     ``registers`` (int32[n]) are the nodes.  With ``apart`` each byte is a class of its own, whatever lexemes may come
     later.
     """
-    class_of = u8(ctx, CLASS_OF)
-    sets = i64(ctx, SETS)
+    class_of = byte_classes(ctx)
+    sets = byte_sets(ctx)
     single = np.zeros(256, np.uint8)
-    needed = np.zeros(used(ctx, SETS) // 4, np.uint8)
-    data = u8(ctx, BYTES)
-    nodes = i32(ctx, NODES)
-    pool = i32(ctx, POOL)
+    needed = np.zeros(used(ctx, BYTE_SETS) // 4, np.uint8)
+    data = literal_bytes(ctx)
+    nodes = expressions(ctx)
+    pool = children(ctx)
     # There may be nodes that these do not lead to.  A node is made after its parts, so one pass down finds all.
-    marks = np.zeros(used(ctx, NODE_HASH), np.uint8)
+    marks = np.zeros(used(ctx, EXPRESSION_HASHES), np.uint8)
     for i in range(len(registers)):
         marks[registers[i]] = 1
     for node in range(len(marks) - 1, -1, -1):
         if not marks[node]:
             continue
-        kind = nodes[4 * node] & 255
-        a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+        kind = nodes[node].kind
+        a, b = nodes[node].first, nodes[node].second
         if kind == LITERAL:
             for i in range(a, a + b):
                 single[data[i]] = 1
@@ -282,7 +284,7 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
         while k < len(needed) and bit < 64:
             if needed[k]:
                 for word in range(4):
-                    bits = uint64(sets[4 * k + word])
+                    bits = uint64(sets[k, word])
                     for i in range(64):
                         inside[64 * word + i] |= ((bits >> uint64(i)) & uint64(1)) << uint64(bit)
                 bit += 1
@@ -305,19 +307,19 @@ def make_byte_classes(ctx, registers, apart):  # type: ignore[no-untyped-def]
         if k == len(needed):
             break
     count = 0
-    size = i32(ctx, CLASS_SIZE)
-    groups = i64(ctx, CLASS_GROUPS)
+    size = class_sizes(ctx)
+    groups = class_groups(ctx)
     for byte in range(256):
         if group[byte] == byte:
             size[count] = 0
             groups[count] = 0
-            u8(ctx, CLASS_BYTE)[count] = byte
+            class_bytes(ctx)[count] = byte
             class_of[byte] = count
             count += 1
         else:
             class_of[byte] = class_of[group[byte]]
         size[class_of[byte]] += 1
-        groups[class_of[byte]] |= int64(1) << int64(u8(ctx, BYTE_GROUP)[byte])
+        groups[class_of[byte]] |= int64(1) << byte_group(ctx)[byte]
     ctx[CLASSES] = count
 
 
@@ -327,9 +329,9 @@ def describe_lexemes(ctx, registers, first):  # type: ignore[no-untyped-def]
 
     ``registers`` (int32[n]) are the nodes.  Returns 0, FAIL or LIMIT.
     """
-    set_used(ctx, TMP, 0)
-    set_used(ctx, LIVE_STACK, 0)
-    lexemes = i32(ctx, LEXEMES)
+    set_used(ctx, WORK_STACK, 0)
+    set_used(ctx, LIVENESS_STACK, 0)
+    all_lexemes = lexemes(ctx)
     for lexeme in range(first, first + len(registers)):
         node = int64(registers[lexeme - first])
         nullable = is_nullable(ctx, node)
@@ -338,10 +340,10 @@ def describe_lexemes(ctx, registers, first):  # type: ignore[no-untyped-def]
             consumes = is_live(ctx, node)
             if consumes < 0:
                 return consumes
-        elif i32(ctx, NODES)[4 * node] & COMPLEX_FLAG:
+        elif expressions(ctx)[node].flags & COMPLEX_FLAG:
             consumes = int64(0)
             for k in range(ctx[CLASSES]):
-                after = far_call(ctx, F_DERIVATIVE, node, int64(u8(ctx, CLASS_BYTE)[k]))
+                after = far_call(ctx, F_DERIVATIVE, node, class_bytes(ctx)[k])
                 if after < 0:
                     return after
                 consumes = is_live(ctx, after)
@@ -349,9 +351,9 @@ def describe_lexemes(ctx, registers, first):  # type: ignore[no-untyped-def]
                     break
             if consumes < 0:
                 return consumes
-        lexemes[3 * lexeme] = node
-        lexemes[3 * lexeme + 1] = nullable
-        lexemes[3 * lexeme + 2] = consumes
+        all_lexemes[lexeme].expression = node
+        all_lexemes[lexeme].is_nullable = nullable
+        all_lexemes[lexeme].consumes = consumes
     return int64(0)
 
 
@@ -412,111 +414,111 @@ def _least_fixpoint(left, offsets, symbols, lexeme_has, has):  # type: ignore[no
 @njit_inner(types.void(CTX, int64))
 def _mark_nullable_rests(ctx, first):  # type: ignore[no-untyped-def]
     """Fill NULLABLE_REST from dot ``first`` on; no branch derives the empty string."""
-    symbols = i32(ctx, SYMBOLS)
-    rest = u8(ctx, NULLABLE_REST)
+    all_symbols = symbols(ctx)
+    rest = nullable_rest(ctx)
     for dot in range(used(ctx, SYMBOLS) - 1, first - 1, -1):
-        symbol = int64(symbols[dot])
+        symbol = all_symbols[dot]
         if symbol == END:
             rest[dot] = 1
         elif symbol >= BRANCH:
             rest[dot] = 0
         elif symbol >= 0:
-            rest[dot] = rest[dot + 1] and u8(ctx, NULLABLE)[symbol]
+            rest[dot] = rest[dot + 1] and nullable(ctx)[symbol]
         else:
-            rest[dot] = rest[dot + 1] and i32(ctx, LEXEMES)[3 * ~symbol + 1]
+            rest[dot] = rest[dot + 1] and lexemes(ctx)[~symbol].is_nullable
 
 
 @njit_allocating(int64(CTX, I32, I32, I32, uint8[::1], int64, I32))
-def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # type: ignore[no-untyped-def]
+def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):  # type: ignore[no-untyped-def]
     """Write the productive productions to the rule tables, which are large enough; returns 1 if start is productive.
 
     Dot 0 begins the added production of the start rule, whose nonterminal is ``len(productive)``.  The rules of
     ``unfolded[i]`` say whether it derives anything; instead of them it gets the one that is branch ``i``, to be made.
     """
-    lexemes = i32(ctx, LEXEMES)
+    all_lexemes = lexemes(ctx)
     n_lexemes = used(ctx, LEXEMES) // 3
     n_rules = len(productive)
     has = np.zeros(n_lexemes, np.uint8)
     for i in range(n_lexemes):
-        has[i] = lexemes[3 * i + 1] or lexemes[3 * i + 2]
-    _least_fixpoint(left, offsets, symbols, has, productive)
+        has[i] = all_lexemes[i].is_nullable or all_lexemes[i].consumes
+    _least_fixpoint(left, offsets, all_symbols, has, productive)
     if not productive[start]:
         return int64(0)
-    nullable = u8(ctx, NULLABLE)
+    all_nullable = u8(ctx, NULLABLE)
     for i in range(n_rules + 1):
-        nullable[i] = 0
+        all_nullable[i] = 0
     for i in range(n_lexemes):
-        has[i] = lexemes[3 * i + 1]
-    _least_fixpoint(left, offsets, symbols, has, nullable[:n_rules])
-    nullable[n_rules] = nullable[start]
+        has[i] = all_lexemes[i].is_nullable
+    _least_fixpoint(left, offsets, all_symbols, has, all_nullable[:n_rules])
+    all_nullable[n_rules] = all_nullable[start]
     ctx[START_NT] = n_rules
 
-    out = i32(ctx, SYMBOLS)
-    dot_left = i32(ctx, DOT_LEFT)
+    out = symbols(ctx)
+    all_dot_left = dot_left(ctx)
     out[0], out[1] = start, END
-    dot_left[0] = dot_left[1] = n_rules
-    rules = i32(ctx, RULES)
-    starts = i32(ctx, RULE_STARTS)
-    marks = i32(ctx, PREDICTED)
+    all_dot_left[0] = all_dot_left[1] = n_rules
+    all_rules = rules(ctx)
+    starts = rule_starts(ctx)
+    marks = predicted(ctx)
     for rule in range(n_rules + 2):
-        rules[rule] = 0
+        all_rules[rule] = 0
     for rule in range(n_rules + 1):
         marks[rule] = 0
     keep = np.zeros(len(left), np.uint8)
     branch_of = np.empty(n_rules, np.int32)
     for rule in range(n_rules):
         branch_of[rule] = -1
-    branches = i32(ctx, BRANCHES)
+    all_branches = branches(ctx)
     for i in range(len(unfolded)):
         branch_of[unfolded[i]] = i
-        branches[4 * i + BRANCH_FIRST] = 0
-        branches[4 * i + BRANCH_COUNT] = -1
-        branches[4 * i + BRANCH_LEFT] = unfolded[i]
-        branches[4 * i + BRANCH_KIND] = 0
+        all_branches[i].first = 0
+        all_branches[i].count = -1
+        all_branches[i].left = unfolded[i]
+        all_branches[i].kind = 0
     set_used(ctx, BRANCHES, 4 * len(unfolded))
     for p in range(len(left)):
         if branch_of[left[p]] >= 0:
             continue
         usable = True
         for i in range(offsets[p], offsets[p + 1]):
-            symbol = symbols[i]
+            symbol = all_symbols[i]
             if symbol >= 0:
                 usable = usable and productive[symbol] != 0
             else:
-                usable = usable and (lexemes[3 * ~symbol + 1] or lexemes[3 * ~symbol + 2])
+                usable = usable and (all_lexemes[~symbol].is_nullable or all_lexemes[~symbol].consumes)
         if usable:
             keep[p] = 1
-            rules[left[p] + 1] += 1
+            all_rules[left[p] + 1] += 1
     for i in range(len(unfolded)):
-        rules[unfolded[i] + 1] += productive[unfolded[i]]
+        all_rules[unfolded[i] + 1] += productive[unfolded[i]]
     for rule in range(n_rules + 1):
-        rules[rule + 1] += rules[rule]
+        all_rules[rule + 1] += all_rules[rule]
     fill = np.empty(n_rules + 1, np.int32)
     for rule in range(n_rules + 1):
-        fill[rule] = rules[rule]
+        fill[rule] = all_rules[rule]
     n = 2
     for p in range(len(left)):
         if keep[p]:
             starts[fill[left[p]]] = n
             fill[left[p]] += 1
             for i in range(offsets[p], offsets[p + 1]):
-                out[n] = symbols[i]
-                dot_left[n] = left[p]
+                out[n] = all_symbols[i]
+                all_dot_left[n] = left[p]
                 n += 1
             out[n] = END
-            dot_left[n] = left[p]
+            all_dot_left[n] = left[p]
             n += 1
     for i in range(len(unfolded)):
         if productive[unfolded[i]]:
-            starts[rules[unfolded[i]]] = n
+            starts[all_rules[unfolded[i]]] = n
             out[n] = BRANCH + i
             out[n + 1] = END
-            dot_left[n] = dot_left[n + 1] = unfolded[i]
+            all_dot_left[n] = all_dot_left[n + 1] = unfolded[i]
             n += 2
     for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
         set_used(ctx, slot, n)
     set_used(ctx, RULES, n_rules + 2)
-    set_used(ctx, RULE_STARTS, int64(rules[n_rules + 1]))
+    set_used(ctx, RULE_STARTS, all_rules[n_rules + 1])
     set_used(ctx, NULLABLE, n_rules + 1)
     set_used(ctx, PREDICTED, n_rules + 1)
     _mark_nullable_rests(ctx, int64(0))
@@ -524,7 +526,7 @@ def flatten_rules(ctx, left, offsets, symbols, productive, start, unfolded):  # 
 
 
 @njit_entry(int64(CTX, int64, I32))
-def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
+def add_branch(ctx, branch, all_symbols):  # type: ignore[no-untyped-def]
     """Give a branch its rules.
 
     Parameters
@@ -539,34 +541,34 @@ def add_branch(ctx, branch, symbols):  # type: ignore[no-untyped-def]
     -------
     0, or FAIL
     """
-    n = len(symbols)
+    n = len(all_symbols)
     count = 0
     for i in range(n):
-        count += symbols[i] == END
+        count += all_symbols[i] == END
     if not room(ctx, SYMBOLS, n) or not room(ctx, DOT_LEFT, n) or not room(ctx, NULLABLE_REST, n):
         return int64(FAIL)
     if not room(ctx, BRANCH_DOTS, count):
         return int64(FAIL)
-    records = i32(ctx, BRANCHES)
-    left = records[4 * branch + BRANCH_LEFT]
+    records = branches(ctx)
+    left = records[branch].left
     first_dot = used(ctx, SYMBOLS)
     first = used(ctx, BRANCH_DOTS)
-    dots = i32(ctx, BRANCH_DOTS)
+    dots = branch_dots(ctx)
     begins = True
     k = first
     for i in range(n):
-        i32(ctx, SYMBOLS)[first_dot + i] = symbols[i]
-        i32(ctx, DOT_LEFT)[first_dot + i] = left
+        symbols(ctx)[first_dot + i] = all_symbols[i]
+        dot_left(ctx)[first_dot + i] = left
         if begins:
             dots[k] = first_dot + i
             k += 1
-        begins = symbols[i] == END
+        begins = all_symbols[i] == END
     for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
         set_used(ctx, slot, first_dot + n)
     set_used(ctx, BRANCH_DOTS, first + count)
     _mark_nullable_rests(ctx, first_dot)
-    records[4 * branch + BRANCH_FIRST] = first
-    records[4 * branch + BRANCH_COUNT] = count
+    records[branch].first = first
+    records[branch].count = count
     return int64(0)
 
 

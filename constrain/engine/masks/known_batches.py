@@ -5,9 +5,10 @@ from __future__ import annotations
 from numba import int32, int64, uint64
 
 from constrain.engine.masks.state_masks import write_mask
-from constrain.engine.parser.configurations import ENDED, MASK_DENSE, MASK_FIELDS, NO_MASK
+from constrain.engine.parser.configurations import ENDED, NO_MASK
+from constrain.engine.storage.access import context_at, used
 from constrain.engine.storage.jit import njit_entry
-from constrain.engine.storage.tables import STATE_HASH, STATE_MASKS, context_at, i32, used
+from constrain.engine.storage.schemas import STATE_HASHES, state_masks
 
 
 @njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
@@ -38,8 +39,8 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
                 row[j] = 0
             continue
         ctx = context_at(contexts[i])
-        is_lost = uint64(states[i]) >= uint64(used(ctx, STATE_HASH))
-        if is_lost or i32(ctx, STATE_MASKS)[MASK_FIELDS * states[i] + MASK_DENSE] == NO_MASK:
+        is_lost = uint64(states[i]) >= uint64(used(ctx, STATE_HASHES))
+        if is_lost or state_masks(ctx)[states[i]].dense == NO_MASK:
             missing[count] = i
             count += 1
         elif write_mask(ctx, states[i], out, rows[i]) != 0:

@@ -39,28 +39,17 @@ from constrain.engine.automata.fingerprints import SHARED_MEMBERS, has_print, hi
 from constrain.engine.automata.lexer_states import (
     CLOSURE,
     LEX_ACCEPT,
-    LEX_COUNT,
     LEX_GOES_ON,
-    LEX_OFFSET,
     NO_DENSE,
     NOT_SPLIT,
-    SPLIT_COUNT,
-    SPLIT_CROSSING_COUNT,
-    SPLIT_CROSSINGS,
-    SPLIT_DENSE,
-    SPLIT_LIST,
     leads_on,
 )
 from constrain.engine.masks.fast.self_loops import forget_loops
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.bits import count_bits, lowest_bit
+from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, NEW_SPLIT
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.tables import (
-    ACCEPT_POOL,
-    ACCEPTS,
-    CLASS_OF,
-    CLASSES,
-    CROSSINGS,
-    CTX,
-    DENSE,
+from constrain.engine.storage.links import (
     F_ACCEPT_SET,
     F_CLOSURE,
     F_COUNTED,
@@ -73,52 +62,56 @@ from constrain.engine.storage.tables import (
     F_SPLIT,
     F_TWIN,
     F_WITHOUT_INDENTS,
-    FAIL,
-    FORM,
-    FOUND,
-    LEX,
-    LEX_FIRST,
-    LEX_POOL,
-    LEX_TRANS,
-    LEX_TWIN,
-    LONGEST,
-    N_WORDS,
-    NEW_SPLIT,
-    NODE_REACH,
-    NODES,
-    POOL,
-    SAME_BYTES,
-    SCRATCH,
-    SHARED_COUNTS,
-    SHARED_CROSSINGS,
-    SHARED_DENSE,
-    SHARED_HINTS,
-    SHARED_PRINTS,
-    SHARED_RECORDS,
-    SPLITS,
-    STACK,
-    TMP,
-    TOKEN_LISTS,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    TRIE_WIDE,
-    WIDE_CHILD,
-    WIDE_ENDS,
-    WIDE_FIRST,
-    WIDE_MASKS,
-    WIDE_STACK,
-    count_bits,
     far_call,
     far_entry,
-    i32,
-    i64,
-    lowest_bit,
-    room,
-    set_used,
-    u8,
-    used,
 )
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    DENSE_MASKS,
+    LEXER_MASKS,
+    LEXER_STATES,
+    SHARED_DENSE,
+    TOKEN_LISTS,
+    TRIE_NODES,
+    WORK_STACK,
+    accept_members,
+    accept_sets,
+    boundaries,
+    byte_classes,
+    children,
+    dense_masks,
+    end_lengths,
+    expressions,
+    found_tokens,
+    hashed_words,
+    lexer_first_bytes,
+    lexer_masks,
+    lexer_members,
+    lexer_states,
+    lexer_transitions,
+    lexer_twins,
+    node_tokens,
+    same_bytes,
+    scratch_mask,
+    shared_boundaries,
+    shared_counts,
+    shared_dense,
+    shared_hints,
+    shared_masks,
+    shared_prints,
+    subtree_sizes,
+    token_lists,
+    trie_nodes,
+    walk_stack,
+    wide_child,
+    wide_ends,
+    wide_first,
+    wide_masks,
+    wide_nodes,
+    wide_stack,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 
 _SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
@@ -139,8 +132,8 @@ _MARGIN_DEPTH = 8
 def add_dense(ctx, dense):
     """Allow in the scratch mask what a dense mask allows, the grammar's own or one of the vocabulary's."""
     words = ctx[N_WORDS]
-    scratch = i32(ctx, SCRATCH)
-    pool = i32(ctx, DENSE)
+    scratch = scratch_mask(ctx)
+    pool = i32(ctx, DENSE_MASKS)
     if dense < 0:
         pool = i32(ctx, SHARED_DENSE)
         dense = (FIRST_SHARED - dense) * words
@@ -154,8 +147,8 @@ def add_dense(ctx, dense):
 def take_dense(ctx, dense):
     """Take from the scratch mask what a dense mask allows."""
     words = ctx[N_WORDS]
-    scratch = i32(ctx, SCRATCH)
-    pool = i32(ctx, DENSE)
+    scratch = scratch_mask(ctx)
+    pool = i32(ctx, DENSE_MASKS)
     if dense < 0:
         pool = i32(ctx, SHARED_DENSE)
         dense = (FIRST_SHARED - dense) * words
@@ -167,7 +160,7 @@ def take_dense(ctx, dense):
 @njit_inner(types.void(CTX))
 def clear_scratch(ctx):
     """Allow nothing in the scratch mask."""
-    scratch = i32(ctx, SCRATCH)
+    scratch = scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         scratch[i] = 0
 
@@ -176,25 +169,25 @@ def clear_scratch(ctx):
 def keep_dense(ctx):
     """Copy the scratch mask to the pool of dense masks, which has room; returns where it is."""
     words = ctx[N_WORDS]
-    scratch = i32(ctx, SCRATCH)
-    pool = i32(ctx, DENSE)
-    dense = used(ctx, DENSE)
+    scratch = scratch_mask(ctx)
+    pool = dense_masks(ctx)
+    dense = used(ctx, DENSE_MASKS)
     begin = uint64(dense)
     for i in range(words):
         pool[begin + uint64(i)] = scratch[i]
-    set_used(ctx, DENSE, dense + words)
+    set_used(ctx, DENSE_MASKS, dense + words)
     return dense
 
 
 @njit_inner(types.void(CTX, int64, int64, int64, int64))
 def keep_split(ctx, lexer_state, dense, first, first_crossing):
     """Write the record of a split; its list and crossings are the ends of their tables."""
-    split = i32(ctx, SPLITS)
-    split[5 * lexer_state + SPLIT_LIST] = first
-    split[5 * lexer_state + SPLIT_COUNT] = used(ctx, TOKEN_LISTS) - first
-    split[5 * lexer_state + SPLIT_CROSSINGS] = first_crossing
-    split[5 * lexer_state + SPLIT_CROSSING_COUNT] = used(ctx, CROSSINGS) // 2 - first_crossing
-    split[5 * lexer_state + SPLIT_DENSE] = dense
+    split = lexer_masks(ctx)
+    split[lexer_state].tokens = first
+    split[lexer_state].token_count = used(ctx, TOKEN_LISTS) - first
+    split[lexer_state].boundaries = first_crossing
+    split[lexer_state].boundary_count = used(ctx, BOUNDARIES) // 2 - first_crossing
+    split[lexer_state].dense = dense
 
 
 @njit_inner(RESULT1)
@@ -202,57 +195,57 @@ def import_split(ctx, lexer_state):
     """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
     if not has_print(ctx, lexer_state):
         return int64(0)
-    prints = i64(ctx, SHARED_PRINTS)
+    prints = shared_prints(ctx)
     # The fingerprint of a large enumeration takes long.  It is asked for only if the hints are the same.
-    hints, hint = i64(ctx, SHARED_HINTS), hint_of(ctx, lexer_state)
+    hints, hint = shared_hints(ctx), hint_of(ctx, lexer_state)
     asked = False
     first_half, second_half = int64(0), int64(0)
-    for entry in range(i64(ctx, SHARED_COUNTS)[0]):
+    for entry in range(shared_counts(ctx)[0]):
         if hints[entry] != hint:
             continue
         if not asked:
             if print_state(ctx, lexer_state) < 0:
                 return int64(FAIL)
-            first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
+            first_half, second_half = hashed_words(ctx)[0], hashed_words(ctx)[1]
             asked = True
-        if prints[2 * entry] != first_half or prints[2 * entry + 1] != second_half:
+        if prints[entry, 0] != first_half or prints[entry, 1] != second_half:
             continue
-        record = i32(ctx, SHARED_RECORDS)
-        begin, count = int64(record[2 * entry]), int64(record[2 * entry + 1])
-        split = i32(ctx, SPLITS)
-        split[5 * lexer_state + SPLIT_LIST] = 0
-        split[5 * lexer_state + SPLIT_COUNT] = 0
-        split[5 * lexer_state + SPLIT_CROSSING_COUNT] = count
-        offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-        if i32(ctx, LEX_POOL)[offset] == CLOSURE:
-            split[5 * lexer_state + SPLIT_CROSSINGS] = begin
-            split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
+        record = shared_masks(ctx)
+        begin, count = record[entry].boundaries, record[entry].boundary_count
+        split = lexer_masks(ctx)
+        split[lexer_state].tokens = 0
+        split[lexer_state].token_count = 0
+        split[lexer_state].boundary_count = count
+        offset = lexer_states(ctx)[lexer_state].offset
+        if lexer_members(ctx)[offset] == CLOSURE:
+            split[lexer_state].boundaries = begin
+            split[lexer_state].dense = FIRST_SHARED - entry
             return int64(1)
-        if not room(ctx, CROSSINGS, 2 * count) or not room(ctx, TMP, SHARED_MEMBERS):
+        if not room(ctx, BOUNDARIES, 2 * count) or not room(ctx, WORK_STACK, SHARED_MEMBERS):
             return int64(FAIL)
-        shared = i32(ctx, SHARED_CROSSINGS)
-        crossings = i32(ctx, CROSSINGS)
-        first = used(ctx, CROSSINGS) // 2
+        shared = shared_boundaries(ctx)
+        crossings = boundaries(ctx)
+        first = used(ctx, BOUNDARIES) // 2
         last_members, accept = int32(0), int64(0)
         for i in range(count):
             # Which members can end here is kept by position; lexeme numbers differ between grammars.
-            members = shared[2 * (begin + i) + 1]
+            members = shared[begin + i].accept
             if members != last_members:
                 last_members = members
-                base = used(ctx, TMP)
+                base = used(ctx, WORK_STACK)
                 n = 0
                 for member in range(SHARED_MEMBERS):
                     if (members >> member) & 1:
-                        i32(ctx, TMP)[base + n] = i32(ctx, LEX_POOL)[offset + 2 * member]
+                        work_stack(ctx)[base + n] = lexer_members(ctx)[offset + 2 * member]
                         n += 1
                 accept = far_call(ctx, F_ACCEPT_SET, base, n)
                 if accept < 0:
                     return accept
-            crossings[2 * (first + i)] = shared[2 * (begin + i)]
-            crossings[2 * (first + i) + 1] = accept
-        set_used(ctx, CROSSINGS, 2 * (first + count))
-        split[5 * lexer_state + SPLIT_CROSSINGS] = first
-        split[5 * lexer_state + SPLIT_DENSE] = FIRST_SHARED - entry
+            crossings[first + i].node = shared[begin + i].node
+            crossings[first + i].accept = accept
+        set_used(ctx, BOUNDARIES, 2 * (first + count))
+        split[lexer_state].boundaries = first
+        split[lexer_state].dense = FIRST_SHARED - entry
         return int64(1)
     return int64(0)
 
@@ -264,14 +257,14 @@ def publish_split(ctx, lexer_state):
     Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a closure that is there already; or FAIL.
     It becomes visible when the caller, who holds the vocabulary's lock, advances SHARED_COUNTS[0].
     """
-    counts = i64(ctx, SHARED_COUNTS)
+    counts = shared_counts(ctx)
     entry = counts[0]
-    split = i32(ctx, SPLITS)
-    begin = int64(split[5 * lexer_state + SPLIT_CROSSINGS])
-    count = int64(split[5 * lexer_state + SPLIT_CROSSING_COUNT])
-    dense = int64(split[5 * lexer_state + SPLIT_DENSE])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    closure = i32(ctx, LEX_POOL)[offset] == CLOSURE
+    split = lexer_masks(ctx)
+    begin = split[lexer_state].boundaries
+    count = split[lexer_state].boundary_count
+    dense = split[lexer_state].dense
+    offset = lexer_states(ctx)[lexer_state].offset
+    closure = lexer_members(ctx)[offset] == CLOSURE
     if closure and dense <= FIRST_SHARED:
         return int64(2)
     if (
@@ -283,66 +276,66 @@ def publish_split(ctx, lexer_state):
         return int64(0)
     if print_state(ctx, lexer_state) < 0:
         return int64(FAIL)
-    first_half, second_half = i64(ctx, FORM)[0], i64(ctx, FORM)[1]
+    first_half, second_half = hashed_words(ctx)[0], hashed_words(ctx)[1]
     # What is in the list goes into the dense mask: whoever imports it has no list then.
     clear_scratch(ctx)
     add_dense(ctx, dense)
-    scratch = i32(ctx, SCRATCH)
-    lists = i32(ctx, TOKEN_LISTS)
-    listed = int64(split[5 * lexer_state + SPLIT_LIST])
-    for i in range(listed, listed + int64(split[5 * lexer_state + SPLIT_COUNT])):
-        token = int64(lists[i])
+    scratch = scratch_mask(ctx)
+    lists = token_lists(ctx)
+    listed = split[lexer_state].tokens
+    for i in range(listed, listed + split[lexer_state].token_count):
+        token = lists[i]
         scratch[token >> 5] |= int32(1) << int32(token & 31)
     words = ctx[N_WORDS]
-    target = i32(ctx, SHARED_DENSE)
+    target = shared_dense(ctx)
     for i in range(words):
         target[entry * words + i] = scratch[i]
-    members_count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    shared = i32(ctx, SHARED_CROSSINGS)
+    members_count = lexer_states(ctx)[lexer_state].count
+    shared = shared_boundaries(ctx)
     for i in range(count):
-        accept = int64(i32(ctx, CROSSINGS)[2 * (begin + i) + 1])
+        accept = boundaries(ctx)[begin + i].accept
         if closure:
-            shared[2 * (counts[1] + i)] = i32(ctx, CROSSINGS)[2 * (begin + i)]
-            shared[2 * (counts[1] + i) + 1] = accept
+            shared[counts[1] + i].node = boundaries(ctx)[begin + i].node
+            shared[counts[1] + i].accept = accept
             continue
-        lexeme = int64(i32(ctx, ACCEPTS)[2 * accept])
-        stop = lexeme + int64(i32(ctx, ACCEPTS)[2 * accept + 1])
+        lexeme = accept_sets(ctx)[accept].offset
+        stop = lexeme + accept_sets(ctx)[accept].count
         members = int32(0)
         for member in range(members_count):
-            if lexeme < stop and i32(ctx, LEX_POOL)[offset + 2 * member] == i32(ctx, ACCEPT_POOL)[lexeme]:
+            if lexeme < stop and lexer_members(ctx)[offset + 2 * member] == accept_members(ctx)[lexeme]:
                 members |= int32(1) << int32(member)
                 lexeme += 1
-        shared[2 * (counts[1] + i)] = i32(ctx, CROSSINGS)[2 * (begin + i)]
-        shared[2 * (counts[1] + i) + 1] = members
-    records = i32(ctx, SHARED_RECORDS)
-    records[2 * entry] = counts[1]
-    records[2 * entry + 1] = count
+        shared[counts[1] + i].node = boundaries(ctx)[begin + i].node
+        shared[counts[1] + i].accept = members
+    records = shared_masks(ctx)
+    records[entry].boundaries = counts[1]
+    records[entry].boundary_count = count
     counts[1] += count
-    prints = i64(ctx, SHARED_PRINTS)
-    prints[2 * entry], prints[2 * entry + 1] = first_half, second_half
-    i64(ctx, SHARED_HINTS)[entry] = hint_of(ctx, lexer_state)
+    prints = shared_prints(ctx)
+    prints[entry, 0], prints[entry, 1] = first_half, second_half
+    shared_hints(ctx)[entry] = hint_of(ctx, lexer_state)
     return int64(1)
 
 
 @njit_inner(RESULT1)
 def _without_count(ctx, node):
     """The intersection of two parts, of which one counts (FITS_FLAG), without the bound; -1 if that is not plain."""
-    first = int64(i32(ctx, NODES)[4 * node + 1])
+    first = expressions(ctx)[node].first
     for i in range(2):
-        nodes = i32(ctx, NODES)
-        part, other = int64(i32(ctx, POOL)[first + i]), int64(i32(ctx, POOL)[first + 1 - i])
-        if nodes[4 * part] & 255 == REPEAT and nodes[4 * part + 3] >= 0 and nodes[4 * part + 2] <= 1:
-            if i32(ctx, NODE_REACH)[other] == LONG:
+        nodes = expressions(ctx)
+        part, other = children(ctx)[first + i], children(ctx)[first + 1 - i]
+        if nodes[part].kind == REPEAT and nodes[part].third >= 0 and nodes[part].second <= 1:
+            if end_lengths(ctx)[other] == LONG:
                 return int64(-1)
-            free = make_repeat(ctx, int64(nodes[4 * part + 1]), int64(nodes[4 * part + 2]), int64(-1))
+            free = make_repeat(ctx, nodes[part].first, nodes[part].second, int64(-1))
             if free < 0:
                 return free
-            if not room(ctx, TMP, 2):
+            if not room(ctx, WORK_STACK, 2):
                 return int64(FAIL)
-            top = used(ctx, TMP)
-            i32(ctx, TMP)[top] = other
-            i32(ctx, TMP)[top + 1] = free
-            set_used(ctx, TMP, top + 2)
+            top = used(ctx, WORK_STACK)
+            work_stack(ctx)[top] = other
+            work_stack(ctx)[top + 1] = free
+            set_used(ctx, WORK_STACK, top + 2)
             return far_call(ctx, F_SET_OPERATION, int64(INTERSECT | FITS_FLAG), top)
     return int64(-1)
 
@@ -351,62 +344,62 @@ def _without_count(ctx, node):
 def _counted_margin(ctx, left, right):
     """A number of bytes within which an intersection and the one without its bound cannot be told apart; 0 if unknown.
 
-    What is begun can be completed in so many bytes (NODE_REACH), and till then the bound must not be met.
+    What is begun can be completed in so many bytes (END_LENGTHS), and till then the bound must not be met.
     """
-    nodes = i32(ctx, NODES)
-    pool = i32(ctx, POOL)
-    if not nodes[4 * left] & nodes[4 * right] & FITS_FLAG or nodes[4 * left + 2] != 2 or nodes[4 * right + 2] != 2:
+    nodes = expressions(ctx)
+    pool = children(ctx)
+    if not nodes[left].flags & nodes[right].flags & FITS_FLAG or nodes[left].second != 2 or nodes[right].second != 2:
         return int64(0)
-    here, there = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
+    here, there = nodes[left].first, nodes[right].first
     for i in range(2):
         for j in range(2):
-            other, count, free = pool[here + i], int64(pool[here + 1 - i]), int64(pool[there + 1 - j])
+            other, count, free = pool[here + i], pool[here + 1 - i], pool[there + 1 - j]
             if (
                 other == pool[there + j]
-                and nodes[4 * count] & 255 == REPEAT
-                and nodes[4 * free] & 255 == REPEAT
-                and nodes[4 * count + 1] == nodes[4 * free + 1]
-                and nodes[4 * count + 2] == nodes[4 * free + 2]
-                and nodes[4 * count + 2] <= 1
-                and nodes[4 * free + 3] < 0
+                and nodes[count].kind == REPEAT
+                and nodes[free].kind == REPEAT
+                and nodes[count].first == nodes[free].first
+                and nodes[count].second == nodes[free].second
+                and nodes[count].second <= 1
+                and nodes[free].third < 0
             ):
-                return max(int64(0), int64(nodes[4 * count + 3]) - int64(i32(ctx, NODE_REACH)[other]))
+                return max(int64(0), nodes[count].third - end_lengths(ctx)[other])
     return int64(0)
 
 
 @njit_entry(RESULT1)
 def shared_entry(ctx, lexer_state):
     """Which of the vocabulary's shared splits a state's is."""
-    return FIRST_SHARED - int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
+    return FIRST_SHARED - lexer_masks(ctx)[lexer_state].dense
 
 
 @njit_inner(RESULT1)
 def uncounted(ctx, lexer_state):
     """The state whose members repeat without bound what this one's repeat at most n times; -1 if none does, or FAIL."""
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    if not room(ctx, TMP, 2 * count):
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    if not room(ctx, WORK_STACK, 2 * count):
         return int64(FAIL)
-    base = used(ctx, TMP)
+    base = used(ctx, WORK_STACK)
     # The members are built first: building uses the stack above them.
-    set_used(ctx, TMP, base + 2 * count)
+    set_used(ctx, WORK_STACK, base + 2 * count)
     changed = False
     for i in range(count):
-        pool = i32(ctx, LEX_POOL)
-        lexeme, node = pool[offset + 2 * i], int64(pool[offset + 2 * i + 1])
-        nodes = i32(ctx, NODES)
+        pool = lexer_members(ctx)
+        lexeme, node = pool[offset + 2 * i], pool[offset + 2 * i + 1]
+        nodes = expressions(ctx)
         head, tail = node, int64(EPSILON)
-        if nodes[4 * node] & 255 == CONCAT:
-            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
-        if nodes[4 * head] & 255 == REPEAT and nodes[4 * head + 3] >= 0 and not nodes[4 * head] & COMPLEX_FLAG:
-            head = make_repeat(ctx, int64(nodes[4 * head + 1]), int64(nodes[4 * head + 2]), int64(-1))
+        if nodes[node].kind == CONCAT:
+            head, tail = nodes[node].first, nodes[node].second
+        if nodes[head].kind == REPEAT and nodes[head].third >= 0 and not nodes[head].flags & COMPLEX_FLAG:
+            head = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
             if head < 0:
                 return head
             node = make_concat(ctx, head, tail)
             if node < 0:
                 return node
             changed = True
-        elif nodes[4 * head] & FITS_FLAG and nodes[4 * head + 2] == 2:
+        elif nodes[head].flags & FITS_FLAG and nodes[head].second == 2:
             free = _without_count(ctx, head)
             if free < -1:
                 return free
@@ -415,10 +408,10 @@ def uncounted(ctx, lexer_state):
                 if node < 0:
                     return node
                 changed = True
-        i32(ctx, TMP)[base + 2 * i] = lexeme
-        i32(ctx, TMP)[base + 2 * i + 1] = node
+        work_stack(ctx)[base + 2 * i] = lexeme
+        work_stack(ctx)[base + 2 * i + 1] = node
     result = far_call(ctx, F_LEXER_STATE, base, count) if changed else int64(-1)
-    set_used(ctx, TMP, base)
+    set_used(ctx, WORK_STACK, base)
     return result
 
 
@@ -428,12 +421,12 @@ def _margin(ctx, left, right):
 
     It looks at counters at the end of equal beginnings: each repetition takes a byte at least.
     """
-    nodes = i32(ctx, NODES)
+    nodes = expressions(ctx)
     for _ in range(_MARGIN_DEPTH):
         if left == right:
             return int64(1 << 30)
         # Whether something loops is just what the two may differ in.
-        head, other = nodes[4 * left] & ~LOOP_FLAG, nodes[4 * right] & ~LOOP_FLAG
+        head, other = nodes[left].flags & ~LOOP_FLAG, nodes[right].flags & ~LOOP_FLAG
         kind = head & 255
         if head != other:
             return int64(0)
@@ -442,21 +435,21 @@ def _margin(ctx, left, right):
         if head & COMPLEX_FLAG and kind != CONCAT:
             return int64(0)
         if kind == CONCAT:
-            a, b = int64(nodes[4 * left + 1]), int64(nodes[4 * right + 1])
+            a, b = nodes[left].first, nodes[right].first
             if a == b:
-                left, right = int64(nodes[4 * left + 2]), int64(nodes[4 * right + 2])
+                left, right = nodes[left].second, nodes[right].second
                 continue
-            if nodes[4 * left + 2] != nodes[4 * right + 2] or (nodes[4 * a] ^ nodes[4 * b]) & ~LOOP_FLAG:
+            if nodes[left].second != nodes[right].second or (nodes[a].flags ^ nodes[b].flags) & ~LOOP_FLAG:
                 return int64(0)
             left, right = a, b
-            kind = nodes[4 * a] & 255
+            kind = nodes[a].kind
             if kind == INTERSECT:
                 return _counted_margin(ctx, left, right)
-            if nodes[4 * a] & COMPLEX_FLAG:
+            if nodes[a].flags & COMPLEX_FLAG:
                 return int64(0)
-        if kind != REPEAT or nodes[4 * left + 1] != nodes[4 * right + 1] or nodes[4 * left + 2] != nodes[4 * right + 2]:
+        if kind != REPEAT or nodes[left].first != nodes[right].first or nodes[left].second != nodes[right].second:
             return int64(0)
-        high, other_high = int64(nodes[4 * left + 3]), int64(nodes[4 * right + 3])
+        high, other_high = nodes[left].third, nodes[right].third
         return min(high if high >= 0 else int64(1 << 30), other_high if other_high >= 0 else int64(1 << 30))
     return int64(0)
 
@@ -464,41 +457,41 @@ def _margin(ctx, left, right):
 @njit_inner(RESULT2)
 def _state_margin(ctx, state, twin):
     """A number of bytes within which two lexer states cannot be told apart; 0 if unknown or none."""
-    lex = i32(ctx, LEX)
-    count = lex[4 * state + LEX_COUNT]
-    if count != lex[4 * twin + LEX_COUNT] or lex[4 * state + LEX_ACCEPT] != lex[4 * twin + LEX_ACCEPT]:
+    lex = lexer_states(ctx)
+    count = lex[state].count
+    if count != lex[twin].count or lex[state].accept != lex[twin].accept:
         return int64(0)
-    pool = i32(ctx, LEX_POOL)
-    here, there = int64(lex[4 * state + LEX_OFFSET]), int64(lex[4 * twin + LEX_OFFSET])
+    pool = lexer_members(ctx)
+    here, there = lex[state].offset, lex[twin].offset
     margin = int64(1 << 30)
     for i in range(count):
         if pool[here + 2 * i] != pool[there + 2 * i]:
             return int64(0)
-        margin = min(margin, _margin(ctx, int64(pool[here + 2 * i + 1]), int64(pool[there + 2 * i + 1])))
+        margin = min(margin, _margin(ctx, pool[here + 2 * i + 1], pool[there + 2 * i + 1]))
     return margin
 
 
 @njit_inner(RESULT1)
 def _without_indents(ctx, lexer_state):
     """The state without the bounds of indents that no token can reach; itself if there are none, or FAIL."""
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    if not room(ctx, TMP, 2 * count):
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    if not room(ctx, WORK_STACK, 2 * count):
         return int64(FAIL)
-    base = used(ctx, TMP)
+    base = used(ctx, WORK_STACK)
     # As above: building uses the stack above the members.
-    set_used(ctx, TMP, base + 2 * count)
+    set_used(ctx, WORK_STACK, base + 2 * count)
     changed = False
     for i in range(0, 2 * count, 2):
-        node = int64(i32(ctx, LEX_POOL)[offset + i + 1])
+        node = lexer_members(ctx)[offset + i + 1]
         free = far_call(ctx, F_WITHOUT_INDENTS, node, 0)
         if free < 0:
             return free
         changed = changed or free != node
-        i32(ctx, TMP)[base + i] = i32(ctx, LEX_POOL)[offset + i]
-        i32(ctx, TMP)[base + i + 1] = free
+        work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
+        work_stack(ctx)[base + i + 1] = free
     result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
-    set_used(ctx, TMP, base)
+    set_used(ctx, WORK_STACK, base)
     return result
 
 
@@ -508,7 +501,7 @@ def unbounded_twin(ctx, lexer_state, _unused):
 
     In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
     """
-    known = int64(i32(ctx, LEX_TWIN)[lexer_state])
+    known = lexer_twins(ctx)[lexer_state]
     if known >= 0:
         return known
     twin = uncounted(ctx, lexer_state)
@@ -520,7 +513,7 @@ def unbounded_twin(ctx, lexer_state, _unused):
             return twin
     elif _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:
         twin = lexer_state
-    i32(ctx, LEX_TWIN)[lexer_state] = twin
+    lexer_twins(ctx)[lexer_state] = twin
     return twin
 
 
@@ -530,42 +523,42 @@ far_entry(F_TWIN, unbounded_twin)
 @njit_inner(int64(CTX, int64, int64, int64))
 def next_child(ctx, wide, byte, state):
     """The first child of a wide node from ``byte`` on, with which a lexer state may go on; else the subtree's end."""
-    children = i64(ctx, WIDE_MASKS)
-    begins = i64(ctx, LEX_FIRST)
-    rank = int64(i32(ctx, WIDE_FIRST)[wide])
+    children = wide_masks(ctx)
+    begins = lexer_first_bytes(ctx)
+    rank = wide_first(ctx)[wide]
     for word in range(4):
-        own = children[4 * wide + word]
+        own = children[wide, word]
         if 64 * word + 63 >= byte:
-            bits = own & begins[4 * state + word]
+            bits = own & begins[state, word]
             if byte > 64 * word:
                 bits &= int64(-1) << (byte - 64 * word)
             if bits:
                 below = (int64(1) << lowest_bit(bits)) - 1
-                return int64(i32(ctx, WIDE_CHILD)[rank + count_bits(own & below)])
+                return wide_child(ctx)[rank + count_bits(own & below)]
         rank += count_bits(own)
-    return int64(i32(ctx, WIDE_ENDS)[wide])
+    return wide_ends(ctx)[wide]
 
 
 @njit_inner(RESULT3)
 def walk(ctx, p, end, n):
-    """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; STACK has the state before ``p``.
+    """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; WALK_STACK has the state before ``p``.
 
-    Tokens go to FOUND from ``n`` on, crossings (see loops.next_node) to the end of CROSSINGS.  Returns how many tokens
-    there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
+    Tokens go to FOUND_TOKENS from ``n`` on, boundaries (see next_node) to the end of BOUNDARIES.  Returns how many
+    tokens there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
     """
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
-    wides = i32(ctx, WIDE_STACK)
-    wide = i32(ctx, TRIE_WIDE)
-    class_of = u8(ctx, CLASS_OF)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    stack = walk_stack(ctx)
+    wides = wide_stack(ctx)
+    wide = wide_nodes(ctx)
+    class_of = byte_classes(ctx)
     classes = uint64(ctx[CLASSES])
-    trans = i32(ctx, LEX_TRANS)
-    records = i32(ctx, LEX)
-    found = i32(ctx, FOUND)
-    crossings = i32(ctx, CROSSINGS)
-    n_crossings = used(ctx, CROSSINGS) // 2
+    trans = lexer_transitions(ctx)
+    records = i32(ctx, LEXER_STATES)
+    found = found_tokens(ctx)
+    crossings = boundaries(ctx)
+    n_crossings = used(ctx, BOUNDARIES) // 2
     crossing_room = len(crossings) // 2
     wides[0] = 0
     forget_loops(ctx)
@@ -577,7 +570,7 @@ def walk(ctx, p, end, n):
         depth = node >> _SHIFT
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
-        there = int64(trans[here * classes + byte_class])
+        there = trans[here * classes + byte_class]
         if there <= 0:
             if there < 0 and sizes[place] == 1 and leads_on(ctx, int64(here), int64(byte_class)):
                 found[count] = tokens[place]
@@ -585,10 +578,10 @@ def walk(ctx, p, end, n):
                 place += uint64(1)
                 continue
             if there < 0:
-                set_used(ctx, CROSSINGS, 2 * n_crossings)
+                set_used(ctx, BOUNDARIES, 2 * n_crossings)
                 plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
                 if plain >= 0:
-                    count, n_crossings, there = uint64(plain), used(ctx, CROSSINGS) // 2, int64(0)
+                    count, n_crossings, there = uint64(plain), used(ctx, BOUNDARIES) // 2, int64(0)
                 elif plain != -1:
                     return plain
                 else:
@@ -597,7 +590,7 @@ def walk(ctx, p, end, n):
                         return there
             if there == 0:
                 if node & _CHILD_OF_WIDE:
-                    place = uint64(next_child(ctx, int64(wides[depth]), int64(node & _BYTE) + 1, int64(here)))
+                    place = uint64(next_child(ctx, wides[depth], int64(node & _BYTE) + 1, int64(here)))
                 else:
                     place += uint64(sizes[place])
                 continue
@@ -613,35 +606,35 @@ def walk(ctx, p, end, n):
         if looping >= 0 and node & _LARGE:
             state = there if node & _LEAD != _LEAD else int64(here)
             if state == looping:
-                taken = far_call(ctx, F_LOOPS, state << 32 | int64(wide[place]), int64(count))
+                taken = far_call(ctx, F_LOOPS, state << 32 | wide[place], int64(count))
                 if taken >= 0:
                     count, crossing, record = uint64(taken), ~crossing, uint64(4 * state)
         accept = records[record + uint64(LEX_ACCEPT)]
         if accept != 0 and sizes[place] > 1:
             if n_crossings == crossing_room:
                 # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
-                room(ctx, CROSSINGS, 8 * n_crossings)
+                room(ctx, BOUNDARIES, 8 * n_crossings)
                 return int64(FAIL)
-            crossings[2 * n_crossings] = crossing
-            crossings[2 * n_crossings + 1] = accept
+            crossings[n_crossings].node = crossing
+            crossings[n_crossings].accept = accept
             n_crossings += 1
         if crossing < 0 or (accept != 0 and records[record + uint64(LEX_GOES_ON)] == 0):
             place += uint64(sizes[place])
             continue
         if node & _WIDE:
             wides[depth + uint64(1)] = wide[place]
-            place = uint64(next_child(ctx, int64(wides[depth + uint64(1)]), int64(0), there))
+            place = uint64(next_child(ctx, wides[depth + uint64(1)], int64(0), there))
         else:
             place += uint64(1)
-    set_used(ctx, CROSSINGS, 2 * n_crossings)
+    set_used(ctx, BOUNDARIES, 2 * n_crossings)
     return int64(count)
 
 
 @njit_inner(RESULT1)
 def with_same_bytes(ctx, n):
-    """Append to the ``n`` tokens in FOUND those with the same bytes; returns how many there are then."""
-    found = i32(ctx, FOUND)
-    same = i32(ctx, SAME_BYTES)
+    """Append to the ``n`` tokens in FOUND_TOKENS those with the same bytes; returns how many there are then."""
+    found = found_tokens(ctx)
+    same = same_bytes(ctx)
     count = n
     if len(same):
         for i in range(n):
@@ -655,9 +648,9 @@ def with_same_bytes(ctx, n):
 
 @njit_inner(types.void(CTX, int64))
 def allow_found(ctx, n):
-    """Set the ``n`` tokens in FOUND in the scratch mask."""
-    found = i32(ctx, FOUND)
-    scratch = i32(ctx, SCRATCH)
+    """Set the ``n`` tokens in FOUND_TOKENS in the scratch mask."""
+    found = found_tokens(ctx)
+    scratch = scratch_mask(ctx)
     for i in range(n):
         token = found[i]
         scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
@@ -665,9 +658,9 @@ def allow_found(ctx, n):
 
 @njit_inner(RESULT1)
 def list_found(ctx, n):
-    """Append the ``n`` tokens in FOUND to the token lists, which have room; returns where they begin."""
-    found = i32(ctx, FOUND)
-    lists = i32(ctx, TOKEN_LISTS)
+    """Append the ``n`` tokens in FOUND_TOKENS to the token lists, which have room; returns where they begin."""
+    found = found_tokens(ctx)
+    lists = token_lists(ctx)
     first = used(ctx, TOKEN_LISTS)
     for i in range(n):
         lists[first + i] = found[i]
@@ -680,13 +673,13 @@ def _walk_split(ctx, lexer_state):
     """Split a state by a walk over the trie; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)
-    first_crossing = used(ctx, CROSSINGS) // 2
-    i32(ctx, STACK)[0] = lexer_state
-    n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODE)), int64(0))
+    first_crossing = used(ctx, BOUNDARIES) // 2
+    walk_stack(ctx)[0] = lexer_state
+    n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODES)), int64(0))
     if n < 0:
-        set_used(ctx, CROSSINGS, 2 * first_crossing)
+        set_used(ctx, BOUNDARIES, 2 * first_crossing)
         return n
     n = with_same_bytes(ctx, n)
     dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)
@@ -708,7 +701,7 @@ def split(ctx, lexer_state, _unused):
 
     NEW_SPLIT in the header is set to the state if the split is worth publishing.
     """
-    if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NOT_SPLIT:
+    if lexer_masks(ctx)[lexer_state].dense != NOT_SPLIT:
         return int64(0)
     twin = far_call(ctx, F_TWIN, lexer_state, 0)
     if twin < 0:
@@ -717,7 +710,7 @@ def split(ctx, lexer_state, _unused):
         status = far_call(ctx, F_SPLIT, twin, 0)
         if status < 0:
             return status
-        record = i32(ctx, SPLITS)
+        record = i32(ctx, LEXER_MASKS)
         for i in range(5):
             record[5 * lexer_state + i] = record[5 * twin + i]
         return int64(0)

@@ -23,7 +23,6 @@ from constrain.engine.automata.lexer_states import (
     SPLIT_COUNT,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
-    SPLIT_DENSE,
     SPLIT_LIST,
     clear_splits,
     leads_on,
@@ -33,33 +32,15 @@ from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, clear_sc
 from constrain.engine.parser.configurations import (
     IS_HARD,
     IS_UNSURE,
-    MASK_COUNT,
-    MASK_DENSE,
-    MASK_FIELDS,
-    MASK_LIST,
-    MASK_SPLIT_COUNT,
-    MASK_SPLIT_LIST,
     NO_MASK,
-    STATE_ACCEPTS,
-    STATE_COUNT,
-    STATE_OFFSET,
     first_groups,
     reset_work,
     state_kinds,
 )
-from constrain.engine.parser.earley_sets import CORE_INIT, ROW_CORE
+from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_SPLIT, OPEN
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.tables import (
-    BAD_MASK,
-    BRANCHES,
-    CLASS_OF,
-    CLASSES,
-    CORES,
-    CROSSINGS,
-    CTX,
-    DENSE,
-    EMPTY_TOKENS,
-    EOS_TOKENS,
+from constrain.engine.storage.links import (
     F_LIST,
     F_MASK,
     F_SCAN,
@@ -67,41 +48,43 @@ from constrain.engine.storage.tables import (
     F_STATE_OF_ROW,
     F_STEP,
     F_TWIN,
-    FAIL,
-    FOLLOWS,
-    LIST_END,
-    LIST_LIMIT,
-    N_WORDS,
-    NEW_SPLIT,
-    NO_STATE,
-    OPEN,
-    OPEN_NODES,
-    ROWS,
-    SAME_BYTES,
-    SCRATCH,
-    SHARED_DENSE,
-    SPLITS,
-    STACK,
-    STATE_HASH,
-    STATE_MASKS,
-    STATE_TRANS,
-    STATE_WORK,
-    STATES,
-    THREADS,
-    TOKEN_LISTS,
-    TRIE_CHILDREN,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
     far_call,
     far_entry,
-    i32,
-    i64,
-    room,
-    set_used,
-    u8,
-    used,
 )
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    BRANCHES,
+    DENSE_MASKS,
+    FOLLOWS,
+    LEXER_MASKS,
+    OPEN_NODES,
+    SHARED_DENSE,
+    STATE_HASHES,
+    STATE_WORK,
+    TOKEN_LISTS,
+    boundaries,
+    byte_classes,
+    child_groups,
+    configurations,
+    cores,
+    earley_sets,
+    empty_tokens,
+    eos_tokens,
+    lexer_masks,
+    node_tokens,
+    open_nodes,
+    same_bytes,
+    scratch_mask,
+    state_masks,
+    state_work,
+    states,
+    subtree_sizes,
+    token_lists,
+    transitions,
+    trie_nodes,
+    walk_stack,
+)
+from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 _FOLLOWS = 64
@@ -110,29 +93,29 @@ _SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
 
 @njit_inner(types.void(CTX, int64, types.boolean))
 def _allow(ctx, token, listed_only):
-    """Append a token, and those with the same bytes, to the list; if not ``listed_only``, what is new in SCRATCH."""
-    scratch = i32(ctx, SCRATCH)
-    same = i32(ctx, SAME_BYTES)
+    """List a token, and those with the same bytes; if not ``listed_only``, those that are new in SCRATCH_MASK."""
+    scratch = scratch_mask(ctx)
+    same = same_bytes(ctx)
     while token >= 0:
         if listed_only or not (scratch[token >> 5] >> (token & 31)) & 1:
             if not listed_only:
                 scratch[token >> 5] |= 1 << (token & 31)
             n = ctx[LIST_END]
             if n < ctx[LIST_LIMIT]:
-                i32(ctx, TOKEN_LISTS)[n] = token
+                token_lists(ctx)[n] = token
             ctx[LIST_END] = n + 1
-        token = int64(same[token]) if len(same) else int64(-1)
+        token = same[token] if len(same) else int64(-1)
 
 
 @njit_inner(int64(CTX, int64, int64))
 def _note_open(ctx, node, kinds):
     """Note that what follows a trie node depends on the text; 0 or FAIL."""
-    if kinds & IS_UNSURE == 0 and i32(ctx, TRIE_SIZE)[node] == 1:
+    if kinds & IS_UNSURE == 0 and subtree_sizes(ctx)[node] == 1:
         return int64(0)
     if not room(ctx, OPEN_NODES, 1):
         return int64(FAIL)
     n = used(ctx, OPEN_NODES)
-    i32(ctx, OPEN_NODES)[n] = node
+    open_nodes(ctx)[n] = node
     set_used(ctx, OPEN_NODES, n + 1)
     return int64(0)
 
@@ -140,9 +123,9 @@ def _note_open(ctx, node, kinds):
 @njit_inner(RESULT2)
 def _leads_on(ctx, state, byte_class):
     """As lexer.leads_on for a recognizer's state, in a grammar whose rules do not depend on the text."""
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        if leads_on(ctx, int64(i32(ctx, THREADS)[2 * i + 1]), byte_class):
+    offset = states(ctx)[state].offset
+    for i in range(offset, offset + states(ctx)[state].count):
+        if leads_on(ctx, configurations(ctx)[i].lexer_state, byte_class):
             return int64(1)
     return int64(0)
 
@@ -153,12 +136,12 @@ def _walk(ctx, root, state, listed_only):
 
     Where that depends on the text, the trie node is noted, for the walk goes on below as if it did not.
     """
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, STATE_TRANS)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    stack = walk_stack(ctx)
+    class_of = byte_classes(ctx)
+    trans = transitions(ctx)
     classes = uint64(ctx[CLASSES])
     stack[(nodes[root] >> DEPTH_SHIFT) + 1] = state
     # Where rules depend on the text, what a token ends in matters.
@@ -170,10 +153,10 @@ def _walk(ctx, root, state, listed_only):
         depth = node >> _SHIFT
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
-        there = int64(trans[here * classes + byte_class])
+        there = trans[here * classes + byte_class]
         if there < 0:
             if is_last and sizes[p] == 1 and _leads_on(ctx, int64(here), int64(byte_class)):
-                _allow(ctx, int64(tokens[p]), listed_only)
+                _allow(ctx, tokens[p], listed_only)
                 p += uint64(1)
                 continue
             there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
@@ -192,7 +175,7 @@ def _walk(ctx, root, state, listed_only):
             p += uint64(sizes[p])
             continue
         if tokens[p] >= 0:
-            _allow(ctx, int64(tokens[p]), listed_only)
+            _allow(ctx, tokens[p], listed_only)
         stack[depth + uint64(1)] = there
         p += uint64(1)
     return int64(0)
@@ -203,13 +186,13 @@ def _state_after(ctx, row, accept):
     """The state after any lexeme of the accept set, for what is left of a token; FAIL or LIMIT if < 0."""
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
-    i64(ctx, STATE_WORK)[0] = row << 32 | accept
+    state_work(ctx)[0] = row << 32 | accept
     next_row = far_call(ctx, F_SCAN, 0, 1)
     if next_row < 0:
         return next_row
-    core = int64(i32(ctx, ROWS)[5 * next_row + ROW_CORE])
+    core = earley_sets(ctx)[next_row].core
     # The twin without bounds is as good for a token, and makes fewer states.
-    begins = far_call(ctx, F_TWIN, int64(i32(ctx, CORES)[7 * core + CORE_INIT]), 0)
+    begins = far_call(ctx, F_TWIN, cores(ctx)[core].initial, 0)
     if begins < 0:
         return begins
     return far_call(ctx, F_STATE_OF_ROW, next_row, begins)
@@ -224,28 +207,28 @@ def _list_tokens(ctx, offset, count_and_way):
         # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
         clear_scratch(ctx)
         for i in range(offset, offset + count):
-            part = int64(i32(ctx, SPLITS)[5 * int64(i32(ctx, THREADS)[2 * i + 1]) + SPLIT_DENSE])
+            part = lexer_masks(ctx)[configurations(ctx)[i].lexer_state].dense
             if part != NO_DENSE:
                 add_dense(ctx, part)
-    children = i64(ctx, TRIE_CHILDREN)
+    children = child_groups(ctx)
     follows = i64(ctx, FOLLOWS)
     for i in range(0, 3 * _FOLLOWS, 3):
         follows[i] = -1
     for i in range(offset, offset + count):
-        lists = i32(ctx, TOKEN_LISTS)
-        split = i32(ctx, SPLITS)
-        record = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
+        lists = token_lists(ctx)
+        split = i32(ctx, LEXER_MASKS)
+        record = 5 * configurations(ctx)[i].lexer_state
         begin = int64(split[record + SPLIT_LIST])
         # The list of a single split is used where it is.
         for j in range(begin, begin + (0 if listed_only and count == 1 else int64(split[record + SPLIT_COUNT]))):
-            _allow(ctx, int64(lists[j]), listed_only)
-        row = int64(i32(ctx, THREADS)[2 * i])
+            _allow(ctx, lists[j], listed_only)
+        row = configurations(ctx)[i].earley_set
         begin = int64(split[record + SPLIT_CROSSINGS])
         last_accept = int64(-1)
         below, groups, kinds = int64(0), int64(0), int64(0)
         for j in range(begin, begin + int64(split[record + SPLIT_CROSSING_COUNT])):
-            crossings = i32(ctx, CROSSINGS)
-            accept = int64(crossings[2 * j + 1])
+            crossings = boundaries(ctx)
+            accept = crossings[j].accept
             if accept != last_accept:
                 last_accept = accept
                 # A few accept sets take turns, so what follows each is kept at hand.
@@ -259,7 +242,7 @@ def _list_tokens(ctx, offset, count_and_way):
                     follows[place + 2] = first_groups(ctx, below)
                 below, groups = follows[place + 1], follows[place + 2]
                 kinds = state_kinds(ctx, below)
-            crossing = int64(crossings[2 * j])
+            crossing = crossings[j].node
             # Where an identifier can end at every node, few nodes have a child with which anything goes on.
             if not kinds & IS_HARD and not goes_on(ctx, crossing, groups):
                 continue
@@ -283,28 +266,28 @@ def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
     reset_work(ctx)
     words = ctx[N_WORDS]
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    offset = states(ctx)[state].offset
+    count = states(ctx)[state].count
     dense = int64(NO_DENSE)
     n_dense = 0
     for i in range(offset, offset + count):
-        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        lexer_state = configurations(ctx)[i].lexer_state
         status = far_call(ctx, F_SPLIT, lexer_state, 0)
         if status < 0:
             return status
-        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
+        if lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
             n_dense += 1
-            dense = int64(i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE])
-    only = 5 * int64(i32(ctx, THREADS)[2 * offset + 1]) if count == 1 else int64(-1)
-    if only >= 0 and i32(ctx, SPLITS)[only + SPLIT_CROSSING_COUNT] == 0:
+            dense = lexer_masks(ctx)[lexer_state].dense
+    only = 5 * configurations(ctx)[offset].lexer_state if count == 1 else int64(-1)
+    if only >= 0 and i32(ctx, LEXER_MASKS)[only + SPLIT_CROSSING_COUNT] == 0:
         # No lexeme ends in a token: the mask is the split, and its list serves both.
-        masks = i32(ctx, STATE_MASKS)
-        masks[MASK_FIELDS * state + MASK_DENSE] = dense
-        masks[MASK_FIELDS * state + MASK_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
-        masks[MASK_FIELDS * state + MASK_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
-        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = 0
+        masks = state_masks(ctx)
+        masks[state].dense = dense
+        masks[state].tokens = i32(ctx, LEXER_MASKS)[only + SPLIT_LIST]
+        masks[state].token_count = i32(ctx, LEXER_MASKS)[only + SPLIT_COUNT]
+        masks[state].inside_count = 0
         return int64(0)
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 4):
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 4):
         return int64(FAIL)
     first = used(ctx, TOKEN_LISTS)
     # What is in the list twice, or in the dense part too, does no harm; telling tokens apart takes longer.
@@ -330,20 +313,20 @@ def compute_mask(ctx, state, _unused):
         # How many, and the nodes themselves, stand behind the tokens.
         if not room(ctx, TOKEN_LISTS, n_open + 1):
             return int64(FAIL)
-        lists = i32(ctx, TOKEN_LISTS)
+        lists = token_lists(ctx)
         lists[first + listed] = n_open
         for i in range(n_open):
-            lists[first + listed + 1 + i] = i32(ctx, OPEN_NODES)[i]
+            lists[first + listed + 1 + i] = open_nodes(ctx)[i]
         set_used(ctx, TOKEN_LISTS, first + listed + 1 + n_open)
-    masks = i32(ctx, STATE_MASKS)
-    masks[MASK_FIELDS * state + MASK_DENSE] = dense
-    masks[MASK_FIELDS * state + MASK_LIST] = first
-    masks[MASK_FIELDS * state + MASK_COUNT] = ~listed if n_open else listed
+    masks = state_masks(ctx)
+    masks[state].dense = dense
+    masks[state].tokens = first
+    masks[state].token_count = ~listed if n_open else listed
     if listed_only and count == 1:
-        masks[MASK_FIELDS * state + MASK_SPLIT_LIST] = i32(ctx, SPLITS)[only + SPLIT_LIST]
-        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = i32(ctx, SPLITS)[only + SPLIT_COUNT]
+        masks[state].inside = i32(ctx, LEXER_MASKS)[only + SPLIT_LIST]
+        masks[state].inside_count = i32(ctx, LEXER_MASKS)[only + SPLIT_COUNT]
     else:
-        masks[MASK_FIELDS * state + MASK_SPLIT_COUNT] = 0
+        masks[state].inside_count = 0
     return int64(0)
 
 
@@ -358,23 +341,23 @@ def write_mask(ctx, state, out, index):
     (NEW_SPLIT, which stays until the caller has done so), and 2, if tokens are missing that depend on the text: those
     at or below the nodes that are in OPEN_NODES then.
     """
-    if uint64(state) >= uint64(used(ctx, STATE_HASH)):
+    if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
         return int64(NO_STATE)
     if uint64(index) >= uint64(len(out)) or out.shape[1] != ctx[N_WORDS]:
         return int64(BAD_MASK)
-    masks = i32(ctx, STATE_MASKS)
+    masks = state_masks(ctx)
     result = int64(0)
-    if masks[MASK_FIELDS * state + MASK_DENSE] == NO_MASK:
+    if masks[state].dense == NO_MASK:
         result = far_call(ctx, F_MASK, state, 0)
         if result < 0:
             return result
         result = int64(ctx[NEW_SPLIT] >= 0)
-    dense = int64(masks[MASK_FIELDS * state + MASK_DENSE])
+    dense = masks[state].dense
     words = ctx[N_WORDS]
     row = out[index]
     # Unsigned: the loops are plain copies only if the index cannot be negative.
     if dense >= 0:
-        pool = i32(ctx, DENSE)
+        pool = i32(ctx, DENSE_MASKS)
         begin = uint64(dense)
         for i in range(words):
             row[i] = pool[begin + uint64(i)]
@@ -386,31 +369,31 @@ def write_mask(ctx, state, out, index):
     else:
         for i in range(words):
             row[i] = 0
-    lists = i32(ctx, TOKEN_LISTS)
-    first = int64(masks[MASK_FIELDS * state + MASK_LIST])
-    count = int64(masks[MASK_FIELDS * state + MASK_COUNT])
+    lists = token_lists(ctx)
+    first = masks[state].tokens
+    count = masks[state].token_count
     if count < 0:
         count = ~count
-        n_open = int64(lists[first + count])
+        n_open = lists[first + count]
         set_used(ctx, OPEN_NODES, 0)
         if not room(ctx, OPEN_NODES, n_open):
             return int64(FAIL)
         for i in range(n_open):
-            i32(ctx, OPEN_NODES)[i] = lists[first + count + 1 + i]
+            open_nodes(ctx)[i] = lists[first + count + 1 + i]
         set_used(ctx, OPEN_NODES, n_open)
         result |= 2
     for i in range(first, first + count):
-        token = int64(lists[i])
+        token = lists[i]
         row[token >> 5] |= 1 << (token & 31)
-    first = int64(masks[MASK_FIELDS * state + MASK_SPLIT_LIST])
-    for i in range(first, first + int64(masks[MASK_FIELDS * state + MASK_SPLIT_COUNT])):
-        token = int64(lists[i])
+    first = masks[state].inside
+    for i in range(first, first + masks[state].inside_count):
+        token = lists[i]
         row[token >> 5] |= 1 << (token & 31)
-    empty = i32(ctx, EMPTY_TOKENS)
+    empty = empty_tokens(ctx)
     for i in range(len(empty)):
         row[empty[i] >> 5] |= 1 << (empty[i] & 31)
-    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
-        ends = i32(ctx, EOS_TOKENS)
+    if states(ctx)[state].accepts:
+        ends = eos_tokens(ctx)
         for i in range(len(ends)):
             row[ends[i] >> 5] |= 1 << (ends[i] & 31)
     return result
@@ -429,7 +412,7 @@ def add_below(ctx, state, node, out, index):
     status = _walk(ctx, node, state, False)
     if status < 0:
         return status
-    scratch = i32(ctx, SCRATCH)
+    scratch = scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         out[index, i] |= scratch[i]
     return status
@@ -438,10 +421,10 @@ def add_below(ctx, state, node, out, index):
 @njit_entry(types.void(CTX))
 def forget_masks(ctx):
     """Drop every mask and every split; states and rows stay valid."""
-    masks = i32(ctx, STATE_MASKS)
-    for state in range(used(ctx, STATE_HASH)):
-        masks[MASK_FIELDS * state + MASK_DENSE] = NO_MASK
+    masks = state_masks(ctx)
+    for state in range(used(ctx, STATE_HASHES)):
+        masks[state].dense = NO_MASK
     clear_splits(ctx)
-    set_used(ctx, DENSE, 0)
+    set_used(ctx, DENSE_MASKS, 0)
     set_used(ctx, TOKEN_LISTS, 0)
-    set_used(ctx, CROSSINGS, 0)
+    set_used(ctx, BOUNDARIES, 0)

@@ -15,32 +15,32 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 from constrain.engine.automata.expressions import RESULT0, RESULT1, RESULT2
-from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_GOES_ON
 from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, MODE, NONE_FOLLOWED
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
 from constrain.engine.parser.earley_sets import (
     BRANCH,
-    BRANCH_KIND,
-    CORE_INIT,
     END,
     IS_KEY_END,
-    ROW_ACCEPTS,
-    ROW_CORE,
-    ROW_COUNT,
-    ROW_OFFSET,
     is_within,
     make_start_row,
 )
-from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.tables import (
-    BRANCHES,
-    CLASS_GROUPS,
-    CLASS_OF,
-    CLASS_SIZE,
+from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
+from constrain.engine.storage.hashing import finish_hash, map_get, map_put, mix, sort_keys
+from constrain.engine.storage.header import (
     CLASSES,
-    CORE_KINDS,
-    CORES,
     CTX,
+    KEYS_MAY_RUN_OUT,
+    KEYS_SHIFT,
+    KEYS_UNREAD,
+    LEAP_SHIFT,
+    LIMITED_KEY_ENDED,
+    OPEN,
+    OPEN_AT,
+    OPEN_STATE,
+    STATUS_SHIFT,
+)
+from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.links import (
     F_LEAP,
     F_LEXER_STATE,
     F_LEXER_STEP,
@@ -48,58 +48,50 @@ from constrain.engine.storage.tables import (
     F_SCAN,
     F_STATE_OF_ROW,
     F_STEP,
-    FAIL,
-    KERNEL,
-    KEYS_MAY_RUN_OUT,
-    KEYS_SHIFT,
-    KEYS_UNREAD,
-    LEAP_KEYS,
-    LEAP_SHIFT,
-    LEAP_VALUES,
-    LEX,
-    LEX_HASH,
-    LEX_TRANS,
-    LIMITED_KEY_ENDED,
-    LIVE_STACK,
-    NO_LEAP,
-    NO_STATE,
-    OPEN,
-    OPEN_AT,
-    OPEN_STATE,
-    REPEATED_KEY,
-    ROW_ITEMS,
-    ROWS,
-    STATE_BUCKETS,
-    STATE_HASH,
-    STATE_KEYS,
-    STATE_MASKS,
-    STATE_TRANS,
-    STATE_WORK,
-    STATES,
-    STATUS_SHIFT,
-    STOPPED,
-    SYMBOLS,
-    THREADS,
-    TMP,
-    TOKEN_BYTES,
-    TOKEN_START,
-    WORK,
-    bucket_room,
     far_call,
     far_entry,
-    finish_hash,
-    i32,
-    i64,
-    map_get,
-    map_put,
-    mix,
     read_token,
-    room,
-    set_used,
-    sort_keys,
-    u8,
-    used,
 )
+from constrain.engine.storage.schemas import (
+    CONFIGURATIONS,
+    KERNEL_ITEMS,
+    LEXER_STATE_HASHES,
+    LIVENESS_STACK,
+    STATE_BUCKETS,
+    STATE_HASHES,
+    STATE_KEYS,
+    STATE_MASKS,
+    STATE_WORK,
+    STATES,
+    TOKEN_STEP_KEYS,
+    TOKEN_STEP_VALUES,
+    TRANSITIONS,
+    WORK_LIST,
+    WORK_STACK,
+    branches,
+    byte_classes,
+    class_groups,
+    class_sizes,
+    configurations,
+    core_kinds,
+    cores,
+    earley_items,
+    earley_sets,
+    kernel_items,
+    lexer_states,
+    lexer_transitions,
+    state_buckets,
+    state_hashes,
+    state_keys,
+    state_masks,
+    state_work,
+    states,
+    symbols,
+    token_bytes,
+    token_starts,
+    transitions,
+)
+from constrain.engine.storage.statuses import FAIL, NO_LEAP, NO_STATE, REPEATED_KEY, STOPPED
 
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
@@ -126,10 +118,10 @@ _BRANCH_KINDS, _KEY_END_SHIFT = 7, 2
 @njit_inner(types.void(CTX))
 def reset_work(ctx):
     """Empty the work stacks; whatever an interrupted kernel left there is void."""
-    set_used(ctx, TMP, 0)
-    set_used(ctx, WORK, 0)
-    set_used(ctx, KERNEL, 0)
-    set_used(ctx, LIVE_STACK, 0)
+    set_used(ctx, WORK_STACK, 0)
+    set_used(ctx, WORK_LIST, 0)
+    set_used(ctx, KERNEL_ITEMS, 0)
+    set_used(ctx, LIVENESS_STACK, 0)
     set_used(ctx, STATE_WORK, 0)
 
 
@@ -146,44 +138,47 @@ def intern_state(ctx, count, accepts):
             code = mix(code, keys[n])
             n += 1
     code = finish_hash(code)
-    buckets = i32(ctx, STATE_BUCKETS)
-    records = i32(ctx, STATES)
-    threads = i32(ctx, THREADS)
+    buckets = state_buckets(ctx)
+    records = states(ctx)
+    threads = configurations(ctx)
     mask = len(buckets) - 1
     i = code & mask
     while buckets[i] >= 0:
-        state = int64(buckets[i])
-        if records[3 * state + STATE_COUNT] == n and records[3 * state + STATE_ACCEPTS] == accepts:
-            offset = records[3 * state + STATE_OFFSET]
+        state = buckets[i]
+        if records[state].count == n and records[state].accepts == accepts:
+            offset = records[state].offset
             same = True
             for j in range(n):
-                if threads[2 * (offset + j)] != keys[j] >> 32 or threads[2 * (offset + j) + 1] != keys[j] & 0x7FFFFFFF:
+                if (
+                    threads[offset + j].earley_set != keys[j] >> 32
+                    or threads[offset + j].lexer_state != keys[j] & 0x7FFFFFFF
+                ):
                     same = False
                     break
             if same:
                 return state
         i = (i + 1) & mask
-    state = used(ctx, STATE_HASH)
+    state = used(ctx, STATE_HASHES)
     classes = ctx[CLASSES]
-    if not room(ctx, STATES, 3) or not room(ctx, STATE_HASH, 1) or not room(ctx, THREADS, 2 * n):
+    if not room(ctx, STATES, 3) or not room(ctx, STATE_HASHES, 1) or not room(ctx, CONFIGURATIONS, 2 * n):
         return int64(FAIL)
-    if not room(ctx, STATE_TRANS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
+    if not room(ctx, TRANSITIONS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
         return int64(FAIL)
     if not bucket_room(ctx, STATE_BUCKETS, state):
         return int64(FAIL)
-    offset = used(ctx, THREADS) // 2
+    offset = used(ctx, CONFIGURATIONS) // 2
     for j in range(n):
-        threads[2 * (offset + j)] = keys[j] >> 32
-        threads[2 * (offset + j) + 1] = keys[j] & 0x7FFFFFFF
-    set_used(ctx, THREADS, 2 * (offset + n))
-    records[3 * state + STATE_OFFSET] = offset
-    records[3 * state + STATE_COUNT] = n
-    records[3 * state + STATE_ACCEPTS] = accepts
+        threads[offset + j].earley_set = keys[j] >> 32
+        threads[offset + j].lexer_state = keys[j] & 0x7FFFFFFF
+    set_used(ctx, CONFIGURATIONS, 2 * (offset + n))
+    records[state].offset = offset
+    records[state].count = n
+    records[state].accepts = accepts
     set_used(ctx, STATES, 3 * state + 3)
-    i32(ctx, STATE_HASH)[state] = code
-    set_used(ctx, STATE_HASH, state + 1)
-    trans = i32(ctx, STATE_TRANS)
-    lexer_trans = i32(ctx, LEX_TRANS)
+    state_hashes(ctx)[state] = code
+    set_used(ctx, STATE_HASHES, state + 1)
+    trans = transitions(ctx)
+    lexer_trans = lexer_transitions(ctx)
     # Unsigned and without a branch: the loops take whole registers then.
     begin, width = uint64(state * classes), uint64(classes)
     for j in range(width):
@@ -192,10 +187,10 @@ def intern_state(ctx, count, accepts):
         place = uint64((keys[k] & 0x7FFFFFFF) * classes)
         for j in range(width):
             trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
-    set_used(ctx, STATE_TRANS, (state + 1) * classes)
-    u8(ctx, STATE_KEYS)[state] = 0
+    set_used(ctx, TRANSITIONS, (state + 1) * classes)
+    state_keys(ctx)[state] = 0
     set_used(ctx, STATE_KEYS, state + 1)
-    i32(ctx, STATE_MASKS)[MASK_FIELDS * state + MASK_DENSE] = NO_MASK
+    state_masks(ctx)[state].dense = NO_MASK
     set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
     buckets[i] = state
     return state
@@ -204,16 +199,16 @@ def intern_state(ctx, count, accepts):
 @njit_inner(RESULT1)
 def row_kinds(ctx, row):
     """The kinds of the branches in a row."""
-    return int64(u8(ctx, CORE_KINDS)[int64(i32(ctx, ROWS)[5 * row + ROW_CORE])]) & _BRANCH_KINDS
+    return core_kinds(ctx)[earley_sets(ctx)[row].core] & _BRANCH_KINDS
 
 
 @njit_inner(RESULT1)
 def state_kinds(ctx, state):
     """The kinds of the branches in the rows of a state's threads."""
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    offset = states(ctx)[state].offset
     kinds = int64(0)
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        kinds |= row_kinds(ctx, int64(i32(ctx, THREADS)[2 * i]))
+    for i in range(offset, offset + states(ctx)[state].count):
+        kinds |= row_kinds(ctx, configurations(ctx)[i].earley_set)
     return kinds
 
 
@@ -222,7 +217,7 @@ def state_of_row(ctx, row, lexer_state):
     """The state with the one thread (row, lexer state); with none if the lexer state is dead (0)."""
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
-    i64(ctx, STATE_WORK)[0] = row << 32 | lexer_state
+    state_work(ctx)[0] = row << 32 | lexer_state
     return intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
 
 
@@ -232,18 +227,18 @@ far_entry(F_STATE_OF_ROW, state_of_row)
 @njit_inner(RESULT1)
 def state_at_row(ctx, row):
     """The state in which a row is all there is: its lexemes begin, and the text may end if the row accepts."""
-    start = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+    start = cores(ctx)[earley_sets(ctx)[row].core].initial
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
-    i64(ctx, STATE_WORK)[0] = row << 32 | start
-    return intern_state(ctx, int64(1 if start else 0), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+    state_work(ctx)[0] = row << 32 | start
+    return intern_state(ctx, int64(1 if start else 0), earley_sets(ctx)[row].accepts)
 
 
 @njit_inner(RESULT1)
 def first_groups(ctx, state):
     """The groups of the bytes (vocabulary/trie.py) with which a state may go on: bit ``g`` for group ``g``."""
-    groups = i64(ctx, CLASS_GROUPS)
-    trans = i32(ctx, STATE_TRANS)
+    groups = class_groups(ctx)
+    trans = transitions(ctx)
     classes = uint64(ctx[CLASSES])
     begin = uint64(state) * classes
     result = int64(0)
@@ -260,7 +255,7 @@ def _drop_needless(ctx, count):
     They are those in the same lexer state whose row is within that row.  With an ignored lexeme that matches any text,
     each row is within the next, and a text would have as many threads as bytes.
     """
-    work = i64(ctx, STATE_WORK)
+    work = state_work(ctx)
     latest = work[0]
     for i in range(1, count):
         latest = max(latest, work[i])
@@ -282,41 +277,41 @@ def step(ctx, state, byte_class):
     Going on from there as it is, is a guess.  Transitions to open states are kept as numbers below -1.
     """
     place = state * ctx[CLASSES] + byte_class
-    known = int64(i32(ctx, STATE_TRANS)[place])
+    known = transitions(ctx)[place]
     if known >= 0:
         return known
     if known < -1:
         return OPEN - known - 2
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    offset = states(ctx)[state].offset
+    count = states(ctx)[state].count
     # Threads that go on are kept at the front of the work list, ends of lexemes behind them.
     if not room(ctx, STATE_WORK, 2 * count + 1):
         return int64(FAIL)
     kept = int64(0)
     ended = int64(0)
     for i in range(offset, offset + count):
-        row = int64(i32(ctx, THREADS)[2 * i])
-        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
-        known = int64(i32(ctx, LEX_TRANS)[lexer_state * ctx[CLASSES] + byte_class])
+        row = configurations(ctx)[i].earley_set
+        lexer_state = configurations(ctx)[i].lexer_state
+        known = lexer_transitions(ctx)[lexer_state * ctx[CLASSES] + byte_class]
         lexer_state = known if known >= 0 else far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
         if lexer_state < 0:
             return lexer_state
         if lexer_state == 0:
             continue
-        lex = i32(ctx, LEX)
-        work = i64(ctx, STATE_WORK)
-        if lex[4 * lexer_state + LEX_GOES_ON]:
+        lex = lexer_states(ctx)
+        work = state_work(ctx)
+        if lex[lexer_state].goes_on:
             work[kept] = row << 32 | lexer_state
             kept += 1
-        if lex[4 * lexer_state + LEX_ACCEPT]:
-            work[count + 1 + ended] = row << 32 | int64(lex[4 * lexer_state + LEX_ACCEPT])
+        if lex[lexer_state].accept:
+            work[count + 1 + ended] = row << 32 | lex[lexer_state].accept
             ended += 1
     if kept + ended == 0:
-        i32(ctx, STATE_TRANS)[place] = 0
+        transitions(ctx)[place] = 0
         return int64(0)
-    if count == 1 and ended == 0 and not i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
-        if i64(ctx, STATE_WORK)[0] & 0x7FFFFFFF == i32(ctx, THREADS)[2 * offset + 1]:
-            i32(ctx, STATE_TRANS)[place] = state
+    if count == 1 and ended == 0 and not states(ctx)[state].accepts:
+        if state_work(ctx)[0] & 0x7FFFFFFF == configurations(ctx)[offset].lexer_state:
+            transitions(ctx)[place] = state
             return state
     if kept > _FEW_THREADS:
         kept = _drop_needless(ctx, kept)
@@ -327,22 +322,22 @@ def step(ctx, state, byte_class):
         row = far_call(ctx, F_SCAN, count + 1, ended)
         if row < 0:
             return row
-        accepts = int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
-        core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
-        start = int64(i32(ctx, CORES)[7 * core + CORE_INIT])
+        accepts = earley_sets(ctx)[row].accepts
+        core = earley_sets(ctx)[row].core
+        start = cores(ctx)[core].initial
         kinds = row_kinds(ctx, row)
-        key_ends = int64(u8(ctx, CORE_KINDS)[core]) & IS_KEY_END
+        key_ends = core_kinds(ctx)[core] & IS_KEY_END
         if start or kinds:
-            i64(ctx, STATE_WORK)[kept] = row << 32 | start
+            state_work(ctx)[kept] = row << 32 | start
             kept += 1
     successor = intern_state(ctx, kept, accepts)
     if successor >= 0 and key_ends:
-        u8(ctx, STATE_KEYS)[successor] |= key_ends >> _KEY_END_SHIFT
+        state_keys(ctx)[successor] |= key_ends >> _KEY_END_SHIFT
     if successor >= 0 and kinds:
-        i32(ctx, STATE_TRANS)[place] = -successor - 2
+        transitions(ctx)[place] = -successor - 2
         return OPEN + successor
     if successor >= 0:
-        i32(ctx, STATE_TRANS)[place] = successor
+        transitions(ctx)[place] = successor
     return successor
 
 
@@ -353,9 +348,9 @@ far_entry(F_STEP, step)
 def make_start_state(ctx):
     """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
     reset_work(ctx)
-    if used(ctx, LEX_HASH) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
+    if used(ctx, LEXER_STATE_HASHES) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
         return int64(FAIL)
-    if used(ctx, STATE_HASH) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
+    if used(ctx, STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
     row = make_start_row(ctx)
     return row if row < 0 else state_at_row(ctx, row)
@@ -373,7 +368,7 @@ def _stop(ctx, state, count):
 def push_byte(ctx, state, byte):
     """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
     reset_work(ctx)
-    state = far_call(ctx, F_STEP, state, int64(u8(ctx, CLASS_OF)[byte]))
+    state = far_call(ctx, F_STEP, state, byte_classes(ctx)[byte])
     return _stop(ctx, state, int64(1)) if state >= OPEN else state
 
 
@@ -394,24 +389,24 @@ def push_token(ctx, state, token, memory):
     KEYS_MAY_RUN_OUT if it says LOOK_AHEAD; else KEY_ENDED and its like.  Or REPEATED_KEY, and the memory is of no more
     use; or FAIL and its like, or NO_STATE, and nothing was read.
     """
-    if uint64(state) >= uint64(used(ctx, STATE_HASH)):
+    if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
         return int64(NO_STATE)
     reset_work(ctx)
     keys = int64(0)
-    starts = i64(ctx, TOKEN_START)
-    data = u8(ctx, TOKEN_BYTES)
-    class_of = u8(ctx, CLASS_OF)
+    starts = token_starts(ctx)
+    data = token_bytes(ctx)
+    class_of = byte_classes(ctx)
     classes = ctx[CLASSES]
     i, end = starts[token], starts[token + 1]
     leap = state << 32 | token
     has_leapt = False
     while i < end:
-        byte_class = int64(class_of[data[i]])
-        known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
+        byte_class = class_of[data[i]]
+        known = transitions(ctx)[state * classes + byte_class]
         if known < 0:
             if known == -1 and end - i > 1:
                 # Where it leads is remembered for the whole token.
-                there = int64(-1) if has_leapt else map_get(ctx, LEAP_KEYS, LEAP_VALUES, leap)
+                there = int64(-1) if has_leapt else map_get(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap)
                 if there >= 0:
                     state = there
                     break
@@ -431,9 +426,9 @@ def push_token(ctx, state, token, memory):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        keys |= int64(u8(ctx, STATE_KEYS)[state])
+        keys |= state_keys(ctx)[state]
         i += 1
-    if has_leapt and keys == 0 and map_put(ctx, LEAP_KEYS, LEAP_VALUES, leap, state) < 0:
+    if has_leapt and keys == 0 and map_put(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap, state) < 0:
         return int64(FAIL)
     mode = memory[MODE]
     if mode == NONE_FOLLOWED:
@@ -455,14 +450,14 @@ def push_bytes(ctx, state, data):
     """The state after all of ``data`` (uint8[n]), with KEY_ENDED and its like added; 0 if no sentence begins so."""
     reset_work(ctx)
     keys = int64(0)
-    class_of = u8(ctx, CLASS_OF)
+    class_of = byte_classes(ctx)
     for i in range(len(data)):
-        state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
+        state = far_call(ctx, F_STEP, state, class_of[data[i]])
         if state <= 0:
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        keys |= int64(u8(ctx, STATE_KEYS)[state])
+        keys |= state_keys(ctx)[state]
     return state | keys << KEYS_SHIFT
 
 
@@ -473,16 +468,16 @@ def open_dots(ctx, state, out):
     There may be more than fit into ``out``, and some more than once.
     """
     count = 0
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        row = int64(i32(ctx, THREADS)[2 * i])
+    offset = states(ctx)[state].offset
+    for i in range(offset, offset + states(ctx)[state].count):
+        row = configurations(ctx)[i].earley_set
         if not row_kinds(ctx, row):
             continue
-        begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
-        for j in range(begin, begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])):
-            dot = int64(i32(ctx, ROW_ITEMS)[2 * j])
-            symbol = int64(i32(ctx, SYMBOLS)[dot])
-            if BRANCH <= symbol < END and i32(ctx, BRANCHES)[4 * (symbol - BRANCH) + BRANCH_KIND]:
+        begin = earley_sets(ctx)[row].offset
+        for j in range(begin, begin + earley_sets(ctx)[row].count):
+            dot = earley_items(ctx)[j].dot
+            symbol = symbols(ctx)[dot]
+            if BRANCH <= symbol < END and branches(ctx)[symbol - BRANCH].kind:
                 if count < len(out):
                     out[count] = dot
                 count += 1
@@ -496,24 +491,24 @@ def close_state(ctx, state, dots, others):
     ``dots`` (int32[n]) are sorted.
     """
     reset_work(ctx)
-    count = int64(i32(ctx, STATES)[3 * state + STATE_COUNT])
+    count = states(ctx)[state].count
     if not room(ctx, STATE_WORK, count + 1):
         return int64(FAIL)
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
+    offset = states(ctx)[state].offset
     kept = int64(0)
     for i in range(offset, offset + count):
-        row = int64(i32(ctx, THREADS)[2 * i])
-        lexer_state = int64(i32(ctx, THREADS)[2 * i + 1])
+        row = configurations(ctx)[i].earley_set
+        lexer_state = configurations(ctx)[i].lexer_state
         if row_kinds(ctx, row):
-            begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
-            items = int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
-            set_used(ctx, KERNEL, 0)
-            if not room(ctx, KERNEL, items):
+            begin = earley_sets(ctx)[row].offset
+            items = earley_sets(ctx)[row].count
+            set_used(ctx, KERNEL_ITEMS, 0)
+            if not room(ctx, KERNEL_ITEMS, items):
                 return int64(FAIL)
-            keys = i64(ctx, KERNEL)
-            pool = i32(ctx, ROW_ITEMS)
+            keys = kernel_items(ctx)
+            pool = earley_items(ctx)
             for j in range(items):
-                dot = int64(pool[2 * (begin + j)])
+                dot = pool[begin + j].dot
                 low, high = int64(0), int64(len(dots))
                 while low < high:
                     middle = (low + high) // 2
@@ -524,26 +519,26 @@ def close_state(ctx, state, dots, others):
                 if low < len(dots) and dots[low] == dot:
                     dot = int64(others[low])
                 if dot >= 0:
-                    keys[used(ctx, KERNEL)] = dot << 32 | int64(pool[2 * (begin + j) + 1])
-                    set_used(ctx, KERNEL, used(ctx, KERNEL) + 1)
-            if used(ctx, KERNEL) == 0:
+                    keys[used(ctx, KERNEL_ITEMS)] = dot << 32 | pool[begin + j].origin
+                    set_used(ctx, KERNEL_ITEMS, used(ctx, KERNEL_ITEMS) + 1)
+            if used(ctx, KERNEL_ITEMS) == 0:
                 continue
-            row = far_call(ctx, F_ROW, used(ctx, KERNEL), int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS]))
+            row = far_call(ctx, F_ROW, used(ctx, KERNEL_ITEMS), earley_sets(ctx)[row].accepts)
             if row < 0:
                 return row
             # The row has just begun: nothing of a lexeme has been read.
-            lexer_state = int64(i32(ctx, CORES)[7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE]) + CORE_INIT])
+            lexer_state = cores(ctx)[earley_sets(ctx)[row].core].initial
             if not lexer_state:
                 continue
-        i64(ctx, STATE_WORK)[kept] = row << 32 | lexer_state
+        state_work(ctx)[kept] = row << 32 | lexer_state
         kept += 1
-    return intern_state(ctx, kept, int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS]))
+    return intern_state(ctx, kept, states(ctx)[state].accepts)
 
 
 @njit_entry(int64(CTX, int64))
 def accepts(ctx, state):
     """Whether the input so far is a sentence (1 or 0)."""
-    return int64(i32(ctx, STATES)[3 * state + STATE_ACCEPTS])
+    return states(ctx)[state].accepts
 
 
 @njit_entry(int64(CTX, int64, types.uint8[::1]))
@@ -554,17 +549,17 @@ def forced(ctx, state, out):
     state: ``ctx[OPEN_AT]`` is 1 then, and 0 otherwise.
     """
     reset_work(ctx)
-    class_of = u8(ctx, CLASS_OF)
-    size = i32(ctx, CLASS_SIZE)
+    class_of = byte_classes(ctx)
+    size = class_sizes(ctx)
     ctx[OPEN_AT] = 0
     for n in range(len(out)):
-        if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+        if states(ctx)[state].accepts:
             return n
         only = int64(-1)
         successor = int64(0)
         choice = False
         for byte in range(256):
-            byte_class = int64(class_of[byte])
+            byte_class = class_of[byte]
             target = far_call(ctx, F_STEP, state, byte_class)
             if target < 0:
                 return target

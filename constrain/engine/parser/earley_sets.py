@@ -25,77 +25,85 @@ from __future__ import annotations
 from numba import int64, types
 
 from constrain.engine.automata.expressions import RESULT0, RESULT1, RESULT2
+from constrain.engine.storage.access import bucket_room, i32, i64, room, set_used, used
+from constrain.engine.storage.bits import count_bits, lowest_bit
+from constrain.engine.storage.hashing import finish_hash, map_get, map_put, mix, sort_keys
+from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, START_NT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.tables import (
-    ACCEPT_POOL,
-    ACCEPTS,
-    BRANCH_DOTS,
-    BRANCHES,
+from constrain.engine.storage.links import F_CORE, F_LEXER_STATE, F_ROW, F_SCAN, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    COMPLETION_ITEMS,
+    COMPLETION_MEMO,
+    COMPLETION_STAMPS,
     CORE_BUCKETS,
     CORE_DOTS,
     CORE_GROUPS,
-    CORE_HASH,
+    CORE_HASHES,
     CORE_KINDS,
     CORE_SCANS,
     CORE_WAITS,
     CORES,
-    CTX,
-    DONE_ITEMS,
-    DONE_MEMO,
-    DONE_STAMP,
-    DOT_LEFT,
-    EPOCH,
-    F_CORE,
-    F_LEXER_STATE,
-    F_ROW,
-    F_SCAN,
-    FAIL,
-    IGNORE,
-    KERNEL,
+    EARLEY_ITEMS,
+    EARLEY_SET_BUCKETS,
+    EARLEY_SET_HASHES,
+    EARLEY_SETS,
+    KERNEL_ITEMS,
     KERNEL_PLACES,
     KERNEL_SLOTS,
-    LEXEMES,
-    N_IGNORE,
     NEW_SETS,
     NEW_WORDS,
-    NULLABLE,
-    NULLABLE_REST,
     ORIGIN_SETS,
+    ORIGIN_SETS_AT,
     PREDICTED,
-    ROW_BUCKETS,
-    ROW_HASH,
-    ROW_ITEMS,
-    ROW_SETS,
-    ROWS,
-    RULE_STARTS,
-    RULES,
     SCAN_KEYS,
     SCAN_VALUES,
     SET_OF_DOT,
-    START_NT,
     STATE_WORK,
     SYMBOLS,
-    TMP,
-    UNMADE,
     UNMADE_BRANCHES,
-    WORK,
-    bucket_room,
-    count_bits,
-    far_call,
-    far_entry,
-    finish_hash,
-    i32,
-    i64,
-    lowest_bit,
-    map_get,
-    map_put,
-    mix,
-    room,
-    set_used,
-    sort_keys,
-    u8,
-    used,
+    WORK_LIST,
+    WORK_STACK,
+    accept_members,
+    accept_sets,
+    branch_dots,
+    branches,
+    completion_items,
+    completion_memo,
+    completion_stamps,
+    core_buckets,
+    core_dots,
+    core_groups,
+    core_hashes,
+    core_kinds,
+    core_scans,
+    core_waits,
+    cores,
+    dot_left,
+    earley_items,
+    earley_set_buckets,
+    earley_set_hashes,
+    earley_sets,
+    ignored,
+    kernel_items,
+    kernel_places,
+    kernel_slots,
+    lexemes,
+    new_sets,
+    new_words,
+    nullable,
+    nullable_rest,
+    origin_sets,
+    origin_sets_at,
+    predicted,
+    rule_starts,
+    rules,
+    set_of_dot,
+    symbols,
+    unmade_branches,
+    work_list,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL, UNMADE
 
 END = 1 << 30
 """In SYMBOLS: the end of a production.  Other values: a nonterminal (>= 0), ``~lexeme`` (< 0), or BRANCH + a branch."""
@@ -130,7 +138,7 @@ SELF = -1
 _MEMO_LIMIT = 64
 
 _TOO_MANY = -2
-"""In DONE_MEMO: the result is larger than that.  Other values: its place in DONE_ITEMS, or -1 if it is not known."""
+"""In COMPLETION_MEMO: the result is larger than that.  Others: its place in COMPLETION_ITEMS, or -1 if not known."""
 
 _MANY_ORIGINS = 16
 """From so many origins on those of a dot may be kept as a set, if it has no more words than origins."""
@@ -149,15 +157,15 @@ NEW_DOT, NEW_BEGIN, NEW_LOW, NEW_HIGH, NEW_FULL_FROM, NEW_FULL_TO = range(6)
 
 
 LAST_EPOCH = (1 << 31) - 1
-"""The marks of PREDICTED and DONE_STAMP are int32."""
+"""The marks of PREDICTED and COMPLETION_STAMPS are int32."""
 
 
 @njit_inner(types.void(CTX))
 def _begin_epoch(ctx):
-    """Make the marks of PREDICTED and DONE_STAMP void: they hold if they are the number of the epoch."""
+    """Make the marks of PREDICTED and COMPLETION_STAMPS void: they hold if they are the number of the epoch."""
     if ctx[EPOCH] > LAST_EPOCH >> 1:
         # Numbers are used again.  Not only at the last: within an epoch of a row each of its completions has its own.
-        for slot in (PREDICTED, DONE_STAMP):
+        for slot in (PREDICTED, COMPLETION_STAMPS):
             marks = i32(ctx, slot)
             for i in range(len(marks)):
                 marks[i] = 0
@@ -169,45 +177,45 @@ def _begin_epoch(ctx):
 def _is_skippable(ctx, symbol):
     """Whether a symbol (not END) derives the empty string."""
     if symbol < 0:
-        return i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_NULLABLE] != 0
-    return u8(ctx, NULLABLE)[symbol] != 0
+        return lexemes(ctx)[~symbol].is_nullable != 0
+    return nullable(ctx)[symbol] != 0
 
 
 @njit_inner(RESULT2)
 def _emit(ctx, dot, source):
-    """Note item (dot, source), and those behind nullable symbols, in KERNEL as (symbol, item) keys; predict."""
+    """Note item (dot, source), and those behind nullable symbols, in KERNEL_ITEMS as (symbol, item) keys; predict."""
     while True:
-        symbol = int64(i32(ctx, SYMBOLS)[dot])
+        symbol = symbols(ctx)[dot]
         if symbol >= BRANCH:
             if symbol == END:
                 return int64(0)
             # What a branch goes on with takes the place of the item: it began where the item did.
-            if not room(ctx, WORK, 2):
+            if not room(ctx, WORK_LIST, 2):
                 return int64(FAIL)
-            top = used(ctx, WORK)
-            i32(ctx, WORK)[top] = source
-            i32(ctx, WORK)[top + 1] = ~(symbol - BRANCH)
-            set_used(ctx, WORK, top + 2)
+            top = used(ctx, WORK_LIST)
+            work_list(ctx)[top] = source
+            work_list(ctx)[top + 1] = ~(symbol - BRANCH)
+            set_used(ctx, WORK_LIST, top + 2)
             return int64(0)
         if symbol >= 0:
-            marks = i32(ctx, PREDICTED)
+            marks = predicted(ctx)
             if marks[symbol] != ctx[EPOCH]:
-                if not room(ctx, WORK, 1):
+                if not room(ctx, WORK_LIST, 1):
                     return int64(FAIL)
                 marks[symbol] = ctx[EPOCH]
-                i32(ctx, WORK)[used(ctx, WORK)] = symbol
-                set_used(ctx, WORK, used(ctx, WORK) + 1)
-        if symbol >= 0 or i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES]:
-            if not room(ctx, KERNEL, 1) or not room(ctx, TMP, 2):
+                work_list(ctx)[used(ctx, WORK_LIST)] = symbol
+                set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
+        if symbol >= 0 or lexemes(ctx)[~symbol].consumes:
+            if not room(ctx, KERNEL_ITEMS, 1) or not room(ctx, WORK_STACK, 2):
                 return int64(FAIL)
-            n = used(ctx, KERNEL)
-            tmp = i32(ctx, TMP)
-            item = used(ctx, TMP)
+            n = used(ctx, KERNEL_ITEMS)
+            tmp = work_stack(ctx)
+            item = used(ctx, WORK_STACK)
             tmp[item] = dot + 1
             tmp[item + 1] = source
-            set_used(ctx, TMP, item + 2)
-            i64(ctx, KERNEL)[n] = (symbol + END) << 32 | item
-            set_used(ctx, KERNEL, n + 1)
+            set_used(ctx, WORK_STACK, item + 2)
+            kernel_items(ctx)[n] = (symbol + END) << 32 | item
+            set_used(ctx, KERNEL_ITEMS, n + 1)
         if not _is_skippable(ctx, symbol):
             return int64(0)
         dot += 1
@@ -215,21 +223,21 @@ def _emit(ctx, dot, source):
 
 @njit_inner(RESULT2)
 def _make_core(ctx, base, count):
-    """The core with the ``count`` sorted dots at ``TMP[base]``; its closure is worked out here, once."""
-    tmp = i32(ctx, TMP)
+    """The core with the ``count`` sorted dots at ``WORK_STACK[base]``; its closure is worked out here, once."""
+    tmp = work_stack(ctx)
     code = int64(0)
     for i in range(count):
-        code = mix(code, int64(tmp[base + i]))
+        code = mix(code, tmp[base + i])
     code = finish_hash(code)
-    buckets = i32(ctx, CORE_BUCKETS)
-    records = i32(ctx, CORES)
-    dots = i32(ctx, CORE_DOTS)
+    buckets = core_buckets(ctx)
+    records = cores(ctx)
+    dots = core_dots(ctx)
     mask = len(buckets) - 1
     bucket = code & mask
     while buckets[bucket] >= 0:
-        core = int64(buckets[bucket])
-        if records[7 * core + CORE_COUNT] == count:
-            offset = records[7 * core + CORE_OFFSET]
+        core = buckets[bucket]
+        if records[core].count == count:
+            offset = records[core].offset
             same = True
             for i in range(count):
                 if dots[offset + i] != tmp[base + i]:
@@ -238,8 +246,8 @@ def _make_core(ctx, base, count):
             if same:
                 return core
         bucket = (bucket + 1) & mask
-    core = used(ctx, CORE_HASH)
-    if not room(ctx, CORES, 7) or not room(ctx, CORE_HASH, 1) or not room(ctx, CORE_DOTS, count):
+    core = used(ctx, CORE_HASHES)
+    if not room(ctx, CORES, 7) or not room(ctx, CORE_HASHES, 1) or not room(ctx, CORE_DOTS, count):
         return int64(FAIL)
     if not room(ctx, CORE_KINDS, 1):
         return int64(FAIL)
@@ -247,55 +255,55 @@ def _make_core(ctx, base, count):
         return int64(FAIL)
 
     _begin_epoch(ctx)
-    set_used(ctx, KERNEL, 0)
-    set_used(ctx, WORK, 0)
+    set_used(ctx, KERNEL_ITEMS, 0)
+    set_used(ctx, WORK_LIST, 0)
     set_used(ctx, UNMADE_BRANCHES, 0)
     kinds = int64(0)
     for i in range(count):
-        dot = int64(tmp[base + i])
+        dot = tmp[base + i]
         if dot > 0:
-            symbol = int64(i32(ctx, SYMBOLS)[dot - 1])
+            symbol = symbols(ctx)[dot - 1]
             if symbol < 0:
-                kinds |= (int64(i32(ctx, LEXEMES)[3 * ~symbol + LEXEME_CONSUMES]) << _KEY_SHIFT) & IS_KEY_END
+                kinds |= (lexemes(ctx)[~symbol].consumes << _KEY_SHIFT) & IS_KEY_END
         if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
-    while used(ctx, WORK) > 0:
-        rule = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])
-        set_used(ctx, WORK, used(ctx, WORK) - 1)
+    while used(ctx, WORK_LIST) > 0:
+        rule = work_list(ctx)[used(ctx, WORK_LIST) - 1]
+        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) - 1)
         if rule < 0:
-            source = int64(i32(ctx, WORK)[used(ctx, WORK) - 1])
-            set_used(ctx, WORK, used(ctx, WORK) - 1)
-            first = int64(i32(ctx, BRANCHES)[4 * ~rule + BRANCH_FIRST])
-            n_dots = int64(i32(ctx, BRANCHES)[4 * ~rule + BRANCH_COUNT])
-            kinds |= int64(i32(ctx, BRANCHES)[4 * ~rule + BRANCH_KIND])
+            source = work_list(ctx)[used(ctx, WORK_LIST) - 1]
+            set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) - 1)
+            first = branches(ctx)[~rule].first
+            n_dots = branches(ctx)[~rule].count
+            kinds |= branches(ctx)[~rule].kind
             if n_dots < 0:
                 if not room(ctx, UNMADE_BRANCHES, 1):
                     return int64(FAIL)
-                i32(ctx, UNMADE_BRANCHES)[used(ctx, UNMADE_BRANCHES)] = ~rule
+                unmade_branches(ctx)[used(ctx, UNMADE_BRANCHES)] = ~rule
                 set_used(ctx, UNMADE_BRANCHES, used(ctx, UNMADE_BRANCHES) + 1)
             for i in range(first, first + n_dots):
-                if _emit(ctx, int64(i32(ctx, BRANCH_DOTS)[i]), source) < 0:
+                if _emit(ctx, branch_dots(ctx)[i], source) < 0:
                     return int64(FAIL)
             continue
-        for i in range(i32(ctx, RULES)[rule], i32(ctx, RULES)[rule + 1]):
-            if _emit(ctx, int64(i32(ctx, RULE_STARTS)[i]), SELF) < 0:
+        for i in range(rules(ctx)[rule], rules(ctx)[rule + 1]):
+            if _emit(ctx, rule_starts(ctx)[i], SELF) < 0:
                 return int64(FAIL)
 
     if used(ctx, UNMADE_BRANCHES) > 0:
         return int64(UNMADE)
-    total = used(ctx, KERNEL)
-    keys = i64(ctx, KERNEL)
+    total = used(ctx, KERNEL_ITEMS)
+    keys = i64(ctx, KERNEL_ITEMS)
     sort_keys(keys, total)
     if not room(ctx, CORE_SCANS, 3 * total) or not room(ctx, CORE_WAITS, 2 * total):
         return int64(FAIL)
     if not room(ctx, CORE_GROUPS, 3 * total):
         return int64(FAIL)
-    if not room(ctx, TMP, 2 * total + 2 * ctx[N_IGNORE]):
+    if not room(ctx, WORK_STACK, 2 * total + 2 * ctx[N_IGNORE]):
         return int64(FAIL)
-    tmp = i32(ctx, TMP)
-    scans = i32(ctx, CORE_SCANS)
+    tmp = work_stack(ctx)
+    scans = core_scans(ctx)
     groups = i32(ctx, CORE_GROUPS)
-    waits = i32(ctx, CORE_WAITS)
+    waits = core_waits(ctx)
     first_scan = used(ctx, CORE_SCANS) // 3
     first_group = used(ctx, CORE_GROUPS) // 3
     scan, group, wait = first_scan, first_group, used(ctx, CORE_WAITS) // 2
@@ -305,9 +313,9 @@ def _make_core(ctx, base, count):
         item = keys[i] & 0x7FFFFFFF
         if symbol < 0:
             # Lexemes are sorted by ~lexeme, that is downwards; store them upwards.
-            scans[3 * scan] = ~symbol
-            scans[3 * scan + 1] = tmp[item]
-            scans[3 * scan + 2] = tmp[item + 1]
+            scans[scan].lexeme = ~symbol
+            scans[scan].dot = tmp[item]
+            scans[scan].source = tmp[item + 1]
             scan += 1
         else:
             if symbol != last:
@@ -316,29 +324,29 @@ def _make_core(ctx, base, count):
                 groups[3 * group + 2] = 0
                 group += 1
                 last = symbol
-            waits[2 * wait] = tmp[item]
-            waits[2 * wait + 1] = tmp[item + 1]
+            waits[wait].dot = tmp[item]
+            waits[wait].source = tmp[item + 1]
             groups[3 * group - 1] += 1
             wait += 1
     # The initial lexer state: the lexemes that are expected, and the ignored ones.
-    start = used(ctx, TMP)
-    lexemes = i32(ctx, LEXEMES)
-    ignored = i32(ctx, IGNORE)
+    start = used(ctx, WORK_STACK)
+    all_lexemes = lexemes(ctx)
+    all_ignored = ignored(ctx)
     n = 0
     i = scan - 1
     j = 0
     while i >= first_scan or j < ctx[N_IGNORE]:
-        if j == ctx[N_IGNORE] or (i >= first_scan and scans[3 * i] <= ignored[j]):
-            lexeme = int64(scans[3 * i])
+        if j == ctx[N_IGNORE] or (i >= first_scan and scans[i].lexeme <= all_ignored[j]):
+            lexeme = scans[i].lexeme
             i -= 1
         else:
-            lexeme = int64(ignored[j])
+            lexeme = all_ignored[j]
             j += 1
         if n == 0 or tmp[start + 2 * n - 2] != lexeme:
             tmp[start + 2 * n] = lexeme
-            tmp[start + 2 * n + 1] = lexemes[3 * lexeme + LEXEME_NODE]
+            tmp[start + 2 * n + 1] = all_lexemes[lexeme].expression
             n += 1
-    set_used(ctx, TMP, start + 2 * n)
+    set_used(ctx, WORK_STACK, start + 2 * n)
     init = far_call(ctx, F_LEXER_STATE, start, n)
     if init < 0:
         return init
@@ -349,18 +357,18 @@ def _make_core(ctx, base, count):
     set_used(ctx, CORE_SCANS, 3 * scan)
     set_used(ctx, CORE_GROUPS, 3 * group)
     set_used(ctx, CORE_WAITS, 2 * wait)
-    records[7 * core + CORE_OFFSET] = offset
-    records[7 * core + CORE_COUNT] = count
-    records[7 * core + CORE_INIT] = init
-    records[7 * core + CORE_SCAN] = first_scan
-    records[7 * core + CORE_SCAN_COUNT] = scan - first_scan
-    records[7 * core + CORE_GROUP] = first_group
-    records[7 * core + CORE_GROUP_COUNT] = group - first_group
+    records[core].offset = offset
+    records[core].count = count
+    records[core].initial = init
+    records[core].scans = first_scan
+    records[core].scan_count = scan - first_scan
+    records[core].groups = first_group
+    records[core].group_count = group - first_group
     set_used(ctx, CORES, 7 * core + 7)
-    u8(ctx, CORE_KINDS)[core] = kinds
+    core_kinds(ctx)[core] = kinds
     set_used(ctx, CORE_KINDS, core + 1)
-    i32(ctx, CORE_HASH)[core] = code
-    set_used(ctx, CORE_HASH, core + 1)
+    core_hashes(ctx)[core] = code
+    set_used(ctx, CORE_HASHES, core + 1)
     buckets[bucket] = core
     return core
 
@@ -370,7 +378,7 @@ far_entry(F_CORE, _make_core)
 
 @njit_inner(RESULT2)
 def _unique(ctx, begin, end):
-    """Drop what occurs more than once in KERNEL[begin:end]; returns the end of what is left, or FAIL.
+    """Drop what occurs more than once in KERNEL_ITEMS[begin:end]; returns the end of what is left, or FAIL.
 
     A hash table that needs no clearing: a slot is in use if it names a key that names the slot
     (sparse sets; Briggs and Torczon, 1993).  Ambiguous grammars come upon the same item dozens of times.
@@ -380,15 +388,15 @@ def _unique(ctx, begin, end):
         size *= 2
     if not room(ctx, KERNEL_SLOTS, size) or not room(ctx, KERNEL_PLACES, end - begin):
         return int64(FAIL)
-    keys = i64(ctx, KERNEL)
-    slots = i32(ctx, KERNEL_SLOTS)
-    places = i32(ctx, KERNEL_PLACES)
+    keys = kernel_items(ctx)
+    slots = kernel_slots(ctx)
+    places = kernel_places(ctx)
     count = int64(0)
     for i in range(begin, end):
         key = keys[i]
         slot = finish_hash(mix(0, key)) & (size - 1)
         while True:
-            known = int64(slots[slot])
+            known = slots[slot]
             if known < 0 or known >= count or places[known] != slot:
                 slots[slot] = count
                 places[count] = slot
@@ -403,13 +411,13 @@ def _unique(ctx, begin, end):
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def make_origin_sets(ctx, offset, count, dots):
-    """The place in ORIGIN_SETS of the sets of a row with the sorted items ``ROW_ITEMS[offset:][:count]``.
+    """The place in ORIGIN_SETS of the sets of a row with the sorted items ``EARLEY_ITEMS[offset:][:count]``.
 
     ``dots`` is how many different ones they have.  Returns -1 if no dot has many origins; FAIL if there is no room.
     """
     if count < _MANY_ORIGINS:
         return int64(-1)
-    pool = i32(ctx, ROW_ITEMS)
+    pool = i32(ctx, EARLEY_ITEMS)
     place = used(ctx, ORIGIN_SETS)
     begin = place + SET_FIELDS * dots
     for fills in range(2):
@@ -424,7 +432,7 @@ def make_origin_sets(ctx, offset, count, dots):
             if i - first < _MANY_ORIGINS or words > i - first:
                 words = int64(0)
             if fills:
-                sets = i64(ctx, ORIGIN_SETS)
+                sets = origin_sets(ctx)
                 record = place + SET_FIELDS * source
                 sets[record + SET_BEGIN] = begin + total
                 sets[record + SET_WORDS] = words
@@ -454,11 +462,11 @@ def make_origin_sets(ctx, offset, count, dots):
 
 @njit_inner(RESULT2)
 def make_row(ctx, items, accepts):
-    """The row with the kernel items in KERNEL[:items], as keys ``dot << 32 | origin``, in any order.
+    """The row with the kernel items in KERNEL_ITEMS[:items], as keys ``dot << 32 | origin``, in any order.
 
     ``accepts`` is 1 if the whole input so far is a sentence.  Returns the row's id or FAIL.
     """
-    keys = i64(ctx, KERNEL)
+    keys = i64(ctx, KERNEL_ITEMS)
     n = int64(1)
     while n < items and keys[n - 1] < keys[n]:
         n += 1
@@ -472,68 +480,72 @@ def make_row(ctx, items, accepts):
     for i in range(n):
         code = mix(code, keys[i])
     code = finish_hash(code)
-    buckets = i32(ctx, ROW_BUCKETS)
-    records = i32(ctx, ROWS)
-    pool = i32(ctx, ROW_ITEMS)
+    buckets = earley_set_buckets(ctx)
+    records = earley_sets(ctx)
+    pool = earley_items(ctx)
     mask = len(buckets) - 1
     bucket = code & mask
     while buckets[bucket] >= 0:
-        row = int64(buckets[bucket])
-        if records[5 * row + ROW_COUNT] == n and records[5 * row + ROW_ACCEPTS] == accepts:
-            offset = records[5 * row + ROW_OFFSET]
+        row = buckets[bucket]
+        if records[row].count == n and records[row].accepts == accepts:
+            offset = records[row].offset
             same = True
             for i in range(n):
-                if pool[2 * (offset + i)] != keys[i] >> 32 or pool[2 * (offset + i) + 1] != keys[i] & 0x7FFFFFFF:
+                if pool[offset + i].dot != keys[i] >> 32 or pool[offset + i].origin != keys[i] & 0x7FFFFFFF:
                     same = False
                     break
             if same:
                 return row
         bucket = (bucket + 1) & mask
-    row = used(ctx, ROW_HASH)
-    if not room(ctx, ROWS, 5) or not room(ctx, ROW_HASH, 1) or not room(ctx, ROW_ITEMS, 2 * n):
+    row = used(ctx, EARLEY_SET_HASHES)
+    if not room(ctx, EARLEY_SETS, 5) or not room(ctx, EARLEY_SET_HASHES, 1) or not room(ctx, EARLEY_ITEMS, 2 * n):
         return int64(FAIL)
-    if not bucket_room(ctx, ROW_BUCKETS, row) or not room(ctx, TMP, n) or not room(ctx, ROW_SETS, 1):
+    if (
+        not bucket_room(ctx, EARLEY_SET_BUCKETS, row)
+        or not room(ctx, WORK_STACK, n)
+        or not room(ctx, ORIGIN_SETS_AT, 1)
+    ):
         return int64(FAIL)
-    # The items go to their final place first: making the core reuses KERNEL.
-    offset = used(ctx, ROW_ITEMS) // 2
-    base = used(ctx, TMP)
-    tmp = i32(ctx, TMP)
+    # The items go to their final place first: making the core reuses KERNEL_ITEMS.
+    offset = used(ctx, EARLEY_ITEMS) // 2
+    base = used(ctx, WORK_STACK)
+    tmp = work_stack(ctx)
     dots = int64(0)
     for i in range(n):
         dot = keys[i] >> 32
-        pool[2 * (offset + i)] = dot
-        pool[2 * (offset + i) + 1] = keys[i] & 0x7FFFFFFF
+        pool[offset + i].dot = dot
+        pool[offset + i].origin = keys[i] & 0x7FFFFFFF
         if dots == 0 or tmp[base + dots - 1] != dot:
             tmp[base + dots] = dot
             dots += 1
-    set_used(ctx, TMP, base + dots)
+    set_used(ctx, WORK_STACK, base + dots)
     core = far_call(ctx, F_CORE, base, dots)
-    set_used(ctx, TMP, base)
+    set_used(ctx, WORK_STACK, base)
     if core < 0:
         return core
-    groups = int64(i32(ctx, CORES)[7 * core + CORE_GROUP_COUNT])
-    if not room(ctx, DONE_STAMP, groups) or not room(ctx, DONE_MEMO, groups):
+    groups = cores(ctx)[core].group_count
+    if not room(ctx, COMPLETION_STAMPS, groups) or not room(ctx, COMPLETION_MEMO, groups):
         return int64(FAIL)
     sets = make_origin_sets(ctx, offset, n, dots)
     if sets < -1:
         return sets
-    i32(ctx, ROW_SETS)[row] = sets
-    set_used(ctx, ROW_SETS, row + 1)
-    done = used(ctx, DONE_MEMO)
+    origin_sets_at(ctx)[row] = sets
+    set_used(ctx, ORIGIN_SETS_AT, row + 1)
+    done = used(ctx, COMPLETION_MEMO)
     for i in range(done, done + groups):
-        i32(ctx, DONE_MEMO)[i] = -1
-        i32(ctx, DONE_STAMP)[i] = 0
-    set_used(ctx, DONE_MEMO, done + groups)
-    set_used(ctx, DONE_STAMP, done + groups)
-    set_used(ctx, ROW_ITEMS, 2 * (offset + n))
-    records[5 * row + ROW_CORE] = core
-    records[5 * row + ROW_OFFSET] = offset
-    records[5 * row + ROW_COUNT] = n
-    records[5 * row + ROW_ACCEPTS] = accepts
-    records[5 * row + ROW_DONE] = done
-    set_used(ctx, ROWS, 5 * row + 5)
-    i32(ctx, ROW_HASH)[row] = code
-    set_used(ctx, ROW_HASH, row + 1)
+        completion_memo(ctx)[i] = -1
+        completion_stamps(ctx)[i] = 0
+    set_used(ctx, COMPLETION_MEMO, done + groups)
+    set_used(ctx, COMPLETION_STAMPS, done + groups)
+    set_used(ctx, EARLEY_ITEMS, 2 * (offset + n))
+    records[row].core = core
+    records[row].offset = offset
+    records[row].count = n
+    records[row].accepts = accepts
+    records[row].completions = done
+    set_used(ctx, EARLEY_SETS, 5 * row + 5)
+    earley_set_hashes(ctx)[row] = code
+    set_used(ctx, EARLEY_SET_HASHES, row + 1)
     buckets[bucket] = row
     return row
 
@@ -543,84 +555,84 @@ far_entry(F_ROW, make_row)
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _complete(ctx, rule, origin, epoch):
-    """Ask for rule ``rule``, begun in row ``origin``, to be completed: put it on WORK once per epoch.
+    """Ask for rule ``rule``, begun in row ``origin``, to be completed: put it on WORK_LIST once per epoch.
 
     Returns 1 if it is the start rule (the input is a sentence), else 0, or FAIL.
     """
     if rule == ctx[START_NT]:
         return int64(1)
-    core = int64(i32(ctx, ROWS)[5 * origin + ROW_CORE])
-    groups = i32(ctx, CORE_GROUPS)
-    first = int64(i32(ctx, CORES)[7 * core + CORE_GROUP])
+    core = earley_sets(ctx)[origin].core
+    groups = core_groups(ctx)
+    first = cores(ctx)[core].groups
     low = first
-    high = first + int64(i32(ctx, CORES)[7 * core + CORE_GROUP_COUNT])
+    high = first + cores(ctx)[core].group_count
     while high - low > 1:
         middle = (low + high) // 2
-        if groups[3 * middle] <= rule:
+        if groups[middle].symbol <= rule:
             low = middle
         else:
             high = middle
-    slot = int64(i32(ctx, ROWS)[5 * origin + ROW_DONE]) + low - first
-    stamps = i32(ctx, DONE_STAMP)
+    slot = earley_sets(ctx)[origin].completions + low - first
+    stamps = completion_stamps(ctx)
     if stamps[slot] == epoch:
         return int64(0)
-    if not room(ctx, WORK, 3):
+    if not room(ctx, WORK_LIST, 3):
         return int64(FAIL)
     stamps[slot] = epoch
-    work = i32(ctx, WORK)
-    top = used(ctx, WORK)
+    work = work_list(ctx)
+    top = used(ctx, WORK_LIST)
     work[top] = origin
     work[top + 1] = low
     work[top + 2] = slot
-    set_used(ctx, WORK, top + 3)
+    set_used(ctx, WORK_LIST, top + 3)
     return int64(0)
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _advance(ctx, dot, source, row, epoch):
     """Add the items with this dot that (row, source) stands for; complete those that are or may be at their end."""
-    symbol = int64(i32(ctx, SYMBOLS)[dot])
-    ends = u8(ctx, NULLABLE_REST)[dot] != 0
-    rule = int64(i32(ctx, DOT_LEFT)[dot])
+    symbol = symbols(ctx)[dot]
+    ends = nullable_rest(ctx)[dot] != 0
+    rule = dot_left(ctx)[dot]
     begin, stop = int64(0), int64(1)
     old = int64(0)
     only = row
     if source != SELF:
         only = int64(-1)
-        core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
-        begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
-        stop = begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
-        old = int64(i32(ctx, CORE_DOTS)[i32(ctx, CORES)[7 * core + CORE_OFFSET] + source])
-        record = int64(i32(ctx, ROW_SETS)[row])
+        core = earley_sets(ctx)[row].core
+        begin = earley_sets(ctx)[row].offset
+        stop = begin + earley_sets(ctx)[row].count
+        old = core_dots(ctx)[cores(ctx)[core].offset + source]
+        record = origin_sets_at(ctx)[row]
         if record >= 0:
-            sets = i64(ctx, ORIGIN_SETS)
+            sets = origin_sets(ctx)
             record += SET_FIELDS * source
             begin = sets[record + SET_ITEMS]
             stop = begin + sets[record + SET_COUNT]
             if stop - begin == 1:
                 # The items of many rows do not fit into a processor's cache.
                 only = sets[record + SET_LEAST]
-        elif stop - begin == i32(ctx, CORES)[7 * core + CORE_COUNT]:
+        elif stop - begin == cores(ctx)[core].count:
             begin += source
             stop = begin + 1
         else:
-            pool = i32(ctx, ROW_ITEMS)
-            while pool[2 * begin] != old:
+            pool = earley_items(ctx)
+            while pool[begin].dot != old:
                 begin += 1
     accepts = int64(0)
     for i in range(begin, stop):
         origin = only
         if origin < 0:
-            pool = i32(ctx, ROW_ITEMS)
-            if pool[2 * i] != old:
+            pool = earley_items(ctx)
+            if pool[i].dot != old:
                 break
-            origin = int64(pool[2 * i + 1])
+            origin = pool[i].origin
         if symbol != END:
-            n = used(ctx, KERNEL)
-            if not room(ctx, KERNEL, 1):
+            n = used(ctx, KERNEL_ITEMS)
+            if not room(ctx, KERNEL_ITEMS, 1):
                 return int64(FAIL)
-            i64(ctx, KERNEL)[n] = dot << 32 | origin
-            set_used(ctx, KERNEL, n + 1)
+            kernel_items(ctx)[n] = dot << 32 | origin
+            set_used(ctx, KERNEL_ITEMS, n + 1)
         if ends:
             status = _complete(ctx, rule, origin, epoch)
             if status < 0:
@@ -634,11 +646,11 @@ def _origin_set(ctx, row, source):
     """The place in ORIGIN_SETS of the record of the origins that (row, source) stands for, or -1."""
     if source == SELF:
         return int64(-1)
-    place = int64(i32(ctx, ROW_SETS)[row])
+    place = origin_sets_at(ctx)[row]
     if place < 0:
         return int64(-1)
     place += SET_FIELDS * source
-    return place if i64(ctx, ORIGIN_SETS)[place + SET_WORDS] else int64(-1)
+    return place if origin_sets(ctx)[place + SET_WORDS] else int64(-1)
 
 
 @njit_inner(RESULT2)
@@ -650,18 +662,18 @@ def _new_set(ctx, dot, may_make):
     """
     if not room(ctx, SET_OF_DOT, used(ctx, SYMBOLS)):
         return int64(FAIL)
-    records = i64(ctx, NEW_SETS)
+    records = new_sets(ctx)
     end = used(ctx, NEW_SETS)
-    known = int64(i32(ctx, SET_OF_DOT)[dot])
+    known = set_of_dot(ctx)[dot]
     if 0 <= known < end and known % 6 == 0 and records[known + NEW_DOT] == dot:
         return known
     if not may_make:
         return int64(-1)
-    words = (used(ctx, ROW_HASH) >> 6) + 1
+    words = (used(ctx, EARLEY_SET_HASHES) >> 6) + 1
     if not room(ctx, NEW_SETS, 6) or not room(ctx, NEW_WORDS, words):
         return int64(FAIL)
     begin = used(ctx, NEW_WORDS)
-    new = i64(ctx, NEW_WORDS)
+    new = new_words(ctx)
     for i in range(begin, begin + words):
         new[i] = 0
     set_used(ctx, NEW_WORDS, begin + words)
@@ -672,7 +684,7 @@ def _new_set(ctx, dot, may_make):
     records[end + NEW_FULL_FROM] = 1
     records[end + NEW_FULL_TO] = 0
     set_used(ctx, NEW_SETS, end + 6)
-    i32(ctx, SET_OF_DOT)[dot] = end
+    set_of_dot(ctx)[dot] = end
     return end
 
 
@@ -686,17 +698,17 @@ def _add_set(ctx, dot, place, epoch):
     new_set = _new_set(ctx, dot, int64(1))
     if new_set < 0:
         return new_set
-    sets = i64(ctx, ORIGIN_SETS)
-    records = i64(ctx, NEW_SETS)
+    sets = origin_sets(ctx)
+    records = new_sets(ctx)
     least, greatest = sets[place + SET_LEAST], sets[place + SET_GREATEST]
     full_from, full_to = records[new_set + NEW_FULL_FROM], records[new_set + NEW_FULL_TO]
     if full_from <= least and greatest <= full_to:
         return int64(0)
-    ends = epoch >= 0 and u8(ctx, NULLABLE_REST)[dot] != 0
-    rule = int64(i32(ctx, DOT_LEFT)[dot])
+    ends = epoch >= 0 and nullable_rest(ctx)[dot] != 0
+    rule = dot_left(ctx)[dot]
     begin, first = sets[place + SET_BEGIN], sets[place + SET_FIRST]
     end = first + sets[place + SET_WORDS]
-    words = i64(ctx, NEW_WORDS)
+    words = new_words(ctx)
     to = records[new_set + NEW_BEGIN]
     accepts = int64(0)
     for word in range(first, end):
@@ -723,14 +735,14 @@ def _add_set(ctx, dot, place, epoch):
 
 @njit_inner(RESULT1)
 def _gather_sets(ctx, items):
-    """Put the items of NEW_SETS among those in KERNEL[:items], all of them in order; returns how many, or FAIL.
+    """Put the items of NEW_SETS among those in KERNEL_ITEMS[:items], all of them in order; returns how many, or FAIL.
 
     As long as that takes no more than a few words for each item, items become sets, which need not be sorted.
     """
-    keys = i64(ctx, KERNEL)
-    records = i64(ctx, NEW_SETS)
-    words = i64(ctx, NEW_WORDS)
-    spare = used(ctx, NEW_WORDS) + 4 * items - (used(ctx, ROW_HASH) >> 6)
+    keys = i64(ctx, KERNEL_ITEMS)
+    records = new_sets(ctx)
+    words = new_words(ctx)
+    spare = used(ctx, NEW_WORDS) + 4 * items - (used(ctx, EARLEY_SET_HASHES) >> 6)
     rest = int64(0)
     for i in range(items):
         dot, origin = keys[i] >> 32, keys[i] & 0x7FFFFFFF
@@ -752,12 +764,12 @@ def _gather_sets(ctx, items):
     sort_keys(keys, rest)
     count = int64(rest)
     dots = int64(0)
-    set_used(ctx, KERNEL, rest)
-    if not room(ctx, KERNEL, end // 6):
+    set_used(ctx, KERNEL_ITEMS, rest)
+    if not room(ctx, KERNEL_ITEMS, end // 6):
         return int64(FAIL)
     for record in range(0, end, 6):
         dot = records[record + NEW_DOT]
-        if i32(ctx, SYMBOLS)[dot] != END:
+        if symbols(ctx)[dot] != END:
             keys[rest + dots] = dot << 32 | record
             dots += 1
             begin = records[record + NEW_BEGIN]
@@ -766,7 +778,7 @@ def _gather_sets(ctx, items):
     sort_keys(keys[rest:], dots)
     # The result is made behind what there is, and then moved.
     out = rest + dots
-    if not room(ctx, KERNEL, dots + count):
+    if not room(ctx, KERNEL_ITEMS, dots + count):
         return int64(FAIL)
     taken = int64(0)
     for j in range(dots):
@@ -790,43 +802,43 @@ def _gather_sets(ctx, items):
         taken += 1
     for i in range(count):
         keys[i] = keys[rest + dots + i]
-    set_used(ctx, KERNEL, count)
+    set_used(ctx, KERNEL_ITEMS, count)
     return count
 
 
 @njit_inner(RESULT1)
 def _add_memo(ctx, memo):
-    """Add what is remembered of a completion to KERNEL; returns its accept bit or FAIL."""
-    items = i32(ctx, DONE_ITEMS)
-    count = int64(items[memo])
-    if not room(ctx, KERNEL, count):
+    """Add what is remembered of a completion to KERNEL_ITEMS; returns its accept bit or FAIL."""
+    items = completion_items(ctx)
+    count = items[memo]
+    if not room(ctx, KERNEL_ITEMS, count):
         return int64(FAIL)
-    n = used(ctx, KERNEL)
-    keys = i64(ctx, KERNEL)
+    n = used(ctx, KERNEL_ITEMS)
+    keys = kernel_items(ctx)
     for i in range(count):
-        keys[n + i] = int64(items[memo + 2 + 2 * i]) << 32 | int64(items[memo + 3 + 2 * i])
-    set_used(ctx, KERNEL, n + count)
-    return int64(items[memo + 1])
+        keys[n + i] = items[memo + 2 + 2 * i] << 32 | items[memo + 3 + 2 * i]
+    set_used(ctx, KERNEL_ITEMS, n + count)
+    return items[memo + 1]
 
 
 @njit_inner(RESULT2)
 def _follow_completions(ctx, epoch, accepts):
-    """Do all that WORK asks for, and what that leads to.  Returns the accept bit or FAIL."""
-    while used(ctx, WORK) > 0:
-        top = used(ctx, WORK) - 3
-        work = i32(ctx, WORK)
-        origin, group, slot = int64(work[top]), int64(work[top + 1]), int64(work[top + 2])
-        set_used(ctx, WORK, top)
-        memo = int64(i32(ctx, DONE_MEMO)[slot])
+    """Do all that WORK_LIST asks for, and what that leads to.  Returns the accept bit or FAIL."""
+    while used(ctx, WORK_LIST) > 0:
+        top = used(ctx, WORK_LIST) - 3
+        work = work_list(ctx)
+        origin, group, slot = work[top], work[top + 1], work[top + 2]
+        set_used(ctx, WORK_LIST, top)
+        memo = completion_memo(ctx)[slot]
         if memo >= 0:
             known = _add_memo(ctx, memo)
             if known < 0:
                 return known
             accepts |= known
             continue
-        waits = int64(i32(ctx, CORE_GROUPS)[3 * group + 1])
-        for i in range(waits, waits + int64(i32(ctx, CORE_GROUPS)[3 * group + 2])):
-            dot, source = int64(i32(ctx, CORE_WAITS)[2 * i]), int64(i32(ctx, CORE_WAITS)[2 * i + 1])
+        waits = core_groups(ctx)[group].waits
+        for i in range(waits, waits + core_groups(ctx)[group].count):
+            dot, source = core_waits(ctx)[i].dot, core_waits(ctx)[i].source
             place = _origin_set(ctx, origin, source)
             if place >= 0:
                 status = _add_set(ctx, dot, place, epoch)
@@ -840,19 +852,19 @@ def _follow_completions(ctx, epoch, accepts):
 
 @njit_inner(RESULT2)
 def _complete_alone(ctx, slot, epoch):
-    """Do the one completion that WORK asks for, all that it leads to, and remember the result.
+    """Do the one completion that WORK_LIST asks for, all that it leads to, and remember the result.
 
-    Returns the accept bit or FAIL; 2 if the result is too large to be remembered, and then it is not in KERNEL.
+    Returns the accept bit or FAIL; 2 if the result is too large to be remembered, and then it is not in KERNEL_ITEMS.
     """
     accepts = int64(0)
-    own_items = used(ctx, KERNEL)
+    own_items = used(ctx, KERNEL_ITEMS)
     steps = 0
-    while used(ctx, WORK) > 0:
-        top = used(ctx, WORK) - 3
-        work = i32(ctx, WORK)
-        origin, group, at = int64(work[top]), int64(work[top + 1]), int64(work[top + 2])
-        set_used(ctx, WORK, top)
-        memo = int64(i32(ctx, DONE_MEMO)[at])
+    while used(ctx, WORK_LIST) > 0:
+        top = used(ctx, WORK_LIST) - 3
+        work = work_list(ctx)
+        origin, group, at = work[top], work[top + 1], work[top + 2]
+        set_used(ctx, WORK_LIST, top)
+        memo = completion_memo(ctx)[at]
         if memo >= 0:
             known = _add_memo(ctx, memo)
             if known < 0:
@@ -860,39 +872,39 @@ def _complete_alone(ctx, slot, epoch):
             accepts |= known
             continue
         steps += 1
-        waits = int64(i32(ctx, CORE_GROUPS)[3 * group + 1])
-        for i in range(waits, waits + int64(i32(ctx, CORE_GROUPS)[3 * group + 2])):
-            dot, source = int64(i32(ctx, CORE_WAITS)[2 * i]), int64(i32(ctx, CORE_WAITS)[2 * i + 1])
+        waits = core_groups(ctx)[group].waits
+        for i in range(waits, waits + core_groups(ctx)[group].count):
+            dot, source = core_waits(ctx)[i].dot, core_waits(ctx)[i].source
             if memo == _TOO_MANY or _origin_set(ctx, origin, source) >= 0:
-                i32(ctx, DONE_MEMO)[slot] = _TOO_MANY
-                set_used(ctx, KERNEL, own_items)
-                set_used(ctx, WORK, 0)
+                completion_memo(ctx)[slot] = _TOO_MANY
+                set_used(ctx, KERNEL_ITEMS, own_items)
+                set_used(ctx, WORK_LIST, 0)
                 return int64(2)
             status = _advance(ctx, dot, source, origin, epoch)
             if status < 0:
                 return status
             accepts |= status
     if steps > 1:
-        end = _unique(ctx, own_items, used(ctx, KERNEL))
+        end = _unique(ctx, own_items, used(ctx, KERNEL_ITEMS))
         if end < 0:
             return end
-        set_used(ctx, KERNEL, end)
-        keys = i64(ctx, KERNEL)
+        set_used(ctx, KERNEL_ITEMS, end)
+        keys = kernel_items(ctx)
         count = end - own_items
         if count > _MEMO_LIMIT:
-            i32(ctx, DONE_MEMO)[slot] = _TOO_MANY
+            completion_memo(ctx)[slot] = _TOO_MANY
         else:
-            if not room(ctx, DONE_ITEMS, 2 + 2 * count):
+            if not room(ctx, COMPLETION_ITEMS, 2 + 2 * count):
                 return int64(FAIL)
-            memo = used(ctx, DONE_ITEMS)
-            items = i32(ctx, DONE_ITEMS)
+            memo = used(ctx, COMPLETION_ITEMS)
+            items = completion_items(ctx)
             items[memo] = count
             items[memo + 1] = accepts
             for i in range(count):
                 items[memo + 2 + 2 * i] = keys[own_items + i] >> 32
                 items[memo + 3 + 2 * i] = keys[own_items + i] & 0x7FFFFFFF
-            set_used(ctx, DONE_ITEMS, memo + 2 + 2 * count)
-            i32(ctx, DONE_MEMO)[slot] = memo
+            set_used(ctx, COMPLETION_ITEMS, memo + 2 + 2 * count)
+            completion_memo(ctx)[slot] = memo
     return accepts
 
 
@@ -902,7 +914,7 @@ def _advance_and_complete(ctx, dot, source, row, epoch):
 
     ``epoch`` is that of the row under way: what has been completed in it is not completed again.
     """
-    set_used(ctx, WORK, 0)
+    set_used(ctx, WORK_LIST, 0)
     place = _origin_set(ctx, row, source)
     if place >= 0:
         accepts = _add_set(ctx, dot, place, epoch)
@@ -912,89 +924,89 @@ def _advance_and_complete(ctx, dot, source, row, epoch):
     accepts = _advance(ctx, dot, source, row, own_epoch)
     if accepts < 0:
         return accepts
-    work = i32(ctx, WORK)
-    asked = used(ctx, WORK)
+    work = work_list(ctx)
+    asked = used(ctx, WORK_LIST)
     # A memo is kept for a single first completion: the usual case, and the one that chains.
     if asked == 3:
-        origin, group, slot = work[0], work[1], int64(work[2])
-        if i32(ctx, DONE_MEMO)[slot] != _TOO_MANY:
+        origin, group, slot = work[0], work[1], work[2]
+        if completion_memo(ctx)[slot] != _TOO_MANY:
             found = _complete_alone(ctx, slot, own_epoch)
             if found != 2:
                 return found if found < 0 else accepts | found
-            work = i32(ctx, WORK)
+            work = work_list(ctx)
             work[0], work[1], work[2] = origin, group, slot
-    stamps = i32(ctx, DONE_STAMP)
+    stamps = completion_stamps(ctx)
     kept = int64(0)
     for i in range(0, asked, 3):
-        slot = int64(work[i + 2])
+        slot = work[i + 2]
         if stamps[slot] != epoch:
             stamps[slot] = epoch
             for j in range(3):
                 work[kept + j] = work[i + j]
             kept += 3
-    set_used(ctx, WORK, kept)
+    set_used(ctx, WORK_LIST, kept)
     return _follow_completions(ctx, epoch, accepts)
 
 
 @njit_inner(RESULT1)
 def _add_row(ctx, row):
     """Add all items of a row to those under way; returns 0 or FAIL."""
-    begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
-    items = int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
-    core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
-    record = int64(i32(ctx, ROW_SETS)[row])
-    if not room(ctx, KERNEL, items):
+    begin = earley_sets(ctx)[row].offset
+    items = earley_sets(ctx)[row].count
+    core = earley_sets(ctx)[row].core
+    record = origin_sets_at(ctx)[row]
+    if not room(ctx, KERNEL_ITEMS, items):
         return int64(FAIL)
-    n = used(ctx, KERNEL)
-    pool = i32(ctx, ROW_ITEMS)
-    keys = i64(ctx, KERNEL)
-    parts = int64(1) if record < 0 else int64(i32(ctx, CORES)[7 * core + CORE_COUNT])
+    n = used(ctx, KERNEL_ITEMS)
+    pool = earley_items(ctx)
+    keys = kernel_items(ctx)
+    parts = int64(1) if record < 0 else cores(ctx)[core].count
     for source in range(parts):
         if record >= 0:
-            sets = i64(ctx, ORIGIN_SETS)
+            sets = origin_sets(ctx)
             place = record + SET_FIELDS * source
             if sets[place + SET_WORDS]:
-                dot = int64(i32(ctx, CORE_DOTS)[i32(ctx, CORES)[7 * core + CORE_OFFSET] + source])
+                dot = core_dots(ctx)[cores(ctx)[core].offset + source]
                 if _add_set(ctx, dot, place, int64(-1)) < 0:
                     return int64(FAIL)
                 continue
             begin, items = sets[place + SET_ITEMS], sets[place + SET_COUNT]
         for i in range(begin, begin + items):
-            keys[n] = int64(pool[2 * i]) << 32 | int64(pool[2 * i + 1])
+            keys[n] = pool[i].dot << 32 | pool[i].origin
             n += 1
-    set_used(ctx, KERNEL, n)
+    set_used(ctx, KERNEL_ITEMS, n)
     return int64(0)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _scan_into_kernel(ctx, row, accept_set, epoch):
-    """Add to KERNEL what the row becomes after any one of the lexemes; returns the accept bit or FAIL."""
-    core = int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
-    first = int64(i32(ctx, CORES)[7 * core + CORE_SCAN])
-    count = int64(i32(ctx, CORES)[7 * core + CORE_SCAN_COUNT])
-    offset = int64(i32(ctx, ACCEPTS)[2 * accept_set])
+    """Add to KERNEL_ITEMS what the row becomes after any one of the lexemes; returns the accept bit or FAIL."""
+    core = earley_sets(ctx)[row].core
+    first = cores(ctx)[core].scans
+    count = cores(ctx)[core].scan_count
+    offset = accept_sets(ctx)[accept_set].offset
     accepts = int64(0)
-    for k in range(offset, offset + int64(i32(ctx, ACCEPTS)[2 * accept_set + 1])):
-        lexeme = int64(i32(ctx, ACCEPT_POOL)[k])
-        ignored = i32(ctx, IGNORE)
+    for k in range(offset, offset + accept_sets(ctx)[accept_set].count):
+        lexeme = accept_members(ctx)[k]
+        all_ignored = ignored(ctx)
         for i in range(ctx[N_IGNORE]):
-            if ignored[i] == lexeme:
+            if all_ignored[i] == lexeme:
                 # An ignored lexeme leaves the row as it is.
                 if _add_row(ctx, row) < 0:
                     return int64(FAIL)
-                accepts |= int64(i32(ctx, ROWS)[5 * row + ROW_ACCEPTS])
+                accepts |= earley_sets(ctx)[row].accepts
         # Scans are sorted by falling lexeme number.
         low, high = first, first + count
-        scans = i32(ctx, CORE_SCANS)
+        scans = core_scans(ctx)
         while low < high:
             middle = (low + high) // 2
-            if scans[3 * middle] > lexeme:
+            if scans[middle].lexeme > lexeme:
                 low = middle + 1
             else:
                 high = middle
-        while low < first + count and i32(ctx, CORE_SCANS)[3 * low] == lexeme:
-            scans = i32(ctx, CORE_SCANS)
-            dot, source = int64(scans[3 * low + 1]), int64(scans[3 * low + 2])
+        while low < first + count and core_scans(ctx)[low].lexeme == lexeme:
+            scans = core_scans(ctx)
+            dot, source = scans[low].dot, scans[low].source
             status = _advance_and_complete(ctx, dot, source, row, epoch)
             if status < 0:
                 return status
@@ -1015,7 +1027,7 @@ def scan(ctx, offset, count):
         known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0])
         if known >= 0:
             return known
-    set_used(ctx, KERNEL, 0)
+    set_used(ctx, KERNEL_ITEMS, 0)
     set_used(ctx, NEW_SETS, 0)
     set_used(ctx, NEW_WORDS, 0)
     _begin_epoch(ctx)
@@ -1026,10 +1038,10 @@ def scan(ctx, offset, count):
         if status < 0:
             return status
         accepts |= status
-    items = used(ctx, KERNEL)
+    items = used(ctx, KERNEL_ITEMS)
     if (used(ctx, NEW_SETS) > 0 or items >= _MANY_ITEMS) and _gather_sets(ctx, items) < 0:
         return int64(FAIL)
-    row = far_call(ctx, F_ROW, used(ctx, KERNEL), accepts)
+    row = far_call(ctx, F_ROW, used(ctx, KERNEL_ITEMS), accepts)
     if row >= 0 and count == 1 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0], row) < 0:
         return int64(FAIL)
     return row
@@ -1041,18 +1053,18 @@ far_entry(F_SCAN, scan)
 @njit_inner(RESULT2)
 def is_within(ctx, row, other):
     """Whether all items of a row are in another one, and it accepts only if that does."""
-    if i32(ctx, ROWS)[5 * row + ROW_ACCEPTS] > i32(ctx, ROWS)[5 * other + ROW_ACCEPTS]:
+    if earley_sets(ctx)[row].accepts > earley_sets(ctx)[other].accepts:
         return int64(0)
-    pool = i32(ctx, ROW_ITEMS)
-    i = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
-    end = i + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
-    j = int64(i32(ctx, ROWS)[5 * other + ROW_OFFSET])
-    stop = j + int64(i32(ctx, ROWS)[5 * other + ROW_COUNT])
+    pool = earley_items(ctx)
+    i = earley_sets(ctx)[row].offset
+    end = i + earley_sets(ctx)[row].count
+    j = earley_sets(ctx)[other].offset
+    stop = j + earley_sets(ctx)[other].count
     while i < end:
-        dot, origin = pool[2 * i], pool[2 * i + 1]
-        while j < stop and (pool[2 * j] < dot or (pool[2 * j] == dot and pool[2 * j + 1] < origin)):
+        dot, origin = pool[i].dot, pool[i].origin
+        while j < stop and (pool[j].dot < dot or (pool[j].dot == dot and pool[j].origin < origin)):
             j += 1
-        if j == stop or pool[2 * j] != dot or pool[2 * j + 1] != origin:
+        if j == stop or pool[j].dot != dot or pool[j].origin != origin:
             return int64(0)
         i += 1
         j += 1
@@ -1062,8 +1074,8 @@ def is_within(ctx, row, other):
 @njit_inner(RESULT0)
 def make_start_row(ctx):
     """Row 0: the start rule, nothing read.  The start rule's only production begins at dot 0."""
-    set_used(ctx, KERNEL, 0)
-    if not room(ctx, KERNEL, 1):
+    set_used(ctx, KERNEL_ITEMS, 0)
+    if not room(ctx, KERNEL_ITEMS, 1):
         return int64(FAIL)
-    i64(ctx, KERNEL)[0] = 0
-    return far_call(ctx, F_ROW, int64(1), int64(u8(ctx, NULLABLE)[ctx[START_NT]]))
+    kernel_items(ctx)[0] = 0
+    return far_call(ctx, F_ROW, int64(1), nullable(ctx)[ctx[START_NT]])

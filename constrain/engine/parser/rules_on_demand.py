@@ -12,21 +12,21 @@ from constrain.engine.automata import programs as program
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
 from constrain.engine.parser.earley_sets import BRANCH, BRANCH_COUNT, END, LEXEME_IS_KEY
-from constrain.engine.storage.tables import (
+from constrain.engine.storage.schemas import (
     BRANCHES,
-    BYTES,
+    BYTE_SETS,
     DOT_LEFT,
     LEXEMES,
+    LITERAL_BYTES,
     NULLABLE,
     NULLABLE_REST,
     PREDICTED,
     RULE_STARTS,
     RULES,
-    SETS,
     SYMBOLS,
     UNMADE_BRANCHES,
-    Tables,
 )
+from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
@@ -153,7 +153,7 @@ class UnfoldedRules:
         self._counts = [len(unfolding.lefts), len(unfolding.lexemes), len(unfolding.nonterminals)]
         if len(unfolding.lexemes) > n_lexemes:
             first = self._lexemes.extend(unfolding.lexemes[n_lexemes:])
-            for slot, values in ((BYTES, self._lexemes.literals), (SETS, self._lexemes.sets)):
+            for slot, values in ((LITERAL_BYTES, self._lexemes.literals), (BYTE_SETS, self._lexemes.sets)):
                 tables.append(slot, values[tables.used(slot) :])
             registers = np.zeros(self._lexemes.registers + 64, np.int32)
             if len(registers) > len(self._registers):

@@ -44,32 +44,27 @@ from constrain.engine.automata.expressions import (
 from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, intern_state, reset_work
 from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_COUNT, ROW_OFFSET
+from constrain.engine.storage.access import i64, room, set_used
+from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry
-from constrain.engine.storage.tables import (
-    CTX,
-    F_LEXER_STATE,
-    F_ROW,
-    FAIL,
-    KERNEL,
-    LEX,
-    LEX_POOL,
-    NODES,
-    POOL,
-    ROW_ITEMS,
-    ROWS,
+from constrain.engine.storage.links import F_LEXER_STATE, F_ROW, far_call
+from constrain.engine.storage.schemas import (
+    CHILDREN,
+    CONFIGURATIONS,
+    EARLEY_ITEMS,
+    EARLEY_SETS,
+    EXPRESSIONS,
+    KERNEL_ITEMS,
+    LEXER_MEMBERS,
+    LEXER_STATES,
     STATE_KEYS,
     STATE_WORK,
     STATES,
-    THREADS,
-    TMP,
-    Tables,
-    TablesFullError,
-    far_call,
-    i32,
-    i64,
-    room,
-    set_used,
+    WORK_STACK,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.tables import Tables, TablesFullError
 
 _LEXER_STATE, _ROW, _STATE = range(3)
 
@@ -86,14 +81,14 @@ def plant(ctx, kind, accepts, parts):
     reset_work(ctx)
     count = int64(len(parts))
     if kind == _LEXER_STATE:
-        if not room(ctx, TMP, 2 * count):
+        if not room(ctx, WORK_STACK, 2 * count):
             return int64(FAIL)
         for i in range(count):
-            i32(ctx, TMP)[2 * i] = parts[i] >> 32
-            i32(ctx, TMP)[2 * i + 1] = parts[i] & 0x7FFFFFFF
-        set_used(ctx, TMP, 2 * count)
+            work_stack(ctx)[2 * i] = parts[i] >> 32
+            work_stack(ctx)[2 * i + 1] = parts[i] & 0x7FFFFFFF
+        set_used(ctx, WORK_STACK, 2 * count)
         return far_call(ctx, F_LEXER_STATE, 0, count)
-    slot = int64(KERNEL if kind == _ROW else STATE_WORK)
+    slot = int64(KERNEL_ITEMS if kind == _ROW else STATE_WORK)
     if not room(ctx, slot, count):
         return int64(FAIL)
     for i in range(count):
@@ -132,7 +127,7 @@ class Transplant:
 
     def _find_parts(self) -> dict[int, list[int]]:
         """The expressions of the lexer states, and all that they consist of, each with its parts."""
-        nodes, pool = self._old.get(NODES).reshape(-1, 4), self._old.get(POOL)
+        nodes, pool = self._old.get(EXPRESSIONS).reshape(-1, 4), self._old.get(CHILDREN)
         parts: dict[int, list[int]] = {}
         size = 0
         todo = [node for lexer_state in self._alive_lexer_states for _, node in self._members(lexer_state)]
@@ -170,7 +165,7 @@ class Transplant:
         return numbers
 
     def _make_expressions(self, run: Callable[..., int]) -> None:
-        nodes = self._old.get(NODES).reshape(-1, 4)
+        nodes = self._old.get(EXPRESSIONS).reshape(-1, 4)
         # A part has a lower number than the whole.
         order = sorted(self._parts)
         registers = {node: register for register, node in enumerate(order)}
@@ -198,18 +193,18 @@ class Transplant:
 
     def _members(self, lexer_state: int) -> list[list[int]]:
         """The pairs (lexeme, expression) of a lexer state."""
-        record = self._old.array(LEX)[4 * lexer_state : 4 * lexer_state + 4]
-        return self._pairs(LEX_POOL, record[LEX_OFFSET], record[LEX_COUNT], 1)
+        record = self._old.array(LEXER_STATES)[4 * lexer_state : 4 * lexer_state + 4]
+        return self._pairs(LEXER_MEMBERS, record[LEX_OFFSET], record[LEX_COUNT], 1)
 
     def _threads(self, state: int) -> list[list[int]]:
         """The pairs (row, lexer state) of a state."""
         record = self._old.array(STATES)[3 * state : 3 * state + 3]
-        return self._pairs(THREADS, record[STATE_OFFSET], record[STATE_COUNT], 2)
+        return self._pairs(CONFIGURATIONS, record[STATE_OFFSET], record[STATE_COUNT], 2)
 
     def _items(self, row: int) -> list[list[int]]:
         """The pairs (dot, origin) of a row."""
-        record = self._old.array(ROWS)[5 * row : 5 * row + 5]
-        return self._pairs(ROW_ITEMS, record[ROW_OFFSET], record[ROW_COUNT], 2)
+        record = self._old.array(EARLEY_SETS)[5 * row : 5 * row + 5]
+        return self._pairs(EARLEY_ITEMS, record[ROW_OFFSET], record[ROW_COUNT], 2)
 
     def _pairs(self, slot: int, offset: int, count: int, each: int) -> list[list[int]]:
         """Pairs of a pool, whose offsets count ``each`` numbers."""
@@ -234,7 +229,7 @@ class Transplant:
         # An origin is an older row.
         for row in sorted(found - set(self._rows)):
             parts = [(dot, self._rows[origin]) for dot, origin in self._items(row)]
-            self._rows[row] = _plant(run, _ROW, int(self._old.array(ROWS)[5 * row + ROW_ACCEPTS]), parts)
+            self._rows[row] = _plant(run, _ROW, int(self._old.array(EARLEY_SETS)[5 * row + ROW_ACCEPTS]), parts)
 
 
 def _plant(run: Callable[..., int], kind: int, accepts: int, parts: list[tuple[int, int]]) -> int:

@@ -1,18 +1,20 @@
 """Views of tables by the names of their fields, for kernels: ``lexer_states(ctx)[state].accept``.
 
-A table holds numbers (int32, int64 or uint8), or records of a few such numbers.  :func:`record_view` and
-:func:`number_view` make the functions through which kernels read it:
+A table holds numbers (int32, int64 or uint8), or records of a few such numbers.  :func:`view_of` makes the function
+through which kernels read it:
 
 * Reading gives an int64, whatever the number is kept as (uint8 without a sign).  Writing cuts an int64 to that size.
   So kernels hold neither strides nor widths, and hardly a conversion.
+* An element may be an array of numbers, as a set of 256 bits is: ``first_bytes(ctx)[expression, word]``.
 * An index is not looked at: it is not counted from the end if it is negative, as numpy does.  That is why loops over a
   view are as fast as loops over an array with an unsigned index.
-* A view is an address.  It has to be taken anew behind a call that may have let the table grow.
+* A view is an address and a length.  It is taken anew behind a call that may have let the table grow.
+* ``len`` of a view is its capacity in numbers, also where its elements are records.
 
-With ``NUMBA_BOUNDSCHECK=1`` a view knows the size of its table too, and an index beyond it is an IndexError.
+With ``NUMBA_BOUNDSCHECK=1`` an index beyond the table is an IndexError.
 """
 
-# mypy: allow-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 import importlib
@@ -49,24 +51,35 @@ class _View(types.Type):  # type: ignore[misc, unused-ignore]
     Parameters
     ----------
     name : str
-        Names the type: equal names are equal types.
+        Of the table.
     dtype : numpy.dtype
-        Of one element: a number, or numbers with names.
+        Of one element: a number, an array of numbers, or numbers with names.
+
+    Attributes
+    ----------
+    columns : int
+        How many numbers an array of numbers has; 0 for other elements.
     """
 
     mutable = True
 
     def __init__(self, name: str, dtype: Any) -> None:
-        super().__init__(name=f"view of {name}: {dtype.descr}")
+        super().__init__(name=f"view of {name}: {dtype}")
         self.size = dtype.itemsize
-        if dtype.names is None:
-            self.number = _number(dtype)
-        else:
-            self.record = _Record(name, dtype)
+        self.columns = dtype.shape[0] if dtype.shape else 0
+        self.number = _number(dtype.base) if dtype.names is None else None
+        self.element: Any = int64 if dtype.names is None else _Record(name, dtype)
+
+    def takes(self, index: Any) -> bool:
+        """Whether an index of this type names a number or a record."""
+        if self.columns:
+            return isinstance(index, types.BaseTuple) and len(index) == 2
+        return isinstance(index, types.Integer)
 
     @property
-    def element(self) -> Any:
-        return int64 if hasattr(self, "number") else self.record
+    def index(self) -> Any:
+        """The type that an index is brought into."""
+        return types.UniTuple(int64, 2) if self.columns else int64
 
 
 class _Record(types.Type):  # type: ignore[misc, unused-ignore]
@@ -75,7 +88,7 @@ class _Record(types.Type):  # type: ignore[misc, unused-ignore]
     mutable = True
 
     def __init__(self, name: str, dtype: Any) -> None:
-        super().__init__(name=f"record of {name}: {dtype.descr}")
+        super().__init__(name=f"record of {name}: {dtype}")
         self.places = {field: (dtype.fields[field][1], *_number(dtype.fields[field][0])) for field in dtype.names}
 
 
@@ -87,8 +100,7 @@ def _number(dtype: Any) -> tuple[int, bool]:
 @register_model(_View)
 class _ViewModel(models.StructModel):  # type: ignore[misc, unused-ignore]
     def __init__(self, manager: Any, kind: Any) -> None:
-        members = [("address", types.voidptr), *([("length", int64)] if _CHECKED else [])]
-        super().__init__(manager, kind, members)
+        super().__init__(manager, kind, [("address", types.voidptr), ("length", int64)])
 
 
 @register_model(_Record)
@@ -110,40 +122,64 @@ def _store(builder: Any, address: Any, bits: int, value: Any) -> None:
 
 
 def _element_address(context: Any, builder: Any, kind: _View, view: Any, index: Any) -> Any:
+    column = None
+    if kind.columns:
+        index, column = (builder.extract_value(index, i) for i in range(2))
     if _CHECKED:
-        beyond = builder.icmp_unsigned(">=", index, builder.extract_value(view, 1))
+        # Tables count numbers, whatever their elements are.
+        numbers = builder.mul(index, _I64(8 * kind.size // _bits(kind)))
+        beyond = builder.icmp_unsigned(">=", numbers, builder.extract_value(view, 1))
+        if column is not None:
+            beyond = builder.or_(beyond, builder.icmp_unsigned(">=", column, _I64(kind.columns)))
         with builder.if_then(beyond, likely=False):
             context.call_conv.return_user_exc(builder, IndexError, (f"beyond the table: {kind.name}",))
-    return builder.gep(builder.extract_value(view, 0), [builder.mul(index, _I64(kind.size))])
+    place = builder.mul(index, _I64(kind.size))
+    if column is not None:
+        place = builder.add(place, builder.mul(column, _I64(kind.size // kind.columns)))
+    return builder.gep(builder.extract_value(view, 0), [place])
 
 
-def _as_int64(context: Any, builder: Any, value: Any, kind: Any) -> Any:
-    return context.cast(builder, value, kind, int64)
+def _bits(kind: _View) -> int:
+    """The bits of the numbers in a table."""
+    return int(kind.number[0] if kind.number is not None else max(bits for _, bits, _ in kind.element.places.values()))
 
 
 @_templates.infer_global(operator.getitem)
 class _GetItem(_templates.AbstractTemplate):  # type: ignore[misc, unused-ignore]
     def generic(self, args: Any, kws: Any) -> Any:
-        if len(args) == 2 and isinstance(args[0], _View) and isinstance(args[1], types.Integer):
-            return args[0].element(args[0], int64)
+        if len(args) == 2 and isinstance(args[0], _View) and args[0].takes(args[1]):
+            return args[0].element(args[0], args[0].index)
         return None
 
 
 @_templates.infer_global(operator.setitem)
 class _SetItem(_templates.AbstractTemplate):  # type: ignore[misc, unused-ignore]
     def generic(self, args: Any, kws: Any) -> Any:
-        if isinstance(args[0], _View) and isinstance(args[1], types.Integer) and args[0].element is int64:
-            return types.none(args[0], int64, int64)
+        if isinstance(args[0], _View) and args[0].takes(args[1]) and args[0].number is not None:
+            return types.none(args[0], args[0].index, int64)
         return None
 
 
+@_templates.infer_global(len)
+class _Len(_templates.AbstractTemplate):  # type: ignore[misc, unused-ignore]
+    def generic(self, args: Any, kws: Any) -> Any:
+        return int64(args[0]) if len(args) == 1 and isinstance(args[0], _View) else None
+
+
+@lower_builtin(len, _View)
+def _len(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.extract_value(args[0], 1)
+
+
+@lower_builtin(operator.getitem, _View, types.UniTuple(int64, 2))
 @lower_builtin(operator.getitem, _View, int64)
 def _get_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind = signature.args[0]
     address = _element_address(context, builder, kind, *args)
-    return _load(builder, address, *kind.number) if kind.element is int64 else address
+    return address if kind.number is None else _load(builder, address, *kind.number)
 
 
+@lower_builtin(operator.setitem, _View, types.UniTuple(int64, 2), int64)
 @lower_builtin(operator.setitem, _View, int64, int64)
 def _set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind = signature.args[0]
@@ -195,8 +231,7 @@ def view_of(name: str, slot: int, dtype: Any, header: int) -> Callable[..., Any]
             words = _arrays.make_array(signature.args[0])(context, builder, args[0]).data
             made = context.make_helper(builder, kind)
             made.address = builder.inttoptr(builder.load(builder.gep(words, [_I64(place)])), _BYTE_ADDRESS)
-            if _CHECKED:
-                made.length = builder.load(builder.gep(words, [_I64(place + 1)]))
+            made.length = builder.load(builder.gep(words, [_I64(place + 1)]))
             return made._getvalue()
 
         return kind(ctx), codegen

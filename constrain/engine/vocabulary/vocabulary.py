@@ -13,7 +13,7 @@ import numpy as np
 
 from constrain.engine.masks.fast.repetitions import COUNTED_CLOSURES, COUNTED_PLACES, count_repetitions
 from constrain.engine.masks.lexer_masks import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split, shared_entry
-from constrain.engine.storage import tables
+from constrain.engine.storage import schemas, tables
 from constrain.engine.vocabulary import files as vocabulary_files
 from constrain.engine.vocabulary.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
@@ -30,12 +30,12 @@ _INNER_BLANKS = re.compile(rb"[^ \t]([ \t]+)")
 _SHORT_INDENT = 32
 
 _SHARED = {
-    "counts": tables.SHARED_COUNTS,
-    "prints": tables.SHARED_PRINTS,
-    "hints": tables.SHARED_HINTS,
-    "records": tables.SHARED_RECORDS,
-    "dense": tables.SHARED_DENSE,
-    "crossings": tables.SHARED_CROSSINGS,
+    "counts": schemas.SHARED_COUNTS,
+    "prints": schemas.SHARED_PRINTS,
+    "hints": schemas.SHARED_HINTS,
+    "records": schemas.SHARED_MASKS,
+    "dense": schemas.SHARED_DENSE,
+    "crossings": schemas.SHARED_BOUNDARIES,
 }
 
 
@@ -101,26 +101,26 @@ class Vocabulary:
         self.inner_blanks = max([_SHORT_INDENT, *runs])
         self.empty_ids = np.flatnonzero((kinds == NORMAL) & (self.starts[1:] == self.starts[:-1])).astype(np.int32)
         self._tables = {
-            tables.TRIE_NODE: self.trie.node,
-            tables.TRIE_SIZE: self.trie.size,
-            tables.TRIE_CHILDREN: self.trie.children,
-            tables.BYTE_GROUP: BYTE_GROUP,
-            tables.TRIE_TOKEN: self.trie.token,
-            tables.SUBTREES: self.trie.subtrees,
-            tables.TOKENS_IN_ORDER: self.trie.in_order,
-            tables.TRIE_BY_BYTE: self.trie.by_byte,
-            tables.BYTE_STARTS: self.trie.byte_starts,
-            tables.TOKENS_BY_LENGTH: self.trie.by_length,
-            tables.TRIE_WIDE: self.trie.wide,
-            tables.WIDE_MASKS: self.trie.wide_masks,
-            tables.WIDE_ENDS: self.trie.wide_ends,
-            tables.WIDE_FIRST: self.trie.wide_first,
-            tables.WIDE_CHILD: self.trie.wide_child,
-            tables.SAME_BYTES: self.trie.same,
-            tables.TOKEN_START: self.starts,
-            tables.TOKEN_BYTES: self.data,
-            tables.EMPTY_TOKENS: self.empty_ids,
-            tables.EOS_TOKENS: np.array(self.eos_ids, np.int32),
+            schemas.TRIE_NODES: self.trie.node,
+            schemas.SUBTREE_SIZES: self.trie.size,
+            schemas.CHILD_GROUPS: self.trie.children,
+            schemas.BYTE_GROUP: BYTE_GROUP,
+            schemas.NODE_TOKENS: self.trie.token,
+            schemas.SUBTREES: self.trie.subtrees,
+            schemas.TOKENS_IN_ORDER: self.trie.in_order,
+            schemas.NODES_BY_BYTE: self.trie.by_byte,
+            schemas.BYTE_STARTS: self.trie.byte_starts,
+            schemas.TOKENS_BY_LENGTH: self.trie.by_length,
+            schemas.WIDE_NODES: self.trie.wide,
+            schemas.WIDE_MASKS: self.trie.wide_masks,
+            schemas.WIDE_ENDS: self.trie.wide_ends,
+            schemas.WIDE_FIRST: self.trie.wide_first,
+            schemas.WIDE_CHILD: self.trie.wide_child,
+            schemas.SAME_BYTES: self.trie.same,
+            schemas.TOKEN_STARTS: self.starts,
+            schemas.TOKEN_BYTES: self.data,
+            schemas.EMPTY_TOKENS: self.empty_ids,
+            schemas.EOS_TOKENS: np.array(self.eos_ids, np.int32),
         }
         # What grammars learn about the vocabulary and have in common (masks/lexer_masks.py).  Pages of these
         # arrays take memory when they are first written.
@@ -129,15 +129,15 @@ class Vocabulary:
         renew_in_child(self)
         self._shared_counts = np.zeros(3, np.int64)
         self._tables |= {
-            tables.SHARED_COUNTS: self._shared_counts,
-            tables.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
-            tables.SHARED_HINTS: np.zeros(SHARED_SPLITS, np.int64),
-            tables.SHARED_RECORDS: np.zeros(2 * SHARED_SPLITS, np.int32),
-            tables.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
-            tables.SHARED_CROSSINGS: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
-            tables.SHARED_COUNTED: np.zeros(SHARED_SPLITS, np.int32),
-            tables.SHARED_BY_REPETITIONS: np.empty(COUNTED_CLOSURES * self.size, np.int32),
-            tables.SHARED_MORE_THAN: np.empty(COUNTED_CLOSURES * COUNTED_PLACES, np.int32),
+            schemas.SHARED_COUNTS: self._shared_counts,
+            schemas.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
+            schemas.SHARED_HINTS: np.zeros(SHARED_SPLITS, np.int64),
+            schemas.SHARED_MASKS: np.zeros(2 * SHARED_SPLITS, np.int32),
+            schemas.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
+            schemas.SHARED_BOUNDARIES: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
+            schemas.SHARED_COUNTED: np.zeros(SHARED_SPLITS, np.int32),
+            schemas.SHARED_BY_REPETITIONS: np.empty(COUNTED_CLOSURES * self.size, np.int32),
+            schemas.SHARED_MORE_THAN: np.empty(COUNTED_CLOSURES * COUNTED_PLACES, np.int32),
         }
         shared = {name: self._tables[slot] for name, slot in _SHARED.items()}
         files.load_splits(shared, words)
@@ -213,7 +213,7 @@ class Vocabulary:
                 counts[0] += 1
             elif result == 2 and counts[2] < COUNTED_CLOSURES:
                 entry = run(shared_entry, lexer_state)
-                counted = self._tables[tables.SHARED_COUNTED]
+                counted = self._tables[schemas.SHARED_COUNTED]
                 if counted[entry] == 0:
                     if run(count_repetitions, lexer_state):
                         counts[2] += 1

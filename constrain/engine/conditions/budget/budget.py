@@ -29,21 +29,21 @@ from constrain.engine.conditions.budget.token_costs import TokenCosts
 from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys
 from constrain.engine.history import Place, Traveller
 from constrain.engine.parser.configurations import ENDED
-from constrain.engine.storage.statuses import REPEATED_KEY, STOPPED, halves
-from constrain.engine.storage.tables import (
+from constrain.engine.storage.header import KEY_ENDED
+from constrain.engine.storage.schemas import (
     AFTER_COSTS,
     BYTE_COSTS,
     COST_RESULT,
     COST_STACK,
-    KEY_ENDED,
-    NODE_COSTS,
+    EARLEY_SET_COSTS,
+    EXPRESSION_COSTS,
     PATH_RECORDS,
     REST_COSTS,
-    ROW_COSTS,
     STATE_COSTS,
     SYMBOLS,
     UP_COSTS,
 )
+from constrain.engine.storage.statuses import REPEATED_KEY, STOPPED, halves
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
@@ -70,7 +70,13 @@ _RESERVE, _RESERVE_OF_NEEDED = 2, 8
 _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
 
 # Room for the first masks of most grammars.
-_ROOM = {NODE_COSTS: 5 * 4096, ROW_COSTS: 2 * 256, UP_COSTS: 4096, AFTER_COSTS: 2048, STATE_COSTS: 5 * 2048}
+_ROOM = {
+    EXPRESSION_COSTS: 5 * 4096,
+    EARLEY_SET_COSTS: 2 * 256,
+    UP_COSTS: 4096,
+    AFTER_COSTS: 2048,
+    STATE_COSTS: 5 * 2048,
+}
 
 # The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
 _starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()

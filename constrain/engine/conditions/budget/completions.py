@@ -22,42 +22,31 @@ from constrain.engine.automata.expressions import RESULT2
 from constrain.engine.conditions.budget.costs import STATE_BYTE, STATE_FIELDS, STATE_LEAST, STATE_TOKEN, STATE_TOKENS
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.bits import count_bits
+from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
-from constrain.engine.storage.tables import (
-    BYTE_COSTS,
-    CLASS_OF,
-    CLASSES,
+from constrain.engine.storage.links import F_STATE_COST, F_STEP, F_TOKENS, far_call, far_entry
+from constrain.engine.storage.schemas import (
     COST_STACK,
-    CTX,
-    F_STATE_COST,
-    F_STEP,
-    F_TOKENS,
-    FAIL,
-    OPEN,
-    OPEN_AT,
-    STACK,
     STATE_COSTS,
-    STATE_TRANS,
-    STOPPED,
-    TOKEN_BYTES,
-    TOKEN_START,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    TRIE_WIDE,
-    WIDE_CHILD,
-    WIDE_FIRST,
-    WIDE_MASKS,
-    count_bits,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    room,
-    set_used,
-    u8,
-    used,
+    byte_classes,
+    byte_costs,
+    cost_stack,
+    node_tokens,
+    state_costs,
+    subtree_sizes,
+    token_bytes,
+    token_starts,
+    transitions,
+    trie_nodes,
+    walk_stack,
+    wide_child,
+    wide_first,
+    wide_masks,
+    wide_nodes,
 )
+from constrain.engine.storage.statuses import FAIL, STOPPED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT, WIDE
 
 CHAIN_LIMIT = 1 << 14
@@ -72,45 +61,45 @@ BYTE_COST_FIELDS = 1026
 @njit_inner(RESULT2)
 def trie_child(ctx, node, byte):
     """The child of a trie node (-1 is the root) with this byte, or -1."""
-    nodes = i32(ctx, TRIE_NODE)
+    nodes = trie_nodes(ctx)
     if node < 0 or nodes[node] & WIDE:
-        wide = int64(0) if node < 0 else int64(i32(ctx, TRIE_WIDE)[node])
-        masks = i64(ctx, WIDE_MASKS)
-        word = masks[4 * wide + (byte >> 6)]
+        wide = int64(0) if node < 0 else wide_nodes(ctx)[node]
+        masks = wide_masks(ctx)
+        word = masks[wide, byte >> 6]
         if not (word >> (byte & 63)) & 1:
             return int64(-1)
-        rank = int64(i32(ctx, WIDE_FIRST)[wide])
+        rank = wide_first(ctx)[wide]
         for i in range(byte >> 6):
-            rank += count_bits(masks[4 * wide + i])
+            rank += count_bits(masks[wide, i])
         rank += count_bits(word & ((int64(1) << (byte & 63)) - 1))
-        return int64(i32(ctx, WIDE_CHILD)[rank])
-    sizes = i32(ctx, TRIE_SIZE)
+        return wide_child(ctx)[rank]
+    sizes = subtree_sizes(ctx)
     child = node + 1
-    end = node + int64(sizes[node])
+    end = node + sizes[node]
     while child < end:
         if nodes[child] & 255 == byte:
             return child
-        child += int64(sizes[child])
+        child += sizes[child]
     return int64(-1)
 
 
 @njit_inner(types.void(CTX, int64))
 def _cut(ctx, state):
     """Write into a state's record the fewest tokens for its completion; those of the states after it are known."""
-    table = i32(ctx, STATE_COSTS)
-    tokens = i32(ctx, TRIE_TOKEN)
-    trans = i32(ctx, STATE_TRANS)
-    class_of = u8(ctx, CLASS_OF)
+    table = state_costs(ctx)
+    tokens = node_tokens(ctx)
+    trans = transitions(ctx)
+    class_of = byte_classes(ctx)
     classes = ctx[CLASSES]
     best, first = int64(NEVER), int64(-1)
     here = state
     node = int64(-1)
-    while table[STATE_FIELDS * here + STATE_LEAST] > 0 and table[STATE_FIELDS * here + STATE_BYTE] >= 0:
-        byte = int64(table[STATE_FIELDS * here + STATE_BYTE])
+    while table[here].least > 0 and table[here].byte >= 0:
+        byte = table[here].byte
         node = trie_child(ctx, node, byte)
         if node < 0:
             break
-        here = int64(trans[here * classes + int64(class_of[byte])])
+        here = trans[here * classes + class_of[byte]]
         # Behind what depends on the text the completion is not known.
         is_open = here < -1
         if is_open:
@@ -118,17 +107,17 @@ def _cut(ctx, state):
         # Beyond what was cut into single bytes nothing is known, and nothing needed.
         if here <= 0 or STATE_FIELDS * here >= used(ctx, STATE_COSTS):
             break
-        count = int64(table[STATE_FIELDS * here + STATE_TOKENS])
+        count = table[here].tokens
         if count == UNKNOWN:
             break
         # Of two ways the one with the longer first token.
         if tokens[node] >= 0 and count + 1 <= best:
             best = count + 1
-            first = int64(tokens[node])
+            first = tokens[node]
         if is_open:
             break
-    table[STATE_FIELDS * state + STATE_TOKENS] = min(best, int64(NEVER))
-    table[STATE_FIELDS * state + STATE_TOKEN] = first
+    table[state].tokens = min(best, int64(NEVER))
+    table[state].token = first
 
 
 @njit_inner(RESULT2)
@@ -147,17 +136,17 @@ def tokens_to_finish(ctx, state, _unused):
         least = int64(table[record + STATE_LEAST])
         if least == 0 or least > CHAIN_LIMIT or table[record + STATE_BYTE] < 0:
             byte = int64(table[record + STATE_BYTE])
-            single = int64(i32(ctx, BYTE_COSTS)[SINGLE + byte]) if byte >= 0 else int64(-1)
-            whole = least < MISSING or i32(ctx, BYTE_COSTS)[WHOLE]
+            single = byte_costs(ctx)[SINGLE + byte] if byte >= 0 else int64(-1)
+            whole = least < MISSING or byte_costs(ctx)[WHOLE]
             table[record + STATE_TOKENS] = least if whole else int64(NEVER)
             table[record + STATE_TOKEN] = single
             break
         if not room(ctx, COST_STACK, 1):
             return int64(FAIL)
-        i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = here
+        cost_stack(ctx)[used(ctx, COST_STACK)] = here
         set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
-        byte_class = int64(u8(ctx, CLASS_OF)[int64(table[record + STATE_BYTE])])
-        known = int64(i32(ctx, STATE_TRANS)[here * ctx[CLASSES] + byte_class])
+        byte_class = byte_classes(ctx)[int64(table[record + STATE_BYTE])]
+        known = transitions(ctx)[here * ctx[CLASSES] + byte_class]
         here = known if known >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here < 0:
             return here
@@ -165,9 +154,9 @@ def tokens_to_finish(ctx, state, _unused):
             here -= OPEN
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK) - 1
-        _cut(ctx, int64(i32(ctx, COST_STACK)[top]))
+        _cut(ctx, cost_stack(ctx)[top])
         set_used(ctx, COST_STACK, top)
-    return int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_TOKENS])
+    return state_costs(ctx)[state].tokens
 
 
 far_entry(F_TOKENS, tokens_to_finish)
@@ -187,12 +176,12 @@ def cost_bytes(ctx):
     And whether every byte is a token.  Of bytes with equal costs those are preferred, many of which make one
     token: where a completion has to fill a length, it is then a run of them.
     """
-    table = i32(ctx, BYTE_COSTS)
-    tokens = i32(ctx, TRIE_TOKEN)
+    table = byte_costs(ctx)
+    tokens = node_tokens(ctx)
     whole = 1
     for byte in range(256):
         node = trie_child(ctx, int64(-1), int64(byte))
-        single = int64(-1) if node < 0 else int64(tokens[node])
+        single = int64(-1) if node < 0 else tokens[node]
         table[byte] = 1 if single >= 0 else MISSING
         table[SINGLE + byte] = single
         if single < 0:
@@ -207,7 +196,7 @@ def cost_bytes(ctx):
         table[256 + byte] = -run
     table[WHOLE] = whole
     # Ranks, by (cost, longest run, byte): each byte is compared with every other, once.
-    rank = i32(ctx, COST_STACK)
+    rank = cost_stack(ctx)
     for byte in range(256):
         rank[byte] = 0
         for other in range(256):
@@ -221,8 +210,8 @@ def cost_bytes(ctx):
     for byte in range(256):
         table[256 + byte] = rank[byte]
     # The dearest token: what the nodes on the way to each node cost, by depth.
-    nodes = i32(ctx, TRIE_NODE)
-    so_far = i32(ctx, STACK)
+    nodes = trie_nodes(ctx)
+    so_far = walk_stack(ctx)
     so_far[0] = 0
     heaviest = 1
     for p in range(len(nodes)):
@@ -246,13 +235,13 @@ def push_and_count(ctx, state, token):
     STOPPED if it leads over a place where the text decides how it goes on.
     """
     reset_costs(ctx)
-    starts = i64(ctx, TOKEN_START)
-    data = u8(ctx, TOKEN_BYTES)
-    class_of = u8(ctx, CLASS_OF)
+    starts = token_starts(ctx)
+    data = token_bytes(ctx)
+    class_of = byte_classes(ctx)
     classes = ctx[CLASSES]
     for i in range(starts[token], starts[token + 1]):
-        byte_class = int64(class_of[data[i]])
-        known = int64(i32(ctx, STATE_TRANS)[state * classes + byte_class])
+        byte_class = class_of[data[i]]
+        known = transitions(ctx)[state * classes + byte_class]
         state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
         if state <= 0:
             return state
@@ -271,17 +260,17 @@ def completion(ctx, state, out):
     """
     reset_costs(ctx)
     ctx[OPEN_AT] = 0
-    starts = i64(ctx, TOKEN_START)
-    data = u8(ctx, TOKEN_BYTES)
-    class_of = u8(ctx, CLASS_OF)
+    starts = token_starts(ctx)
+    data = token_bytes(ctx)
+    class_of = byte_classes(ctx)
     for n in range(len(out)):
         count = far_call(ctx, F_TOKENS, state, 0)
         if count <= 0:
             return count if count < 0 else n
-        token = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_TOKEN])
+        token = state_costs(ctx)[state].token
         out[n] = token
         for i in range(starts[token], starts[token + 1]):
-            state = far_call(ctx, F_STEP, state, int64(class_of[data[i]]))
+            state = far_call(ctx, F_STEP, state, class_of[data[i]])
             if state < 0:
                 return state
         if state >= OPEN:
@@ -293,7 +282,7 @@ def completion(ctx, state, out):
 @njit_allocating(int64(CTX, types.Array(types.uint8, 1, "C", readonly=True), types.int32[::1]))
 def fewest_tokens(ctx, data, out):
     """The fewest tokens whose bytes are ``data`` (uint8[n]), written to ``out`` (int32[n]); NEVER if there are none."""
-    tokens = i32(ctx, TRIE_TOKEN)
+    tokens = node_tokens(ctx)
     # Behind each byte: the fewest so far.
     fewest = np.full(len(data) + 1, NEVER, np.int64)
     fewest[0] = 0
@@ -313,7 +302,7 @@ def fewest_tokens(ctx, data, out):
     count = fewest[len(data)]
     if count == NEVER:
         return count
-    starts = i64(ctx, TOKEN_START)
+    starts = token_starts(ctx)
     end = len(data)
     for i in range(count - 1, -1, -1):
         out[i] = last[end]

@@ -20,10 +20,8 @@ import numpy as np
 from numba import int64, types
 
 from constrain.engine.automata.expressions import RESULT1, RESULT2
-from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.conditions.budget.expression_costs import (
     COST_FIELDS,
-    LEAST,
     LEAST_ON,
     NEVER,
     NEXT_BYTE,
@@ -33,7 +31,7 @@ from constrain.engine.conditions.budget.expression_costs import (
     capped,
     choose_class_bytes,
 )
-from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, row_kinds
+from constrain.engine.parser.configurations import row_kinds
 from constrain.engine.parser.earley_sets import (
     BRANCH,
     CORE_COUNT,
@@ -44,7 +42,6 @@ from constrain.engine.parser.earley_sets import (
     CORE_SCAN,
     CORE_SCAN_COUNT,
     END,
-    LEXEME_NODE,
     ROW_ACCEPTS,
     ROW_CORE,
     ROW_COUNT,
@@ -52,50 +49,49 @@ from constrain.engine.parser.earley_sets import (
     ROW_OFFSET,
     SELF,
 )
+from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.header import CTX, N_IGNORE, START_NT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
-from constrain.engine.storage.tables import (
+from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
+from constrain.engine.storage.schemas import (
     AFTER_COSTS,
-    CORE_DOTS,
-    CORE_GROUPS,
+    COMPLETION_MEMO,
     CORE_SCANS,
-    CORE_WAITS,
     CORES,
     COST_RESULT,
     COST_STACK,
-    CTX,
-    DONE_MEMO,
-    DOT_LEFT,
-    F_NODE_COST,
-    F_STATE_COST,
-    FAIL,
-    IGNORE,
-    LEX,
-    LEX_POOL,
+    EARLEY_SET_COSTS,
+    EARLEY_SET_HASHES,
+    EARLEY_SETS,
+    EXPRESSION_COSTS,
     LEXEMES,
-    N_IGNORE,
-    NODE_COSTS,
-    REST_COSTS,
-    ROW_COSTS,
-    ROW_HASH,
-    ROW_ITEMS,
-    ROWS,
-    RULE_STARTS,
-    RULES,
-    START_NT,
     STATE_COSTS,
-    STATE_HASH,
-    STATES,
-    SYMBOLS,
-    THREADS,
+    STATE_HASHES,
     UP_COSTS,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    room,
-    set_used,
-    used,
+    after_costs,
+    configurations,
+    core_dots,
+    core_groups,
+    core_scans,
+    core_waits,
+    cost_stack,
+    dot_left,
+    earley_items,
+    earley_set_costs,
+    earley_sets,
+    expression_costs,
+    ignored,
+    lexemes,
+    lexer_members,
+    lexer_states,
+    rest_costs,
+    rule_starts,
+    rules,
+    states,
+    symbols,
+    up_costs,
 )
+from constrain.engine.storage.statuses import FAIL
 
 STATE_FIELDS = 5
 STATE_LEAST, STATE_BYTE, STATE_WORST, STATE_TOKENS, STATE_TOKEN = range(STATE_FIELDS)
@@ -111,22 +107,22 @@ def cost_grammar(ctx):
     For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
     """
     choose_class_bytes(ctx)
-    lexemes = i32(ctx, LEXEMES)
+    all_lexemes = lexemes(ctx)
     n_lexemes = used(ctx, LEXEMES) // 3
     set_used(ctx, COST_STACK, 0)
     lexeme_cost = np.empty(n_lexemes, np.int64)
     for lexeme in range(n_lexemes):
-        node = int64(lexemes[3 * lexeme + LEXEME_NODE])
+        node = all_lexemes[lexeme].expression
         status = far_call(ctx, F_NODE_COST, node, 0)
         if status < 0:
             return status
-        lexeme_cost[lexeme] = i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST]
+        lexeme_cost[lexeme] = expression_costs(ctx)[node].least
 
-    symbols = i32(ctx, SYMBOLS)
-    rules = i32(ctx, RULES)
-    starts = i32(ctx, RULE_STARTS)
+    all_symbols = symbols(ctx)
+    all_rules = rules(ctx)
+    starts = rule_starts(ctx)
     n_rules = ctx[START_NT]
-    n_productions = int64(rules[n_rules])
+    n_productions = all_rules[n_rules]
     cost = np.full(n_rules, NEVER, np.int64)
     final = np.zeros(n_rules, np.uint8)
     total = np.zeros(n_productions, np.int64)
@@ -135,24 +131,24 @@ def cost_grammar(ctx):
     heads = np.zeros(n_rules + 2, np.int64)
     for p in range(n_productions):
         dot = starts[p]
-        while symbols[dot] != END:
-            if symbols[dot] >= BRANCH:
-                total[p] = capped(ctx, total[p], np.int64(i32(ctx, REST_COSTS)[dot]))
-            elif symbols[dot] >= 0:
-                heads[symbols[dot] + 2] += 1
+        while all_symbols[dot] != END:
+            if all_symbols[dot] >= BRANCH:
+                total[p] = capped(ctx, total[p], np.int64(rest_costs(ctx)[dot]))
+            elif all_symbols[dot] >= 0:
+                heads[all_symbols[dot] + 2] += 1
                 missing[p] += 1
             else:
-                total[p] = capped(ctx, total[p], lexeme_cost[~symbols[dot]])
+                total[p] = capped(ctx, total[p], lexeme_cost[~all_symbols[dot]])
             dot += 1
     for rule in range(n_rules):
         heads[rule + 2] += heads[rule + 1]
     where = np.empty(heads[n_rules + 1], np.int64)
     for p in range(n_productions):
         dot = starts[p]
-        while symbols[dot] != END:
-            if 0 <= symbols[dot] < BRANCH:
-                where[heads[symbols[dot] + 1]] = p
-                heads[symbols[dot] + 1] += 1
+        while all_symbols[dot] != END:
+            if 0 <= all_symbols[dot] < BRANCH:
+                where[heads[all_symbols[dot] + 1]] = p
+                heads[all_symbols[dot] + 1] += 1
             dot += 1
     # A binary heap of (cost, nonterminal); each production enters it at most once.
     heap = np.empty(n_productions + 1, np.int64)
@@ -170,7 +166,7 @@ def cost_grammar(ctx):
                 missing[p] -= 1
             if missing[p]:
                 continue
-            left = i32(ctx, DOT_LEFT)[starts[p]]
+            left = dot_left(ctx)[starts[p]]
             if not final[left] and total[p] < cost[left]:
                 cost[left] = total[p]
                 key = total[p] << 32 | np.int64(left)
@@ -201,16 +197,16 @@ def cost_grammar(ctx):
         final[done] = 1
         ready = heads[done]
 
-    rest = i32(ctx, REST_COSTS)
+    rest = rest_costs(ctx)
     for p in range(-1, n_productions):
         first = np.int64(0) if p < 0 else np.int64(starts[p])
         dot = first
-        while symbols[dot] != END:
+        while all_symbols[dot] != END:
             dot += 1
         rest[dot] = 0
         while dot > first:
             dot -= 1
-            symbol = symbols[dot]
+            symbol = all_symbols[dot]
             if symbol >= BRANCH:
                 continue
             rest[dot] = capped(ctx, np.int64(rest[dot + 1]), cost[symbol] if symbol >= 0 else lexeme_cost[~symbol])
@@ -221,9 +217,9 @@ def cost_grammar(ctx):
 def lexeme_cost(ctx, lexeme):
     """The least cost of a lexeme; FAIL or LIMIT if < 0."""
     set_used(ctx, COST_STACK, 0)
-    node = int64(i32(ctx, LEXEMES)[3 * lexeme + LEXEME_NODE])
+    node = lexemes(ctx)[lexeme].expression
     status = far_call(ctx, F_NODE_COST, node, 0)
-    return status if status < 0 else int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST])
+    return status if status < 0 else expression_costs(ctx)[node].least
 
 
 @njit_inner(RESULT2)
@@ -231,44 +227,44 @@ def _up_place(ctx, row, rule):
     """Where UP_COSTS has what comes after ``rule`` that began in ``row``; -1 if that is the end of the text."""
     if rule == ctx[START_NT]:
         return int64(-1)
-    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    core = 7 * earley_sets(ctx)[row].core
     first = int64(i32(ctx, CORES)[core + CORE_GROUP])
     low, high = first, first + int64(i32(ctx, CORES)[core + CORE_GROUP_COUNT])
-    groups = i32(ctx, CORE_GROUPS)
+    groups = core_groups(ctx)
     while high - low > 1:
         middle = (low + high) // 2
-        if groups[3 * middle] <= rule:
+        if groups[middle].symbol <= rule:
             low = middle
         else:
             high = middle
-    return int64(i32(ctx, ROWS)[5 * row + ROW_DONE]) + low - first
+    return earley_sets(ctx)[row].completions + low - first
 
 
 @njit_inner(RESULT2)
 def _up(ctx, row, dot):
     """The cost that is left when the production of a dot, begun in ``row``, is complete."""
-    place = _up_place(ctx, row, int64(i32(ctx, DOT_LEFT)[dot]))
-    return int64(0) if place < 0 else int64(i32(ctx, UP_COSTS)[place])
+    place = _up_place(ctx, row, dot_left(ctx)[dot])
+    return int64(0) if place < 0 else up_costs(ctx)[place]
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _behind(ctx, row, dot, source):
     """The least cost from a dot on, of the items that (row, source) stands for in CORE_SCANS or CORE_WAITS."""
-    rest = int64(i32(ctx, REST_COSTS)[dot])
+    rest = rest_costs(ctx)[dot]
     if source == SELF:
         return capped(ctx, rest, _up(ctx, row, dot))
-    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
-    items = i32(ctx, ROW_ITEMS)
-    begin = int64(i32(ctx, ROWS)[5 * row + ROW_OFFSET])
-    stop = begin + int64(i32(ctx, ROWS)[5 * row + ROW_COUNT])
-    old = int64(i32(ctx, CORE_DOTS)[i32(ctx, CORES)[core + CORE_OFFSET] + source])
+    core = 7 * earley_sets(ctx)[row].core
+    items = earley_items(ctx)
+    begin = earley_sets(ctx)[row].offset
+    stop = begin + earley_sets(ctx)[row].count
+    old = core_dots(ctx)[i32(ctx, CORES)[core + CORE_OFFSET] + source]
     if stop - begin == i32(ctx, CORES)[core + CORE_COUNT]:
         begin += source
     best = int64(NEVER)
     while begin < stop:
-        if items[2 * begin] == old:
-            best = min(best, _up(ctx, int64(items[2 * begin + 1]), dot))
-        elif items[2 * begin] > old:
+        if items[begin].dot == old:
+            best = min(best, _up(ctx, items[begin].origin, dot))
+        elif items[begin].dot > old:
             break
         begin += 1
     return capped(ctx, rest, best)
@@ -278,22 +274,22 @@ def _behind(ctx, row, dot, source):
 def _cost_row(ctx, row):
     """Work out what the costs of a row are; those of the rows that its items began in are known."""
     record = 5 * row
-    core = 7 * int64(i32(ctx, ROWS)[record + ROW_CORE])
-    items = i32(ctx, ROW_ITEMS)
-    ups = i32(ctx, UP_COSTS)
-    groups = i32(ctx, CORE_GROUPS)
-    waits = i32(ctx, CORE_WAITS)
+    core = 7 * int64(i32(ctx, EARLEY_SETS)[record + ROW_CORE])
+    items = earley_items(ctx)
+    ups = up_costs(ctx)
+    groups = core_groups(ctx)
+    waits = core_waits(ctx)
     first = int64(i32(ctx, CORES)[core + CORE_GROUP])
     count = int64(i32(ctx, CORES)[core + CORE_GROUP_COUNT])
-    place = int64(i32(ctx, ROWS)[record + ROW_DONE])
+    place = int64(i32(ctx, EARLEY_SETS)[record + ROW_DONE])
     # What waits in the row's own items, then what was predicted within the row, to the fixed point.  The sweeps go
     # up and down in turn, since rules tend to be numbered in one of the two orders.
     for g in range(count):
         best = int64(NEVER)
-        begin = int64(groups[3 * (first + g) + 1])
-        for wait in range(begin, begin + int64(groups[3 * (first + g) + 2])):
-            if waits[2 * wait + 1] != SELF:
-                best = min(best, _behind(ctx, row, int64(waits[2 * wait]), int64(waits[2 * wait + 1])))
+        begin = groups[first + g].waits
+        for wait in range(begin, begin + groups[first + g].count):
+            if waits[wait].source != SELF:
+                best = min(best, _behind(ctx, row, waits[wait].dot, waits[wait].source))
         ups[place + g] = best
     changed = True
     upwards = True
@@ -301,58 +297,58 @@ def _cost_row(ctx, row):
         changed = False
         for k in range(count):
             g = k if upwards else count - 1 - k
-            best = int64(ups[place + g])
-            begin = int64(groups[3 * (first + g) + 1])
-            for wait in range(begin, begin + int64(groups[3 * (first + g) + 2])):
-                if waits[2 * wait + 1] == SELF:
-                    best = min(best, _behind(ctx, row, int64(waits[2 * wait]), int64(SELF)))
+            best = ups[place + g]
+            begin = groups[first + g].waits
+            for wait in range(begin, begin + groups[first + g].count):
+                if waits[wait].source == SELF:
+                    best = min(best, _behind(ctx, row, waits[wait].dot, int64(SELF)))
             if best < ups[place + g]:
                 ups[place + g] = best
                 changed = True
         upwards = not upwards
     best = int64(NEVER)
-    if i32(ctx, ROWS)[record + ROW_ACCEPTS]:
+    if i32(ctx, EARLEY_SETS)[record + ROW_ACCEPTS]:
         best = int64(0)
     else:
-        begin = int64(i32(ctx, ROWS)[record + ROW_OFFSET])
-        for i in range(begin, begin + int64(i32(ctx, ROWS)[record + ROW_COUNT])):
-            dot = int64(items[2 * i])
-            here = capped(ctx, int64(i32(ctx, REST_COSTS)[dot]), _up(ctx, int64(items[2 * i + 1]), dot))
+        begin = int64(i32(ctx, EARLEY_SETS)[record + ROW_OFFSET])
+        for i in range(begin, begin + int64(i32(ctx, EARLEY_SETS)[record + ROW_COUNT])):
+            dot = items[i].dot
+            here = capped(ctx, rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot))
             best = min(best, here)
-    i32(ctx, ROW_COSTS)[2 * row] = best
+    earley_set_costs(ctx)[2 * row] = best
 
 
 @njit_inner(RESULT1)
 def _row_cost(ctx, row):
     """Make the costs of a row known, and of those below it; returns 0 or FAIL."""
-    known = used(ctx, ROW_COSTS)
-    if 2 * row < known and i32(ctx, ROW_COSTS)[2 * row] != UNKNOWN:
+    known = used(ctx, EARLEY_SET_COSTS)
+    if 2 * row < known and earley_set_costs(ctx)[2 * row] != UNKNOWN:
         return int64(0)
-    rows, places = 2 * used(ctx, ROW_HASH), used(ctx, DONE_MEMO)
-    if not room(ctx, ROW_COSTS, rows - known) or not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
+    rows, places = 2 * used(ctx, EARLEY_SET_HASHES), used(ctx, COMPLETION_MEMO)
+    if not room(ctx, EARLEY_SET_COSTS, rows - known) or not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
         return int64(FAIL)
-    costs = i32(ctx, ROW_COSTS)
+    costs = earley_set_costs(ctx)
     for i in range(known, rows):
         costs[i] = UNKNOWN
-    set_used(ctx, ROW_COSTS, rows)
+    set_used(ctx, EARLEY_SET_COSTS, rows)
     set_used(ctx, UP_COSTS, places)
     # Origins are older rows, so this ends; it needs a stack of its own, since nesting has no limit.
     bottom = used(ctx, COST_STACK)
     if not room(ctx, COST_STACK, 1):
         return int64(FAIL)
-    i32(ctx, COST_STACK)[bottom] = row
+    cost_stack(ctx)[bottom] = row
     set_used(ctx, COST_STACK, bottom + 1)
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK)
-        here = int64(i32(ctx, COST_STACK)[top - 1])
+        here = cost_stack(ctx)[top - 1]
         if costs[2 * here] == UNKNOWN:
-            begin = int64(i32(ctx, ROWS)[5 * here + ROW_OFFSET])
-            for i in range(begin, begin + int64(i32(ctx, ROWS)[5 * here + ROW_COUNT])):
-                origin = int64(i32(ctx, ROW_ITEMS)[2 * i + 1])
+            begin = earley_sets(ctx)[here].offset
+            for i in range(begin, begin + earley_sets(ctx)[here].count):
+                origin = earley_items(ctx)[i].origin
                 if origin != here and costs[2 * origin] == UNKNOWN:
                     if not room(ctx, COST_STACK, 1):
                         return int64(FAIL)
-                    i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = origin
+                    cost_stack(ctx)[used(ctx, COST_STACK)] = origin
                     set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
             if used(ctx, COST_STACK) > top:
                 continue
@@ -364,10 +360,10 @@ def _row_cost(ctx, row):
 @njit_inner(RESULT1)
 def _costs_after_lexemes(ctx, row):
     """Where AFTER_COSTS has what is left behind each scan of a row, whose costs are known; FAIL if there is no room."""
-    place = int64(i32(ctx, ROW_COSTS)[2 * row + 1])
+    place = earley_set_costs(ctx)[2 * row + 1]
     if place != UNKNOWN:
         return place
-    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    core = 7 * earley_sets(ctx)[row].core
     first = int64(i32(ctx, CORES)[core + CORE_SCAN])
     count = int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT])
     if not room(ctx, AFTER_COSTS, count):
@@ -376,9 +372,9 @@ def _costs_after_lexemes(ctx, row):
     scans = i32(ctx, CORE_SCANS)
     for i in range(count):
         scan = 3 * (first + i)
-        i32(ctx, AFTER_COSTS)[place + i] = _behind(ctx, row, int64(scans[scan + 1]), int64(scans[scan + 2]))
+        after_costs(ctx)[place + i] = _behind(ctx, row, int64(scans[scan + 1]), int64(scans[scan + 2]))
     set_used(ctx, AFTER_COSTS, place + count)
-    i32(ctx, ROW_COSTS)[2 * row + 1] = place
+    earley_set_costs(ctx)[2 * row + 1] = place
     return place
 
 
@@ -392,10 +388,10 @@ def cost_members(ctx, row, lexer_state, result):
     result[0], result[1], result[2] = NEVER, -1, 0
     if _row_cost(ctx, row) < 0:
         return int64(FAIL)
-    core = 7 * int64(i32(ctx, ROWS)[5 * row + ROW_CORE])
+    core = 7 * earley_sets(ctx)[row].core
     if row_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
         # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
-        result[0], result[2] = int64(i32(ctx, ROW_COSTS)[2 * row]), NEVER
+        result[0], result[2] = earley_set_costs(ctx)[2 * row], NEVER
         return int64(0)
     after = _costs_after_lexemes(ctx, row)
     if after < 0:
@@ -403,25 +399,25 @@ def cost_members(ctx, row, lexer_state, result):
     first = int64(i32(ctx, CORES)[core + CORE_SCAN])
     # Members are sorted by lexeme, scans by falling lexeme: both are gone through once.
     scan = first + int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT]) - 1
-    begin = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    for member in range(begin, begin + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
-        lexeme, node = int64(i32(ctx, LEX_POOL)[member]), int64(i32(ctx, LEX_POOL)[member + 1])
+    begin = lexer_states(ctx)[lexer_state].offset
+    for member in range(begin, begin + 2 * lexer_states(ctx)[lexer_state].count, 2):
+        lexeme, node = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
         record = COST_FIELDS * node
-        if record >= used(ctx, NODE_COSTS) or i32(ctx, NODE_COSTS)[record + LEAST_ON] == UNKNOWN:
+        if record >= used(ctx, EXPRESSION_COSTS) or i32(ctx, EXPRESSION_COSTS)[record + LEAST_ON] == UNKNOWN:
             status = far_call(ctx, F_NODE_COST, node, 0)
             if status < 0:
                 return status
         behind = int64(NEVER)
         for i in range(ctx[N_IGNORE]):
-            if i32(ctx, IGNORE)[i] == lexeme:
-                behind = int64(i32(ctx, ROW_COSTS)[2 * row])
-        scans = i32(ctx, CORE_SCANS)
-        while scan >= first and scans[3 * scan] < lexeme:
+            if ignored(ctx)[i] == lexeme:
+                behind = earley_set_costs(ctx)[2 * row]
+        scans = core_scans(ctx)
+        while scan >= first and scans[scan].lexeme < lexeme:
             scan -= 1
-        while scan >= first and scans[3 * scan] == lexeme:
-            behind = min(behind, int64(i32(ctx, AFTER_COSTS)[after + scan - first]))
+        while scan >= first and scans[scan].lexeme == lexeme:
+            behind = min(behind, after_costs(ctx)[after + scan - first])
             scan -= 1
-        costs = i32(ctx, NODE_COSTS)
+        costs = i32(ctx, EXPRESSION_COSTS)
         result[2] = max(result[2], capped(ctx, behind, int64(costs[record + WORST])))
         cost = capped(ctx, behind, int64(costs[record + LEAST_ON]))
         if cost <= result[0] and cost < NEVER:
@@ -436,7 +432,7 @@ def state_cost(ctx, state, _unused):
     """Make the least cost of finishing from a state known, and the byte that begins it; returns 0, FAIL or LIMIT."""
     known = used(ctx, STATE_COSTS)
     if STATE_FIELDS * state >= known:
-        total = STATE_FIELDS * used(ctx, STATE_HASH)
+        total = STATE_FIELDS * used(ctx, STATE_HASHES)
         if not room(ctx, STATE_COSTS, total - known):
             return int64(FAIL)
         table = i32(ctx, STATE_COSTS)
@@ -448,17 +444,17 @@ def state_cost(ctx, state, _unused):
         return int64(0)
     best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
     result = i64(ctx, COST_RESULT)
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        row = int64(i32(ctx, THREADS)[2 * i])
-        status = cost_members(ctx, row, int64(i32(ctx, THREADS)[2 * i + 1]), result)
+    offset = states(ctx)[state].offset
+    for i in range(offset, offset + states(ctx)[state].count):
+        row = configurations(ctx)[i].earley_set
+        status = cost_members(ctx, row, configurations(ctx)[i].lexer_state, result)
         if status < 0:
             return status
         worst = max(worst, result[2])
         if result[0] < best or (result[0] == best and result[0] < NEVER and best_byte >= 0 and result[1] >= 0):
             best_byte = result[1] if result[0] < best else better_byte(ctx, best_byte, result[1])
             best = result[0]
-    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+    if states(ctx)[state].accepts:
         best, best_byte = int64(0), int64(-1)
     table = i32(ctx, STATE_COSTS)
     table[record + STATE_LEAST] = best

@@ -17,7 +17,9 @@ import numpy as np
 from constrain.engine.conditions.budget import costs
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.parser.earley_sets import BRANCH, END
-from constrain.engine.storage.tables import LEXEMES, REST_COSTS, RULE_STARTS, RULES, START_NT, SYMBOLS, Tables
+from constrain.engine.storage.header import START_NT
+from constrain.engine.storage.schemas import LEXEMES, REST_COSTS, RULE_STARTS, RULES, SYMBOLS
+from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import Symbol, Unfolding
 

@@ -30,37 +30,32 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
+from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.tables import (
-    BYTE_COSTS,
+from constrain.engine.storage.links import F_DERIVATIVE, F_NODE_COST, far_call, far_entry
+from constrain.engine.storage.schemas import (
     BYTE_SUMS,
-    BYTES,
-    CLASS_BYTE,
-    CLASS_OF,
-    CLASSES,
     COST_STACK,
-    CTX,
-    F_DERIVATIVE,
-    F_NODE_COST,
-    FAIL,
-    LIMIT,
-    NODE_COSTS,
-    NODE_HASH,
-    NODES,
-    POOL,
+    EXPRESSION_COSTS,
+    EXPRESSION_HASHES,
+    LITERAL_BYTES,
     SEARCH_HEAP,
     SEARCH_PLACES,
     SEARCH_RECORDS,
-    SETS,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    room,
-    set_used,
-    u8,
-    used,
+    byte_classes,
+    byte_costs,
+    byte_sets,
+    byte_sums,
+    children,
+    class_bytes,
+    cost_stack,
+    expression_costs,
+    expressions,
+    literal_bytes,
+    search_records,
 )
+from constrain.engine.storage.statuses import FAIL, LIMIT
 
 NEVER = 1 << 30
 """A cost that nothing reaches: it cannot be finished, or at more cost than could ever be paid."""
@@ -93,7 +88,7 @@ def better_byte(ctx, left, right):
     """The one of two bytes (or -1) to be preferred as a completion's next."""
     if left < 0 or right < 0:
         return max(left, right)
-    ranks = i32(ctx, BYTE_COSTS)
+    ranks = byte_costs(ctx)
     return left if ranks[256 + left] <= ranks[256 + right] else right
 
 
@@ -102,7 +97,7 @@ def _best_of_set(ctx, index):
     """The preferred one of the cheapest bytes of a set."""
     best = int64(-1)
     for byte in range(256):
-        if (i64(ctx, SETS)[4 * index + (byte >> 6)] >> (byte & 63)) & 1:
+        if (byte_sets(ctx)[index, byte >> 6] >> (byte & 63)) & 1:
             best = better_byte(ctx, best, int64(byte))
     return best
 
@@ -110,11 +105,11 @@ def _best_of_set(ctx, index):
 @njit_inner(types.boolean(CTX, int64))
 def _combine(ctx, node):
     """Work out a node's costs from those of its parts, as far as they are known; whether its own are known then."""
-    nodes = i32(ctx, NODES)
-    costs = i32(ctx, NODE_COSTS)
-    head = int64(nodes[4 * node])
+    nodes = expressions(ctx)
+    costs = i32(ctx, EXPRESSION_COSTS)
+    head = nodes[node].flags
     kind = head & 255
-    a, b = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    a, b = nodes[node].first, nodes[node].second
     nullable = head & NULLABLE_FLAG != 0
     least, on, worst, byte, bound = int64(NEVER), int64(NEVER), int64(NEVER), int64(-1), int64(NEVER)
     if kind == EPSILON:
@@ -123,16 +118,16 @@ def _combine(ctx, node):
         least, worst = int64(0), int64(0)
         for candidate in range(256):
             byte = better_byte(ctx, byte, int64(candidate))
-        on = int64(i32(ctx, BYTE_COSTS)[byte])
+        on = byte_costs(ctx)[byte]
     elif kind == LITERAL:
-        sums = i64(ctx, BYTE_SUMS)
+        sums = byte_sums(ctx)
         least = min(sums[a + b] - sums[a], int64(NEVER))
         on, worst = least, least
-        byte = int64(u8(ctx, BYTES)[a])
+        byte = literal_bytes(ctx)[a]
     elif kind == SET:
         byte = _best_of_set(ctx, a)
         if byte >= 0:
-            least = int64(i32(ctx, BYTE_COSTS)[byte])
+            least = byte_costs(ctx)[byte]
         on, worst = least, least
     elif kind == CONCAT:
         left, right = COST_FIELDS * a, COST_FIELDS * b
@@ -143,7 +138,7 @@ def _combine(ctx, node):
             least = capped(ctx, int64(costs[left + LEAST]), int64(costs[right + LEAST]))
             on = capped(ctx, int64(costs[left + LEAST_ON]), int64(costs[right + LEAST]))
             byte = int64(costs[left + NEXT_BYTE])
-            if nodes[4 * a] & NULLABLE_FLAG and costs[right + LEAST_ON] <= on:
+            if nodes[a].flags & NULLABLE_FLAG and costs[right + LEAST_ON] <= on:
                 other = int64(costs[right + NEXT_BYTE])
                 byte = other if costs[right + LEAST_ON] < on else better_byte(ctx, byte, other)
                 on = int64(costs[right + LEAST_ON])
@@ -152,7 +147,7 @@ def _combine(ctx, node):
     elif kind == UNION:
         worst = int64(0)
         for i in range(b):
-            part = COST_FIELDS * int64(i32(ctx, POOL)[a + i])
+            part = COST_FIELDS * children(ctx)[a + i]
             bound = min(bound, int64(costs[part + BOUND]))
             worst = max(worst, int64(costs[part + WORST]))
             if costs[part + LEAST_ON] == UNKNOWN or on == UNKNOWN:
@@ -178,7 +173,7 @@ def _combine(ctx, node):
         bound = int64(1)
         if kind == INTERSECT:
             for i in range(b):
-                bound = max(bound, int64(costs[COST_FIELDS * int64(i32(ctx, POOL)[a + i]) + BOUND]))
+                bound = max(bound, int64(costs[COST_FIELDS * children(ctx)[a + i] + BOUND]))
     if on != UNKNOWN:
         bound = least
     if nullable:
@@ -197,20 +192,20 @@ def _combine(ctx, node):
 @njit_inner(RESULT0)
 def cost_new_nodes(ctx):
     """Give every node a record of costs; parts of a node have lower numbers than it.  Returns 0 or FAIL."""
-    total = used(ctx, NODE_HASH)
-    n_bytes = used(ctx, BYTES)
-    if not room(ctx, NODE_COSTS, COST_FIELDS * total - used(ctx, NODE_COSTS)):
+    total = used(ctx, EXPRESSION_HASHES)
+    n_bytes = used(ctx, LITERAL_BYTES)
+    if not room(ctx, EXPRESSION_COSTS, COST_FIELDS * total - used(ctx, EXPRESSION_COSTS)):
         return int64(FAIL)
     if not room(ctx, BYTE_SUMS, n_bytes + 1 - used(ctx, BYTE_SUMS)):
         return int64(FAIL)
-    sums = i64(ctx, BYTE_SUMS)
+    sums = byte_sums(ctx)
     sums[0] = 0
     for i in range(max(used(ctx, BYTE_SUMS), 1), n_bytes + 1):
-        sums[i] = sums[i - 1] + int64(i32(ctx, BYTE_COSTS)[u8(ctx, BYTES)[i - 1]])
+        sums[i] = sums[i - 1] + byte_costs(ctx)[literal_bytes(ctx)[i - 1]]
     set_used(ctx, BYTE_SUMS, n_bytes + 1)
-    for node in range(used(ctx, NODE_COSTS) // COST_FIELDS, total):
+    for node in range(used(ctx, EXPRESSION_COSTS) // COST_FIELDS, total):
         _combine(ctx, node)
-    set_used(ctx, NODE_COSTS, COST_FIELDS * total)
+    set_used(ctx, EXPRESSION_COSTS, COST_FIELDS * total)
     return int64(0)
 
 
@@ -296,9 +291,9 @@ def _search(ctx, start):
         key = heap_pop(ctx, SEARCH_HEAP)
         # Of equal ones the newest first: where all ways cost the same, that goes straight to an end.
         record = NEWEST - (key & NEWEST)
-        node = int64(i32(ctx, SEARCH_RECORDS)[4 * record])
-        spent = int64(i32(ctx, SEARCH_RECORDS)[4 * record + 1])
-        costs = i32(ctx, NODE_COSTS)
+        node = search_records(ctx)[4 * record]
+        spent = search_records(ctx)[4 * record + 1]
+        costs = i32(ctx, EXPRESSION_COSTS)
         if record > 0:
             if spent + costs[COST_FIELDS * node + BOUND] < key >> 32:
                 continue  # a cheaper way there was found since
@@ -309,16 +304,16 @@ def _search(ctx, start):
         if work > _SEARCH_LIMIT:
             return int64(LIMIT)
         for k in range(ctx[CLASSES]):
-            after = far_call(ctx, F_DERIVATIVE, node, int64(u8(ctx, CLASS_BYTE)[k]))
+            after = far_call(ctx, F_DERIVATIVE, node, class_bytes(ctx)[k])
             if after < 0:
                 return after
             if after == EMPTY:
                 continue
             if cost_new_nodes(ctx) < 0:
                 return int64(FAIL)
-            bound = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * after + BOUND])
-            byte = int64(i32(ctx, BYTE_COSTS)[512 + k])
-            cost = spent + int64(i32(ctx, BYTE_COSTS)[byte])
+            bound = expression_costs(ctx)[after].bound
+            byte = byte_costs(ctx)[512 + k]
+            cost = spent + byte_costs(ctx)[byte]
             if cost + bound >= NEVER:
                 continue
             reached = search_record(ctx, SEARCH_PLACES, after, cost, record, byte)
@@ -326,20 +321,20 @@ def _search(ctx, start):
                 return int64(FAIL)
             if reached >= 0 and heap_push(ctx, SEARCH_HEAP, (cost + bound) << 32 | (NEWEST - reached)) < 0:
                 return int64(FAIL)
-    costs = i32(ctx, NODE_COSTS)
-    records = i32(ctx, SEARCH_RECORDS)
+    costs = i32(ctx, EXPRESSION_COSTS)
+    records = search_records(ctx)
     if goal < 0:
         place = COST_FIELDS * start
         costs[place + LEAST_ON] = NEVER
         if costs[place + LEAST] == UNKNOWN:
             costs[place + LEAST] = NEVER
         return int64(0)
-    total = int64(records[4 * goal + 1]) + int64(costs[COST_FIELDS * int64(records[4 * goal]) + LEAST])
+    total = records[4 * goal + 1] + int64(costs[COST_FIELDS * records[4 * goal] + LEAST])
     while records[4 * goal + 2] >= 0:
-        byte = int64(records[4 * goal + 3])
-        goal = int64(records[4 * goal + 2])
-        place = COST_FIELDS * int64(records[4 * goal])
-        left = total - int64(records[4 * goal + 1])
+        byte = records[4 * goal + 3]
+        goal = records[4 * goal + 2]
+        place = COST_FIELDS * records[4 * goal]
+        left = total - records[4 * goal + 1]
         if costs[place + LEAST] == UNKNOWN:
             costs[place + LEAST] = left
             costs[place + BOUND] = left
@@ -354,33 +349,33 @@ def node_cost(ctx, node, _unused):
     if cost_new_nodes(ctx) < 0:
         return int64(FAIL)
     bottom = used(ctx, COST_STACK)
-    if i32(ctx, NODE_COSTS)[COST_FIELDS * node + LEAST_ON] != UNKNOWN:
+    if expression_costs(ctx)[node].least_on != UNKNOWN:
         return int64(0)
     if not room(ctx, COST_STACK, 1):
         return int64(FAIL)
-    i32(ctx, COST_STACK)[bottom] = node
+    cost_stack(ctx)[bottom] = node
     set_used(ctx, COST_STACK, bottom + 1)
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK)
-        here = int64(i32(ctx, COST_STACK)[top - 1])
-        if i32(ctx, NODE_COSTS)[COST_FIELDS * here + LEAST_ON] != UNKNOWN or _combine(ctx, here):
+        here = cost_stack(ctx)[top - 1]
+        if expression_costs(ctx)[here].least_on != UNKNOWN or _combine(ctx, here):
             set_used(ctx, COST_STACK, top - 1)
             continue
-        nodes = i32(ctx, NODES)
-        kind = nodes[4 * here] & 255
+        nodes = expressions(ctx)
+        kind = nodes[here].kind
         if kind == INTERSECT or kind == NOT:
             status = _search(ctx, here)
             if status < 0:
                 return status
             continue
-        a, b = int64(nodes[4 * here + 1]), int64(nodes[4 * here + 2])
+        a, b = nodes[here].first, nodes[here].second
         count = b if kind == UNION else int64(2 if kind == CONCAT else 1)
         for i in range(count):
-            part = int64(i32(ctx, POOL)[a + i]) if kind == UNION else (a if i == 0 else b)
-            if i32(ctx, NODE_COSTS)[COST_FIELDS * part + LEAST_ON] == UNKNOWN:
+            part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else b)
+            if expression_costs(ctx)[part].least_on == UNKNOWN:
                 if not room(ctx, COST_STACK, 1):
                     return int64(FAIL)
-                i32(ctx, COST_STACK)[used(ctx, COST_STACK)] = part
+                cost_stack(ctx)[used(ctx, COST_STACK)] = part
                 set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
     return int64(0)
 
@@ -391,9 +386,9 @@ far_entry(F_NODE_COST, node_cost)
 @njit_inner(types.void(CTX))
 def choose_class_bytes(ctx):
     """Write, behind costs and ranks in BYTE_COSTS, the preferred byte of each byte class."""
-    table = i32(ctx, BYTE_COSTS)
+    table = byte_costs(ctx)
     for k in range(ctx[CLASSES]):
-        table[512 + k] = u8(ctx, CLASS_BYTE)[k]
+        table[512 + k] = class_bytes(ctx)[k]
     for byte in range(256):
-        k = int64(u8(ctx, CLASS_OF)[byte])
-        table[512 + k] = better_byte(ctx, int64(table[512 + k]), int64(byte))
+        k = byte_classes(ctx)[byte]
+        table[512 + k] = better_byte(ctx, table[512 + k], int64(byte))

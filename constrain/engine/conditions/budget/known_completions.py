@@ -9,7 +9,7 @@ import numpy as np
 from constrain.engine.conditions.budget import completions
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.history import Place, Traveller
-from constrain.engine.storage.tables import OPEN_AT
+from constrain.engine.storage.header import OPEN_AT
 
 if TYPE_CHECKING:
     from constrain.engine.compiled_grammar import CompiledGrammar

@@ -25,39 +25,25 @@ from numba import int32, int64, types, uint64
 
 from constrain.engine.automata.expressions import RESULT1, RESULT2
 from constrain.engine.automata.lexer_states import (
-    LEX_ACCEPT,
     LEX_COUNT,
     LEX_OFFSET,
     NO_DENSE,
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
-    SPLIT_DENSE,
 )
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
-from constrain.engine.conditions.budget.costs import STATE_FIELDS, STATE_LEAST, STATE_WORST
-from constrain.engine.conditions.budget.expression_costs import COST_FIELDS, MISSING, NEVER, WORST, search_record
+from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, search_record
 from constrain.engine.masks.fast.self_loops import goes_on, next_node
 from constrain.engine.parser.configurations import (
     IS_HARD,
-    STATE_ACCEPTS,
-    STATE_COUNT,
-    STATE_OFFSET,
     first_groups,
     state_at_row,
     state_kinds,
 )
-from constrain.engine.parser.earley_sets import CORE_INIT, ROW_CORE
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
-from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS
-from constrain.engine.storage.tables import (
-    CLASS_OF,
-    CLASSES,
-    CORES,
-    COST_STACK,
-    CROSSINGS,
-    CTX,
-    EMPTY_TOKENS,
-    EOS_TOKENS,
+from constrain.engine.storage.links import (
     F_ACCEPT_SET,
     F_LEXER_STEP,
     F_SCAN,
@@ -65,42 +51,52 @@ from constrain.engine.storage.tables import (
     F_STATE_COST,
     F_STEP,
     F_TOKENS,
-    FAIL,
-    LEX,
-    LEX_POOL,
-    LEX_TRANS,
-    N_WORDS,
-    NODE_COSTS,
-    OPEN,
+    far_call,
+)
+from constrain.engine.storage.schemas import (
+    CONFIGURATIONS,
+    COST_STACK,
+    EMPTY_TOKENS,
+    EOS_TOKENS,
+    LEXER_MASKS,
+    LEXER_STATES,
     OPEN_NODES,
-    ROWS,
-    SAME_BYTES,
-    SCRATCH,
     SEARCH_PLACES,
     SEARCH_RECORDS,
-    SPLITS,
-    STACK,
-    STATE_COSTS,
-    STATE_TRANS,
     STATE_WORK,
-    STATES,
-    THREADS,
-    TMP,
-    TOKEN_BYTES,
     TOKEN_COSTS,
-    TOKEN_START,
-    TRIE_CHILDREN,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    far_call,
-    i32,
-    i64,
-    room,
-    set_used,
-    u8,
-    used,
+    TRIE_NODES,
+    WORK_STACK,
+    boundaries,
+    byte_classes,
+    child_groups,
+    configurations,
+    cores,
+    cost_stack,
+    earley_sets,
+    expression_costs,
+    lexer_masks,
+    lexer_members,
+    lexer_states,
+    lexer_transitions,
+    node_tokens,
+    open_nodes,
+    same_bytes,
+    scratch_mask,
+    search_places,
+    state_costs,
+    state_work,
+    states,
+    subtree_sizes,
+    token_bytes,
+    token_costs,
+    token_starts,
+    transitions,
+    trie_nodes,
+    walk_stack,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL, IN_GROUPS, NO_GROUPS
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
@@ -119,7 +115,7 @@ def _state_after(ctx, row, accept):
     """The state after any lexeme of an accept set that began in a row; FAIL or LIMIT if < 0."""
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
-    i64(ctx, STATE_WORK)[0] = row << 32 | accept
+    state_work(ctx)[0] = row << 32 | accept
     after = far_call(ctx, F_SCAN, 0, 1)
     return after if after < 0 else state_at_row(ctx, after)
 
@@ -127,10 +123,10 @@ def _state_after(ctx, row, accept):
 @njit_inner(RESULT2)
 def _tokens_after(ctx, row, lexeme):
     """What finishing takes in the state after a lexeme that began in a row; NEVER if not sure, FAIL or LIMIT."""
-    top = used(ctx, TMP)
-    if not room(ctx, TMP, 1):
+    top = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 1):
         return int64(FAIL)
-    i32(ctx, TMP)[top] = lexeme
+    work_stack(ctx)[top] = lexeme
     accept = far_call(ctx, F_ACCEPT_SET, top, 1)
     if accept < 0:
         return accept
@@ -139,7 +135,7 @@ def _tokens_after(ctx, row, lexeme):
         return after
     count = far_call(ctx, F_TOKENS, after, 0)
     # A long completion is not counted by how it is cut into tokens.
-    if count >= 0 and i32(ctx, STATE_COSTS)[STATE_FIELDS * after + STATE_LEAST] > CHAIN_LIMIT - MISSING:
+    if count >= 0 and state_costs(ctx)[after].least > CHAIN_LIMIT - MISSING:
         return int64(NEVER)
     return count
 
@@ -147,10 +143,10 @@ def _tokens_after(ctx, row, lexeme):
 @njit_inner(types.boolean(CTX, int64))
 def _has_begun(ctx, state):
     """Whether a lexeme may have begun with the last byte, which means that one may have ended."""
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        core = int64(i32(ctx, ROWS)[5 * int64(i32(ctx, THREADS)[2 * i]) + ROW_CORE])
-        if i32(ctx, CORES)[7 * core + CORE_INIT] == i32(ctx, THREADS)[2 * i + 1]:
+    offset = states(ctx)[state].offset
+    for i in range(offset, offset + states(ctx)[state].count):
+        core = earley_sets(ctx)[configurations(ctx)[i].earley_set].core
+        if cores(ctx)[core].initial == configurations(ctx)[i].lexer_state:
             return True
     return False
 
@@ -166,19 +162,19 @@ def _inside(ctx, state, known):
     if status < 0:
         return status
     # No more than a token for each byte; unless there is a byte that is no token.
-    worst = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_WORST])
+    worst = state_costs(ctx)[state].worst
     if worst < MISSING and worst <= known[3]:
         return worst
-    if i32(ctx, STATES)[3 * state + STATE_COUNT] != 1:
+    if states(ctx)[state].count != 1:
         return int64(NEVER)
-    thread = 2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    row = int64(i32(ctx, THREADS)[thread])
-    lexer_state = 4 * int64(i32(ctx, THREADS)[thread + 1])
-    if i32(ctx, LEX)[lexer_state + LEX_COUNT] != 1:
+    thread = 2 * states(ctx)[state].offset
+    row = int64(i32(ctx, CONFIGURATIONS)[thread])
+    lexer_state = 4 * int64(i32(ctx, CONFIGURATIONS)[thread + 1])
+    if i32(ctx, LEXER_STATES)[lexer_state + LEX_COUNT] != 1:
         return int64(NEVER)
-    member = int64(i32(ctx, LEX)[lexer_state + LEX_OFFSET])
-    lexeme, node = int64(i32(ctx, LEX_POOL)[member]), int64(i32(ctx, LEX_POOL)[member + 1])
-    worst = int64(i32(ctx, NODE_COSTS)[COST_FIELDS * node + WORST])
+    member = int64(i32(ctx, LEXER_STATES)[lexer_state + LEX_OFFSET])
+    lexeme, node = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
+    worst = expression_costs(ctx)[node].worst
     if worst >= MISSING:
         return int64(NEVER)
     if known[0] != row or known[1] != lexeme:
@@ -192,16 +188,16 @@ def _inside(ctx, state, known):
 @njit_inner(int64(CTX, int64, int64, int64))
 def _note(ctx, token, count, n):
     """Append a token and those with the same bytes, with their counts, to TOKEN_COSTS; returns the new length."""
-    out = i32(ctx, TOKEN_COSTS)
-    seen = i32(ctx, SCRATCH)
-    same = i32(ctx, SAME_BYTES)
+    out = token_costs(ctx)
+    seen = scratch_mask(ctx)
+    same = same_bytes(ctx)
     while token >= 0:
         if not (seen[token >> 5] >> (token & 31)) & 1:
             seen[token >> 5] |= int32(1) << int32(token & 31)
             out[2 * n] = token
             out[2 * n + 1] = count
             n += 1
-        token = int64(same[token]) if len(same) else int64(-1)
+        token = same[token] if len(same) else int64(-1)
     return n
 
 
@@ -211,7 +207,7 @@ def _note_state(ctx, token, state, n, known):
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
-    least = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_LEAST])
+    least = state_costs(ctx)[state].least
     if least < MISSING and least <= known[3]:
         # Finding out how its completion is cut into tokens would mean going through it.
         known[4] = max(known[4], least)
@@ -226,7 +222,7 @@ def _least(ctx, state):
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
-    least = int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_LEAST])
+    least = state_costs(ctx)[state].least
     return least if least < MISSING else int64(NEVER)
 
 
@@ -234,11 +230,11 @@ def _least(ctx, state):
 def _note_open(ctx, node):
     """Note a trie node from which on the text decides what tokens leave to be finished; False if there is no room."""
     n = used(ctx, OPEN_NODES)
-    if n > 0 and i32(ctx, OPEN_NODES)[n - 1] == node:
+    if n > 0 and open_nodes(ctx)[n - 1] == node:
         return True
     if not room(ctx, OPEN_NODES, 1):
         return False
-    i32(ctx, OPEN_NODES)[n] = node
+    open_nodes(ctx)[n] = node
     set_used(ctx, OPEN_NODES, n + 1)
     return True
 
@@ -257,12 +253,12 @@ def _walk(ctx, root, state, n, known, is_open):
     Where the text decides how it goes on, the rules that stand in for those that it will be cost no less.  If that is
     not within the budget, or nothing stands in for them, the trie node goes to OPEN_NODES and the walk goes round it.
     """
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, STATE_TRANS)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    stack = walk_stack(ctx)
+    class_of = byte_classes(ctx)
+    trans = transitions(ctx)
     classes = uint64(ctx[CLASSES])
     most = known[3]
     skips = root < 0 and most >= 0
@@ -280,7 +276,7 @@ def _walk(ctx, root, state, n, known, is_open):
         depth = int64(node >> _SHIFT)
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
-        there = int64(trans[here * classes + byte_class])
+        there = trans[here * classes + byte_class]
         if there < 0:
             there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
             if there < 0:
@@ -309,7 +305,7 @@ def _walk(ctx, root, state, n, known, is_open):
                     continue
                 known[4] = max(known[4], bound)
         elif tokens[p] >= 0:
-            n = _note_state(ctx, int64(tokens[p]), there, n, known)
+            n = _note_state(ctx, tokens[p], there, n, known)
             if n < 0:
                 return n
             visited += 1
@@ -327,8 +323,8 @@ def _walk(ctx, root, state, n, known, is_open):
                     if not room(ctx, COST_STACK, 2):
                         return int64(FAIL)
                     left_out = used(ctx, COST_STACK)
-                    i32(ctx, COST_STACK)[left_out] = p
-                    i32(ctx, COST_STACK)[left_out + 1] = p + uint64(sizes[p])
+                    cost_stack(ctx)[left_out] = p
+                    cost_stack(ctx)[left_out + 1] = p + uint64(sizes[p])
                     set_used(ctx, COST_STACK, left_out + 2)
                     p += uint64(sizes[p])
                     continue
@@ -340,7 +336,7 @@ def _walk(ctx, root, state, n, known, is_open):
 @njit_inner(types.boolean(CTX, int64, int64))
 def _is_left_out(ctx, node, count):
     """Whether a trie node is in one of the ``count`` parts in COST_STACK, which are in the order of the trie."""
-    parts = i32(ctx, COST_STACK)
+    parts = cost_stack(ctx)
     low, high = int64(0), count
     while low < high:
         middle = (low + high) // 2
@@ -354,19 +350,19 @@ def _is_left_out(ctx, node, count):
 @njit_inner(RESULT2)
 def _state_at(ctx, state, node):
     """The state after the bytes of a trie node, with OPEN added if it is an open one; 0 if it is dead, or < 0."""
-    tokens = i32(ctx, TRIE_TOKEN)
-    class_of = u8(ctx, CLASS_OF)
-    data = u8(ctx, TOKEN_BYTES)
+    tokens = node_tokens(ctx)
+    class_of = byte_classes(ctx)
+    data = token_bytes(ctx)
     # A node's bytes are the first of any token below it.
     p = node
     while tokens[p] < 0:
         p += 1
-    first = i64(ctx, TOKEN_START)[tokens[p]]
+    first = token_starts(ctx)[tokens[p]]
     here = state
-    last = first + int64(i32(ctx, TRIE_NODE)[node] >> DEPTH_SHIFT)
+    last = first + int64(trie_nodes(ctx)[node] >> DEPTH_SHIFT)
     for k in range(first, last + 1):
-        byte_class = int64(class_of[data[k]])
-        there = int64(i32(ctx, STATE_TRANS)[here * ctx[CLASSES] + byte_class])
+        byte_class = class_of[data[k]]
+        there = transitions(ctx)[here * ctx[CLASSES] + byte_class]
         here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here <= 0:
             break
@@ -400,13 +396,14 @@ def cost_tokens(ctx, state, most, known):
     set_used(ctx, OPEN_NODES, 0)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
         return int64(FAIL)
-    # The mask may have been forgotten since it was written, and the splits with it.  What makes a split uses SCRATCH.
-    offset = int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        status = far_call(ctx, F_SPLIT, int64(i32(ctx, THREADS)[2 * i + 1]), 0)
+    # The mask may have been forgotten since it was written, and the lexer masks with it.  What makes one uses
+    # SCRATCH_MASK.
+    offset = states(ctx)[state].offset
+    for i in range(offset, offset + states(ctx)[state].count):
+        status = far_call(ctx, F_SPLIT, configurations(ctx)[i].lexer_state, 0)
         if status < 0:
             return status
-    seen = i32(ctx, SCRATCH)
+    seen = scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
     known[0], known[3], known[4] = -1, max(most, int64(ALL)), -1
@@ -419,9 +416,9 @@ def cost_tokens(ctx, state, most, known):
     if bound < 0:
         return bound
     known[5] = 1 << 40
-    if most >= 0 and i32(ctx, STATES)[3 * state + STATE_COUNT] == 1:
-        lexer_state = int64(i32(ctx, THREADS)[2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET]) + 1])
-        if i32(ctx, SPLITS)[5 * lexer_state + SPLIT_DENSE] != NO_DENSE:
+    if most >= 0 and states(ctx)[state].count == 1:
+        lexer_state = configurations(ctx)[states(ctx)[state].offset].lexer_state
+        if lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
             if most < bound < NEVER:
                 return int64(IN_GROUPS)
             known[5] = _MANY
@@ -430,8 +427,8 @@ def cost_tokens(ctx, state, most, known):
         known[5] = 1 << 40
         if not room(ctx, COST_STACK, 2):
             return int64(FAIL)
-        i32(ctx, COST_STACK)[0] = 0
-        i32(ctx, COST_STACK)[1] = len(i32(ctx, TRIE_NODE))
+        cost_stack(ctx)[0] = 0
+        cost_stack(ctx)[1] = len(i32(ctx, TRIE_NODES))
         set_used(ctx, COST_STACK, 2)
     else:
         n = _walk(ctx, int64(-1), state, n, known, False)
@@ -441,20 +438,20 @@ def cost_tokens(ctx, state, most, known):
     parts = used(ctx, COST_STACK) // 2
     if parts == 0:
         return n
-    children = i64(ctx, TRIE_CHILDREN)
-    for i in range(offset, offset + int64(i32(ctx, STATES)[3 * state + STATE_COUNT])):
-        split = 5 * int64(i32(ctx, THREADS)[2 * i + 1])
-        begin = int64(i32(ctx, SPLITS)[split + SPLIT_CROSSINGS])
+    children = child_groups(ctx)
+    for i in range(offset, offset + states(ctx)[state].count):
+        split = 5 * configurations(ctx)[i].lexer_state
+        begin = int64(i32(ctx, LEXER_MASKS)[split + SPLIT_CROSSINGS])
         last_accept, groups, kinds = int64(-1), int64(0), int64(0)
-        for j in range(begin, begin + int64(i32(ctx, SPLITS)[split + SPLIT_CROSSING_COUNT])):
-            accept = int64(i32(ctx, CROSSINGS)[2 * j + 1])
+        for j in range(begin, begin + int64(i32(ctx, LEXER_MASKS)[split + SPLIT_CROSSING_COUNT])):
+            accept = boundaries(ctx)[j].accept
             if accept != last_accept:
-                after = _state_after(ctx, int64(i32(ctx, THREADS)[2 * i]), accept)
+                after = _state_after(ctx, configurations(ctx)[i].earley_set, accept)
                 if after < 0:
                     return after
                 last_accept, groups, kinds = accept, first_groups(ctx, after), state_kinds(ctx, after)
             # Few nodes have a child with which something goes on behind the lexeme.
-            crossing = int64(i32(ctx, CROSSINGS)[2 * j])
+            crossing = boundaries(ctx)[j].node
             is_hard = kinds & IS_HARD != 0
             node = next_node(ctx, crossing, int64(0)) if is_hard or goes_on(ctx, crossing, groups) else int64(-1)
             while node >= 0:
@@ -484,13 +481,13 @@ def cost_below(ctx, state, node, known):
     set_used(ctx, OPEN_NODES, 0)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
         return int64(FAIL)
-    seen = i32(ctx, SCRATCH)
+    seen = scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
     known[0], known[3], known[4], known[5] = -1, int64(ALL), -1, 1 << 40
     n = int64(0)
-    if i32(ctx, TRIE_TOKEN)[node] >= 0:
-        n = _note_state(ctx, int64(i32(ctx, TRIE_TOKEN)[node]), state, n, known)
+    if node_tokens(ctx)[node] >= 0:
+        n = _note_state(ctx, node_tokens(ctx)[node], state, n, known)
         if n < 0:
             return n
     return _walk(ctx, node, state, n, known, False)
@@ -511,16 +508,16 @@ def group_tokens(ctx, lexer_state):
     set_used(ctx, SEARCH_RECORDS, 0)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
         return int64(FAIL)
-    seen = i32(ctx, SCRATCH)
+    seen = scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, LEX_TRANS)
-    lex = i32(ctx, LEX)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    stack = walk_stack(ctx)
+    class_of = byte_classes(ctx)
+    trans = lexer_transitions(ctx)
+    lex = lexer_states(ctx)
     classes = uint64(ctx[CLASSES])
     stack[0] = lexer_state
     n = int64(0)
@@ -530,7 +527,7 @@ def group_tokens(ctx, lexer_state):
         depth = node >> _SHIFT
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
-        there = int64(trans[here * classes + byte_class])
+        there = trans[here * classes + byte_class]
         if there < 0:
             there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
             if there < 0:
@@ -538,15 +535,15 @@ def group_tokens(ctx, lexer_state):
         if there == 0:
             p += uint64(sizes[p])
             continue
-        if depth > uint64(0) and lex[4 * int64(here) + LEX_ACCEPT]:
+        if depth > uint64(0) and lex[int64(here)].accept:
             return int64(NO_GROUPS)
         if tokens[p] >= 0:
-            if search_record(ctx, SEARCH_PLACES, there, int64(0), int64(-1), int64(tokens[p])) == FAIL:
+            if search_record(ctx, SEARCH_PLACES, there, int64(0), int64(-1), tokens[p]) == FAIL:
                 return int64(FAIL)
-            group = int64(i32(ctx, SEARCH_PLACES)[there])
+            group = search_places(ctx)[there]
             if group >= _HISTOGRAM - 1:
                 return int64(NO_GROUPS)
-            n = _note(ctx, int64(tokens[p]), group, n)
+            n = _note(ctx, tokens[p], group, n)
         stack[depth + uint64(1)] = there
         p += uint64(1)
     return n
@@ -558,7 +555,7 @@ def drop_usual(ctx, n, least):
 
     Returns ``left << 32 | usual``: how many are left, in front and in their order; and what the others need at most.
     """
-    table = i32(ctx, TOKEN_COSTS)
+    table = token_costs(ctx)
     usual = least
     if least < 0:
         # A histogram of small counts; larger ones are all different from the usual.
@@ -598,6 +595,6 @@ def allow_only(ctx, state, out, index, tokens):
         row[i] = 0
     for token in tokens:
         row[token >> 5] |= int32(1) << (token & int32(31))
-    if i32(ctx, STATES)[3 * state + STATE_ACCEPTS]:
+    if states(ctx)[state].accepts:
         for token in i32(ctx, EOS_TOKENS):
             row[token >> 5] |= int32(1) << (token & int32(31))

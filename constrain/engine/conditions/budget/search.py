@@ -14,33 +14,26 @@ from numba import int64, types, uint64
 
 from constrain.engine.automata.expressions import RESULT1
 from constrain.engine.conditions.budget.completions import HEAVIEST, reset_costs
-from constrain.engine.conditions.budget.costs import STATE_FIELDS, STATE_LEAST
 from constrain.engine.conditions.budget.expression_costs import NEVER, NEWEST, heap_pop, heap_push, search_record
+from constrain.engine.storage.access import set_used, used
+from constrain.engine.storage.header import CLASSES, CTX, OPEN
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.tables import (
-    BYTE_COSTS,
-    CLASS_OF,
-    CLASSES,
-    CTX,
-    F_STEP,
-    F_TOKENS,
-    FAIL,
-    OPEN,
+from constrain.engine.storage.links import F_STEP, F_TOKENS, far_call
+from constrain.engine.storage.schemas import (
     PATH_HEAP,
     PATH_PLACES,
     PATH_RECORDS,
-    STACK,
-    STATE_COSTS,
-    STATE_TRANS,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    far_call,
-    i32,
-    set_used,
-    u8,
-    used,
+    byte_classes,
+    byte_costs,
+    node_tokens,
+    path_records,
+    state_costs,
+    subtree_sizes,
+    transitions,
+    trie_nodes,
+    walk_stack,
 )
+from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
@@ -54,8 +47,8 @@ MOST = (1 << _SPENT_BITS) - 1
 @njit_inner(RESULT1)
 def _bound(ctx, state):
     """A number of tokens that finishing takes at least, from a state whose cost is known."""
-    heaviest = int64(i32(ctx, BYTE_COSTS)[HEAVIEST])
-    return (int64(i32(ctx, STATE_COSTS)[STATE_FIELDS * state + STATE_LEAST]) + heaviest - 1) // heaviest
+    heaviest = byte_costs(ctx)[HEAVIEST]
+    return (state_costs(ctx)[state].least + heaviest - 1) // heaviest
 
 
 @njit_entry(int64(CTX, int64, int64, int64, types.int32[::1]))
@@ -90,20 +83,20 @@ def search_completion(ctx, state, most, effort, out):
     best, best_record = most + 1, int64(-1)
     if count < best:
         best, best_record = count, start
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, STATE_TRANS)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    stack = walk_stack(ctx)
+    class_of = byte_classes(ctx)
+    trans = transitions(ctx)
     classes = uint64(ctx[CLASSES])
     end = uint64(len(nodes))
     work = int64(0)
     while used(ctx, PATH_HEAP) > 0 and work <= effort:
         key = heap_pop(ctx, PATH_HEAP)
         record = NEWEST - (key & NEWEST)
-        begin = int64(i32(ctx, PATH_RECORDS)[4 * record])
-        spent = int64(i32(ctx, PATH_RECORDS)[4 * record + 1])
+        begin = path_records(ctx)[4 * record]
+        spent = path_records(ctx)[4 * record + 1]
         # Written in the key is how many tokens it took; a shorter way may have been found since.
         if spent + _bound(ctx, begin) >= best or spent != (key >> 32) & MOST:
             continue
@@ -115,7 +108,7 @@ def search_completion(ctx, state, most, effort, out):
             depth = node >> _SHIFT
             here = uint64(stack[depth])
             byte_class = uint64(class_of[node & _BYTE])
-            there = int64(trans[here * classes + byte_class])
+            there = trans[here * classes + byte_class]
             if there < 0:
                 there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
                 if there < 0:
@@ -124,7 +117,7 @@ def search_completion(ctx, state, most, effort, out):
                 # Where the text decides how it goes on the search ends.
                 p += uint64(sizes[p])
                 continue
-            token = int64(tokens[p])
+            token = tokens[p]
             if token >= 0:
                 count = far_call(ctx, F_TOKENS, there, 0)
                 if count < 0:

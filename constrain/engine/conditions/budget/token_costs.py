@@ -22,8 +22,8 @@ from constrain.engine.conditions.budget.masks import (
 )
 from constrain.engine.history import Place, Traveller
 from constrain.engine.parser.configurations import STATE_COUNT, STATE_OFFSET
+from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_RECORDS, STATES, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
-from constrain.engine.storage.tables import OPEN_NODES, SEARCH_RECORDS, STATES, THREADS, TOKEN_COSTS
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
@@ -155,7 +155,7 @@ class TokenCosts:
         record = tables.array(STATES)[3 * place._state : 3 * place._state + 3]
         if record[STATE_COUNT] != 1:
             return None
-        lexer_state = int(tables.array(THREADS)[2 * int(record[STATE_OFFSET]) + 1])
+        lexer_state = int(tables.array(CONFIGURATIONS)[2 * int(record[STATE_OFFSET]) + 1])
         if lexer_state not in self._groups:
             count = compiled._run(group_tokens, lexer_state)
             if count == NO_GROUPS:

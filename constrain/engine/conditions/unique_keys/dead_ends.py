@@ -8,21 +8,12 @@ from numba import int32, int64
 from constrain.engine.conditions.unique_keys.memory import DEAD_END, DEAD_IN_TOKEN, KEYS, LIMITED, N_KEYS, NO_DEAD_END
 from constrain.engine.conditions.unique_keys.ways import MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage.access import i32, room, set_used
+from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.statuses import UNSURE
-from constrain.engine.storage.tables import (
-    CLASSES,
-    CTX,
-    F_LEXER_STATE,
-    F_LEXER_STEP,
-    FAIL,
-    LEXEMES,
-    TMP,
-    far_call,
-    i32,
-    room,
-    set_used,
-)
+from constrain.engine.storage.links import F_LEXER_STATE, F_LEXER_STEP, far_call
+from constrain.engine.storage.schemas import WORK_STACK, lexemes, work_stack
+from constrain.engine.storage.statuses import FAIL, UNSURE
 
 # Of a key's record, the bits above RISKY and LIMITED: whether a token may hold its beginning that leads to no new one
 # (DEAD_IN_TOKEN), whether that is known, and how long that beginning is, plus one, or 0 if that is not known.
@@ -30,7 +21,7 @@ HELD_SHIFT, HELD_KNOWN, DEAD_SHIFT = 2, 1 << 4, 5
 
 
 @njit_entry(int64(CTX, int32[::1]))
-def find_body(ctx, lexemes):
+def find_body(ctx, all_lexemes):
     """The lexer state where the text of a key begins, which is one of ``lexemes`` (int32[n], upwards).
 
     Returns
@@ -38,16 +29,16 @@ def find_body(ctx, lexemes):
     0 if there is no such key; UNSURE if they do not come to a quote; FAIL and its like.
     """
     reset_work(ctx)
-    count = int64(len(lexemes))
-    if not room(ctx, TMP, 2 * count):
+    count = int64(len(all_lexemes))
+    if not room(ctx, WORK_STACK, 2 * count):
         return int64(FAIL)
-    tmp = i32(ctx, TMP)
+    tmp = work_stack(ctx)
     for i in range(count):
-        tmp[2 * i] = lexemes[i]
-        tmp[2 * i + 1] = i32(ctx, LEXEMES)[3 * int64(lexemes[i])]
-    set_used(ctx, TMP, 2 * count)
+        tmp[2 * i] = all_lexemes[i]
+        tmp[2 * i + 1] = lexemes(ctx)[int64(all_lexemes[i])].expression
+    set_used(ctx, WORK_STACK, 2 * count)
     state = far_call(ctx, F_LEXER_STATE, int64(0), count)
-    set_used(ctx, TMP, 0)
+    set_used(ctx, WORK_STACK, 0)
     for _ in range(MOST_BLANKS):
         if state <= 0:
             return state

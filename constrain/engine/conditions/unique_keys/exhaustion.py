@@ -23,8 +23,10 @@ from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD, MAY_RUN_O
 from constrain.engine.conditions.unique_keys.unique_keys import ObjectKeys
 from constrain.engine.history import Place, Traveller
 from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry
-from constrain.engine.storage.tables import CLASS_OF, CLASSES, CTX, F_STEP, far_call, u8
+from constrain.engine.storage.links import F_STEP, far_call
+from constrain.engine.storage.schemas import byte_classes
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def find_next_bytes(ctx, state, out):
         if then < 0:
             return then
         for byte in range(256):
-            if u8(ctx, CLASS_OF)[byte] == byte_class:
+            if byte_classes(ctx)[byte] == byte_class:
                 out[byte] = then > 0
     return int64(0)
 

@@ -28,9 +28,11 @@ from constrain.engine.conditions.unique_keys.reading import read_keys
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
 from constrain.engine.conditions.unique_keys.ways import KNOWN, MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage.access import i32, u8
+from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.links import F_STEP
 from constrain.engine.storage.statuses import UNSURE
-from constrain.engine.storage.tables import CTX, F_STEP, i32, u8
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 

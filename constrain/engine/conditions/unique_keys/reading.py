@@ -41,9 +41,11 @@ from constrain.engine.conditions.unique_keys.memory import (
     STATUS,
 )
 from constrain.engine.conditions.unique_keys.status import IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT
+from constrain.engine.storage.access import i32, u8
+from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
+from constrain.engine.storage.links import F_READ_KEYS, far_entry
 from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
-from constrain.engine.storage.tables import CTX, F_READ_KEYS, far_entry, i32, u8
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 

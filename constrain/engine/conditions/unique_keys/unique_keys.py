@@ -45,9 +45,9 @@ from constrain.engine.conditions.unique_keys.memory import (
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
 from constrain.engine.conditions.unique_keys.reading import forbid_repeated, read_keys
 from constrain.engine.conditions.unique_keys.status import IS_RISKY, MAY_REPEAT
+from constrain.engine.storage.header import HEADER, MOST_ELEMENTS
 from constrain.engine.storage.jit import without_dispatch
 from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
-from constrain.engine.storage.tables import HEADER, MOST_ELEMENTS
 from constrain.engine.vocabulary.bitmasks import Bitmask, forbid, is_allowed
 from constrain.errors import LimitError
 

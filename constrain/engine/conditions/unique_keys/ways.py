@@ -14,22 +14,12 @@ from __future__ import annotations
 from numba import int64
 
 from constrain.engine.conditions.unique_keys.memory import KEY_BYTES
+from constrain.engine.storage.access import u8
+from constrain.engine.storage.header import CLASSES, CTX, OPEN
 from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_STEP, far_call
+from constrain.engine.storage.schemas import byte_classes, class_bytes, class_sizes, lexer_transitions, transitions
 from constrain.engine.storage.statuses import UNSURE
-from constrain.engine.storage.tables import (
-    CLASS_BYTE,
-    CLASS_OF,
-    CLASS_SIZE,
-    CLASSES,
-    CTX,
-    F_STEP,
-    LEX_TRANS,
-    OPEN,
-    STATE_TRANS,
-    far_call,
-    i32,
-    u8,
-)
 
 # How many states a layer may have, and all layers.
 _WIDTH = 4096
@@ -48,7 +38,7 @@ MOST_BLANKS = 1000
 def step_class(ctx, automaton, state, byte_class):
     """The state after a byte of a class; 0, UNSURE if it is an open one, or FAIL and its like."""
     place = state * ctx[CLASSES] + byte_class
-    known = int64(i32(ctx, STATE_TRANS)[place] if automaton == F_STEP else i32(ctx, LEX_TRANS)[place])
+    known = int64(transitions(ctx)[place] if automaton == F_STEP else lexer_transitions(ctx)[place])
     if known >= 0:
         return known
     state = far_call(ctx, automaton, state, byte_class)
@@ -58,7 +48,7 @@ def step_class(ctx, automaton, state, byte_class):
 @njit_inner(int64(CTX, int64, int64, int64))
 def step(ctx, automaton, state, byte):
     """The state after a byte; what is not above 0 stays as it is."""
-    return step_class(ctx, automaton, state, int64(u8(ctx, CLASS_OF)[byte])) if state > 0 else state
+    return step_class(ctx, automaton, state, byte_classes(ctx)[byte]) if state > 0 else state
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
@@ -135,7 +125,7 @@ def count_ways(ctx, automaton, state, most, work):
 
     Any number above ``most`` if there are more than that.  < 0: UNSURE, FAIL and its like.
     """
-    quote, backslash = int64(u8(ctx, CLASS_OF)[0x22]), int64(u8(ctx, CLASS_OF)[0x5C])
+    quote, backslash = byte_classes(ctx)[0x22], byte_classes(ctx)[0x5C]
     layer, other = int64(0), int64(_NEXT)
     work[0], work[_COUNTS] = state, int64(1)
     n, ended, looked, going_on = int64(1), int64(0), int64(0), int64(1)
@@ -157,8 +147,8 @@ def count_ways(ctx, automaton, state, most, work):
                     return then
                 if then == 0:
                     continue
-                raw |= u8(ctx, CLASS_BYTE)[byte_class] >= 0x80
-                more = ways * int64(i32(ctx, CLASS_SIZE)[byte_class])
+                raw |= class_bytes(ctx)[byte_class] >= 0x80
+                more = ways * class_sizes(ctx)[byte_class]
                 going_on += more
                 if ended + before + going_on > most:
                     return most + 1

@@ -20,43 +20,33 @@ from constrain.engine.automata.expressions import (
     RESULT3,
     UNION,
 )
-from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.bits import count_bits, lowest_bit
+from constrain.engine.storage.header import CTX, LONGEST
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.tables import (
-    BYTES,
-    CROSSINGS,
-    CTX,
-    F_ACCEPT_SET,
-    F_PLAIN,
-    FAIL,
-    FOUND,
-    LEX,
-    LEX_POOL,
-    LONGEST,
-    NODE_FIRST,
-    NODES,
-    POOL,
-    TMP,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    TRIE_WIDE,
-    WIDE_CHILD,
-    WIDE_ENDS,
-    WIDE_FIRST,
-    WIDE_MASKS,
-    WIDE_STACK,
-    count_bits,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    lowest_bit,
-    room,
-    set_used,
-    u8,
-    used,
+from constrain.engine.storage.links import F_ACCEPT_SET, F_PLAIN, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    WORK_STACK,
+    children,
+    expressions,
+    first_bytes,
+    found_tokens,
+    lexer_members,
+    lexer_states,
+    literal_bytes,
+    node_tokens,
+    subtree_sizes,
+    trie_nodes,
+    wide_child,
+    wide_ends,
+    wide_first,
+    wide_masks,
+    wide_nodes,
+    wide_stack,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 
 # Fields of a place: what is left behind a literal, or a node; where the rest of the literal is, and its length.
@@ -70,20 +60,20 @@ _UNKNOWN = -1
 @njit_inner(RESULT2)
 def _may_begin(ctx, node, byte):
     """Whether a string of a node may begin with a byte (1 or 0)."""
-    return (i64(ctx, NODE_FIRST)[4 * node + (byte >> 6)] >> (byte & 63)) & 1
+    return (first_bytes(ctx)[node, byte >> 6] >> (byte & 63)) & 1
 
 
 @njit_inner(RESULT3)
 def _advance(ctx, source, target, byte):
-    """Go on with a byte from the place at ``TMP[source]`` to one at ``TMP[target]``.
+    """Go on with a byte from the place at ``WORK_STACK[source]`` to one at ``WORK_STACK[target]``.
 
     Returns _DEAD; _ALIVE; or _NOT_PLAIN, if it is alive but the place is not written.
     """
-    tmp = i32(ctx, TMP)
-    nodes = i32(ctx, NODES)
-    rest, at, left = int64(tmp[source + _REST]), int64(tmp[source + _AT]), int64(tmp[source + _LEFT])
+    tmp = work_stack(ctx)
+    nodes = expressions(ctx)
+    rest, at, left = tmp[source + _REST], tmp[source + _AT], tmp[source + _LEFT]
     if left > 0:
-        if u8(ctx, BYTES)[at] != byte:
+        if literal_bytes(ctx)[at] != byte:
             return int64(_DEAD)
         if left == 1 and rest == _UNKNOWN:
             return int64(_NOT_PLAIN)
@@ -95,112 +85,112 @@ def _advance(ctx, source, target, byte):
     head, tail, kind = node, int64(EPSILON), int64(0)
     while True:
         head, tail = node, int64(EPSILON)
-        if nodes[4 * node] & 255 == CONCAT:
-            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
-        kind = int64(nodes[4 * head] & 255)
+        if nodes[node].kind == CONCAT:
+            head, tail = nodes[node].first, nodes[node].second
+        kind = int64(nodes[head].kind)
         if kind != UNION:
             break
-        if nodes[4 * head] & NULLABLE_FLAG or nodes[4 * head + 2] > _MOST_CHOICES:
+        if nodes[head].flags & NULLABLE_FLAG or nodes[head].second > _MOST_CHOICES:
             return int64(_NOT_PLAIN)
         choice = int64(-1)
-        for i in range(nodes[4 * head + 1], nodes[4 * head + 1] + nodes[4 * head + 2]):
-            part = int64(i32(ctx, POOL)[i])
+        for i in range(nodes[head].first, nodes[head].first + nodes[head].second):
+            part = children(ctx)[i]
             if _may_begin(ctx, part, byte):
                 if choice >= 0:
                     return int64(_NOT_PLAIN)
                 choice = part
-        head, kind = choice, int64(nodes[4 * choice] & 255)
+        head, kind = choice, int64(nodes[choice].kind)
         if kind != CONCAT:
             break
         if tail == EPSILON:
             node = choice
             continue
         # What is behind the literal would be two things; few tokens get that far.
-        head, tail = int64(nodes[4 * choice + 1]), int64(_UNKNOWN)
-        kind = int64(nodes[4 * head] & 255)
-        if kind != LITERAL or nodes[4 * head + 2] < 2:
+        head, tail = nodes[choice].first, int64(_UNKNOWN)
+        kind = int64(nodes[head].kind)
+        if kind != LITERAL or nodes[head].second < 2:
             return int64(_NOT_PLAIN)
         break
     if kind == LITERAL:
         tmp[target + _REST] = tail
-        tmp[target + _AT] = nodes[4 * head + 1] + 1
-        tmp[target + _LEFT] = nodes[4 * head + 2] - 1
+        tmp[target + _AT] = nodes[head].first + 1
+        tmp[target + _LEFT] = nodes[head].second - 1
         return int64(_ALIVE)
     return int64(_NOT_PLAIN)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _next_child(ctx, wide, byte, place):
-    """The first child of a wide node from ``byte`` on that the place at ``TMP[place]`` may go on with; else its end."""
-    children = i64(ctx, WIDE_MASKS)
-    rest, left = int64(i32(ctx, TMP)[place + _REST]), i32(ctx, TMP)[place + _LEFT]
-    only = int64(u8(ctx, BYTES)[i32(ctx, TMP)[place + _AT]]) if left else int64(-1)
-    rank = int64(i32(ctx, WIDE_FIRST)[wide])
+    """The first child of a wide node from ``byte`` on that a place in WORK_STACK may go on with; else its end."""
+    children = wide_masks(ctx)
+    rest, left = work_stack(ctx)[place + _REST], work_stack(ctx)[place + _LEFT]
+    only = literal_bytes(ctx)[work_stack(ctx)[place + _AT]] if left else int64(-1)
+    rank = wide_first(ctx)[wide]
     for word in range(4):
-        own = children[4 * wide + word]
+        own = children[wide, word]
         if 64 * word + 63 >= byte:
             if left:
                 bits = own & (int64(1) << (only & 63)) if only >> 6 == word else int64(0)
             else:
-                bits = own & i64(ctx, NODE_FIRST)[4 * rest + word]
+                bits = own & first_bytes(ctx)[rest, word]
             if byte > 64 * word:
                 bits &= int64(-1) << (byte - 64 * word)
             if bits:
                 below = (int64(1) << lowest_bit(bits)) - 1
-                return int64(i32(ctx, WIDE_CHILD)[rank + count_bits(own & below)])
+                return wide_child(ctx)[rank + count_bits(own & below)]
         rank += count_bits(own)
-    return int64(i32(ctx, WIDE_ENDS)[wide])
+    return wide_ends(ctx)[wide]
 
 
 @njit_inner(RESULT2)
 def walk_plainly(ctx, state_and_place, n):
     """Walk the subtree of a trie node, from ``lexer state << 32 | node``, without making states, as splits.walk does.
 
-    Tokens go to FOUND from ``n`` on, crossings to the end of CROSSINGS.  Returns how many tokens there are then; -1,
-    and nothing is added, if it takes states; or FAIL.
+    Tokens go to FOUND_TOKENS from ``n`` on, boundaries to the end of BOUNDARIES.  Returns how many tokens there are
+    then; -1, and nothing is added, if it takes states; or FAIL.
     """
     state, top = state_and_place >> 32, state_and_place & 0xFFFFFFFF
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    wides = i32(ctx, WIDE_STACK)
-    found = i32(ctx, FOUND)
-    pool = i32(ctx, LEX_POOL)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    wides = wide_stack(ctx)
+    found = found_tokens(ctx)
+    pool = lexer_members(ctx)
     first_byte = int64(nodes[top] & 255)
-    offset = int64(i32(ctx, LEX)[4 * state + LEX_OFFSET])
+    offset = lexer_states(ctx)[state].offset
     start, lexeme = int64(-1), int64(-1)
-    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * state + LEX_COUNT]), 2):
-        node = int64(pool[i + 1])
+    for i in range(offset, offset + 2 * lexer_states(ctx)[state].count, 2):
+        node = pool[i + 1]
         if _may_begin(ctx, node, first_byte):
             # Whether anything is left of an intersection or a complement takes a derivative to know.
-            if start >= 0 or i32(ctx, NODES)[4 * node] & COMPLEX_FLAG:
+            if start >= 0 or expressions(ctx)[node].flags & COMPLEX_FLAG:
                 return int64(-1)
-            start, lexeme = node, int64(pool[i])
+            start, lexeme = node, pool[i]
     if start < 0:
         return n
-    height = int64(nodes[top]) >> DEPTH_SHIFT
-    base = used(ctx, TMP)
-    if not room(ctx, TMP, 3 * (ctx[LONGEST] - height + 2)):
+    height = nodes[top] >> DEPTH_SHIFT
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 3 * (ctx[LONGEST] - height + 2)):
         return int64(FAIL)
-    tmp = i32(ctx, TMP)
+    tmp = work_stack(ctx)
     tmp[base + _REST], tmp[base + _AT], tmp[base + _LEFT] = start, 0, 0
-    first_crossing = used(ctx, CROSSINGS)
+    first_crossing = used(ctx, BOUNDARIES)
     accept = int64(-1)
-    p, end = top, top + int64(sizes[top])
+    p, end = top, top + sizes[top]
     while p < end:
-        depth = (int64(nodes[p]) >> DEPTH_SHIFT) - height
+        depth = (nodes[p] >> DEPTH_SHIFT) - height
         byte = int64(nodes[p] & 255)
         here = base + 3 * depth
         outcome = _advance(ctx, here, here + 3, byte)
         if outcome == _DEAD:
             if depth > 0 and nodes[p] & CHILD_OF_WIDE:
-                p = _next_child(ctx, int64(wides[height + depth]), byte + 1, here)
+                p = _next_child(ctx, wides[height + depth], byte + 1, here)
             else:
-                p += int64(sizes[p])
+                p += sizes[p]
             continue
         # Where many bytes lead to one state, it is better made.
         if outcome == _NOT_PLAIN and (depth == 0 or sizes[p] > 1):
-            set_used(ctx, CROSSINGS, first_crossing)
+            set_used(ctx, BOUNDARIES, first_crossing)
             return int64(-1)
         if tokens[p] >= 0:
             found[n] = tokens[p]
@@ -208,10 +198,10 @@ def walk_plainly(ctx, state_and_place, n):
         if sizes[p] == 1:
             p += 1
             continue
-        rest = int64(tmp[here + 3 + _REST])
-        if tmp[here + 3 + _LEFT] == 0 and i32(ctx, NODES)[4 * rest] & NULLABLE_FLAG:
+        rest = tmp[here + 3 + _REST]
+        if tmp[here + 3 + _LEFT] == 0 and expressions(ctx)[rest].flags & NULLABLE_FLAG:
             if rest != EPSILON:
-                set_used(ctx, CROSSINGS, first_crossing)
+                set_used(ctx, BOUNDARIES, first_crossing)
                 return int64(-1)
             if accept < 0:
                 # Behind the places: the last of them is never written.
@@ -220,17 +210,17 @@ def walk_plainly(ctx, state_and_place, n):
                 accept = far_call(ctx, F_ACCEPT_SET, stage, 1)
                 if accept < 0:
                     return accept
-            if not room(ctx, CROSSINGS, 2):
+            if not room(ctx, BOUNDARIES, 2):
                 return int64(FAIL)
-            crossing = used(ctx, CROSSINGS)
-            i32(ctx, CROSSINGS)[crossing] = p
-            i32(ctx, CROSSINGS)[crossing + 1] = accept
-            set_used(ctx, CROSSINGS, crossing + 2)
-            p += int64(sizes[p])
+            crossing = used(ctx, BOUNDARIES)
+            i32(ctx, BOUNDARIES)[crossing] = p
+            i32(ctx, BOUNDARIES)[crossing + 1] = accept
+            set_used(ctx, BOUNDARIES, crossing + 2)
+            p += sizes[p]
             continue
         if nodes[p] & WIDE:
-            wides[height + depth + 1] = i32(ctx, TRIE_WIDE)[p]
-            p = _next_child(ctx, int64(wides[height + depth + 1]), int64(0), here + 3)
+            wides[height + depth + 1] = wide_nodes(ctx)[p]
+            p = _next_child(ctx, wides[height + depth + 1], int64(0), here + 3)
         else:
             p += 1
     return n

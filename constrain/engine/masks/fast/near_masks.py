@@ -13,11 +13,6 @@ from numba import int32, int64, types
 from constrain.engine.automata.expressions import RESULT2, RESULT3
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
-    SPLIT_COUNT,
-    SPLIT_CROSSING_COUNT,
-    SPLIT_CROSSINGS,
-    SPLIT_DENSE,
-    SPLIT_LIST,
 )
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
@@ -29,40 +24,31 @@ from constrain.engine.masks.lexer_masks import (
     walk,
     with_same_bytes,
 )
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.tables import (
-    CLASS_OF,
-    CLASSES,
-    CROSSINGS,
-    CTX,
-    DENSE,
-    F_ENDS,
-    F_LEXER_STEP,
-    F_NEAR,
-    F_SPLIT,
-    FAIL,
-    FOUND,
-    LEX_TRANS,
-    LONGEST,
-    N_WORDS,
-    SAME_BYTES,
-    SCRATCH,
-    SHARED_CROSSINGS,
+from constrain.engine.storage.links import F_ENDS, F_LEXER_STEP, F_NEAR, F_SPLIT, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    DENSE_MASKS,
+    SHARED_BOUNDARIES,
     SHARED_DENSE,
-    SPLITS,
-    STACK,
-    TMP,
     TOKEN_LISTS,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    far_call,
-    far_entry,
-    i32,
-    room,
-    set_used,
-    u8,
-    used,
+    WORK_STACK,
+    boundaries,
+    byte_classes,
+    found_tokens,
+    lexer_masks,
+    lexer_transitions,
+    node_tokens,
+    same_bytes,
+    scratch_mask,
+    subtree_sizes,
+    token_lists,
+    walk_stack,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 _PARTED = -1
@@ -72,40 +58,40 @@ _PARTED = -1
 def _walk_beside(ctx, lexer_state, near, closure):
     """Run two states over the border of a closure, as far as they are two.
 
-    The nodes on the border that tell them apart are left at the end of TMP, below a count of them; tokens that the
-    first state allows below these in FOUND, its crossings there at the end of CROSSINGS.  Returns the number of
-    tokens, FAIL or LIMIT.
+    The nodes on the border that tell them apart are left at the end of WORK_STACK, below a count of them; tokens that
+    the first state allows below these in FOUND_TOKENS, its boundaries there at the end of BOUNDARIES.  Returns the
+    number of tokens, FAIL or LIMIT.
     """
-    record = i32(ctx, SPLITS)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
+    record = lexer_masks(ctx)
+    stack = walk_stack(ctx)
+    class_of = byte_classes(ctx)
     classes = ctx[CLASSES]
-    trans = i32(ctx, LEX_TRANS)
-    sizes = i32(ctx, TRIE_SIZE)
-    shared = record[5 * closure + SPLIT_DENSE] <= FIRST_SHARED
-    i = int64(record[5 * closure + SPLIT_CROSSINGS])
-    end = i + int64(record[5 * closure + SPLIT_CROSSING_COUNT])
-    beside = used(ctx, TMP)
-    if not room(ctx, TMP, ctx[LONGEST] + 2):
+    trans = lexer_transitions(ctx)
+    sizes = subtree_sizes(ctx)
+    shared = record[closure].dense <= FIRST_SHARED
+    i = record[closure].boundaries
+    end = i + record[closure].boundary_count
+    beside = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, ctx[LONGEST] + 2):
         return int64(FAIL)
-    set_used(ctx, TMP, beside + ctx[LONGEST] + 2)
-    first_place = used(ctx, TMP)
+    set_used(ctx, WORK_STACK, beside + ctx[LONGEST] + 2)
+    first_place = used(ctx, WORK_STACK)
     stack[0] = lexer_state
-    i32(ctx, TMP)[beside] = near
+    work_stack(ctx)[beside] = near
     n = int64(0)
     while i < end:
-        pairs = i32(ctx, SHARED_CROSSINGS) if shared else i32(ctx, CROSSINGS)
+        pairs = i32(ctx, SHARED_BOUNDARIES) if shared else i32(ctx, BOUNDARIES)
         node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
         depth = node >> DEPTH_SHIFT
-        byte_class = int64(class_of[node & 255])
-        here, before = int64(stack[depth]), int64(i32(ctx, TMP)[beside + depth])
+        byte_class = class_of[node & 255]
+        here, before = stack[depth], work_stack(ctx)[beside + depth]
         # Nothing follows from the dead state, 0, either.
-        there = int64(trans[here * classes + byte_class])
+        there = trans[here * classes + byte_class]
         if there < 0:
             there = far_call(ctx, F_LEXER_STEP, here, byte_class)
             if there < 0:
                 return there
-        other = int64(trans[before * classes + byte_class])
+        other = trans[before * classes + byte_class]
         if other < 0:
             other = far_call(ctx, F_LEXER_STEP, before, byte_class)
             if other < 0:
@@ -115,43 +101,43 @@ def _walk_beside(ctx, lexer_state, near, closure):
             continue
         if place < 0:
             stack[depth + 1] = there
-            i32(ctx, TMP)[beside + depth + 1] = other
+            work_stack(ctx)[beside + depth + 1] = other
         else:
-            if not room(ctx, TMP, 1):
+            if not room(ctx, WORK_STACK, 1):
                 return int64(FAIL)
-            i32(ctx, TMP)[used(ctx, TMP)] = place
-            set_used(ctx, TMP, used(ctx, TMP) + 1)
+            work_stack(ctx)[used(ctx, WORK_STACK)] = place
+            set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
             if there:
-                n = walk(ctx, place, place + int64(sizes[place]), n)
+                n = walk(ctx, place, place + sizes[place], n)
                 if n < 0:
                     return n
         i += 1
-    if not room(ctx, TMP, 1):
+    if not room(ctx, WORK_STACK, 1):
         return int64(FAIL)
-    top = used(ctx, TMP)
-    i32(ctx, TMP)[top] = top - first_place
-    set_used(ctx, TMP, top + 1)
+    top = used(ctx, WORK_STACK)
+    work_stack(ctx)[top] = top - first_place
+    set_used(ctx, WORK_STACK, top + 1)
     return with_same_bytes(ctx, n)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _copy_crossings(ctx, near, first, count):
-    """Append the crossings of a split that are not below the ``count`` trie nodes, upwards, at ``TMP[first]``.
+    """Append the crossings of a split that are not below the ``count`` trie nodes, upwards, at ``WORK_STACK[first]``.
 
     Returns 0, FAIL, or _PARTED if one stands for several nodes, and just some of them are.
     """
-    begin = int64(i32(ctx, SPLITS)[5 * near + SPLIT_CROSSINGS])
-    stop = begin + int64(i32(ctx, SPLITS)[5 * near + SPLIT_CROSSING_COUNT])
-    if not room(ctx, CROSSINGS, 2 * (stop - begin)):
+    begin = lexer_masks(ctx)[near].boundaries
+    stop = begin + lexer_masks(ctx)[near].boundary_count
+    if not room(ctx, BOUNDARIES, 2 * (stop - begin)):
         return int64(FAIL)
-    pairs = i32(ctx, CROSSINGS)
-    sizes = i32(ctx, TRIE_SIZE)
-    places = i32(ctx, TMP)
-    end = used(ctx, CROSSINGS) // 2
+    pairs = boundaries(ctx)
+    sizes = subtree_sizes(ctx)
+    places = work_stack(ctx)
+    end = used(ctx, BOUNDARIES) // 2
     # Both come in the order of the trie.
     k = int64(0)
     for i in range(begin, stop):
-        crossing = pairs[2 * i]
+        crossing = pairs[i].node
         # It may stand for nodes in the subtree of this one (loops.next_node).
         p = crossing if crossing >= 0 else ~crossing
         while k < count and places[first + k] + sizes[places[first + k]] <= p:
@@ -160,20 +146,20 @@ def _copy_crossings(ctx, near, first, count):
             continue
         if crossing < 0 and k < count and places[first + k] < p + sizes[p]:
             return int64(_PARTED)
-        pairs[2 * end] = crossing
-        pairs[2 * end + 1] = pairs[2 * i + 1]
+        pairs[end].node = crossing
+        pairs[end].accept = pairs[i].accept
         end += 1
-    set_used(ctx, CROSSINGS, 2 * end)
+    set_used(ctx, BOUNDARIES, 2 * end)
     return int64(0)
 
 
 @njit_inner(RESULT2)
 def _is_in_dense(ctx, near, token):
     """Whether the tokens of a split, listed ones aside, hold this one (1 or 0)."""
-    dense = int64(i32(ctx, SPLITS)[5 * near + SPLIT_DENSE])
+    dense = lexer_masks(ctx)[near].dense
     if dense == NO_DENSE:
         return int64(0)
-    pool = i32(ctx, DENSE)
+    pool = i32(ctx, DENSE_MASKS)
     if dense <= FIRST_SHARED:
         pool = i32(ctx, SHARED_DENSE)
         dense = (FIRST_SHARED - dense) * ctx[N_WORDS]
@@ -182,54 +168,54 @@ def _is_in_dense(ctx, near, token):
 
 @njit_inner(types.void(CTX, int64, int64, int64))
 def _mark_below(ctx, first, count, allowed):
-    """Set (``allowed`` 1) or clear (0) in the scratch mask the tokens below the trie nodes at ``TMP[first]``."""
-    scratch = i32(ctx, SCRATCH)
-    tokens = i32(ctx, TRIE_TOKEN)
-    sizes = i32(ctx, TRIE_SIZE)
-    same = i32(ctx, SAME_BYTES)
+    """Set (``allowed`` 1) or clear (0) in the scratch mask the tokens below the trie nodes at ``WORK_STACK[first]``."""
+    scratch = scratch_mask(ctx)
+    tokens = node_tokens(ctx)
+    sizes = subtree_sizes(ctx)
+    same = same_bytes(ctx)
     for k in range(first, first + count):
-        place = int64(i32(ctx, TMP)[k])
-        for p in range(place, place + int64(sizes[place])):
-            token = int64(tokens[p])
+        place = work_stack(ctx)[k]
+        for p in range(place, place + sizes[place]):
+            token = tokens[p]
             while token >= 0:
                 bit = int32(1) << int32(token & 31)
                 scratch[token >> 5] = scratch[token >> 5] | bit if allowed else scratch[token >> 5] & ~bit
-                token = int64(same[token]) if len(same) else int64(-1)
+                token = same[token] if len(same) else int64(-1)
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _has_same_tokens(ctx, near, n, first, count):
-    """Whether a split has, below the ``count`` trie nodes at ``TMP[first]``, the ``n`` tokens in FOUND (1 or 0)."""
-    found = i32(ctx, FOUND)
-    scratch = i32(ctx, SCRATCH)
-    lists = i32(ctx, TOKEN_LISTS)
-    tokens = i32(ctx, TRIE_TOKEN)
-    sizes = i32(ctx, TRIE_SIZE)
-    same = i32(ctx, SAME_BYTES)
-    begin = int64(i32(ctx, SPLITS)[5 * near + SPLIT_LIST])
-    stop = begin + int64(i32(ctx, SPLITS)[5 * near + SPLIT_COUNT])
+    """Whether a split has the ``n`` tokens in FOUND_TOKENS below the ``count`` nodes at ``WORK_STACK[first]``."""
+    found = found_tokens(ctx)
+    scratch = scratch_mask(ctx)
+    lists = token_lists(ctx)
+    tokens = node_tokens(ctx)
+    sizes = subtree_sizes(ctx)
+    same = same_bytes(ctx)
+    begin = lexer_masks(ctx)[near].tokens
+    stop = begin + lexer_masks(ctx)[near].token_count
     # First, which of those found the split has too.
     clear_scratch(ctx)
     allow_found(ctx, n)
     both = int64(0)
     for i in range(n):
-        both += _is_in_dense(ctx, near, int64(found[i]))
+        both += _is_in_dense(ctx, near, found[i])
     for i in range(begin, stop):
-        both += (int64(scratch[lists[i] >> 5]) >> (lists[i] & 31)) & 1
+        both += (scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1
     if both != n:
         return int64(0)
     # Then, whether it has more.
     clear_scratch(ctx)
     _mark_below(ctx, first, count, 1)
     for k in range(first, first + count):
-        place = int64(i32(ctx, TMP)[k])
-        for p in range(place, place + int64(sizes[place])):
-            token = int64(tokens[p])
+        place = work_stack(ctx)[k]
+        for p in range(place, place + sizes[place]):
+            token = tokens[p]
             while token >= 0:
                 both -= _is_in_dense(ctx, near, token)
-                token = int64(same[token]) if len(same) else int64(-1)
+                token = same[token] if len(same) else int64(-1)
     for i in range(begin, stop):
-        both -= (int64(scratch[lists[i] >> 5]) >> (lists[i] & 31)) & 1
+        both -= (scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1
     return int64(both == 0)
 
 
@@ -244,39 +230,39 @@ def near_split(ctx, lexer_state, closure_and_near):
     if status < 0:
         return status
     words = ctx[N_WORDS]
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words):
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words):
         return int64(FAIL)
-    bottom = used(ctx, TMP)
-    first_crossing = used(ctx, CROSSINGS)
+    bottom = used(ctx, WORK_STACK)
+    first_crossing = used(ctx, BOUNDARIES)
     for state in (lexer_state, near):
         status = far_call(ctx, F_ENDS, state, closure)
         if status < 0:
             return status
-    if used(ctx, CROSSINGS) != first_crossing:
-        set_used(ctx, CROSSINGS, first_crossing)
+    if used(ctx, BOUNDARIES) != first_crossing:
+        set_used(ctx, BOUNDARIES, first_crossing)
         return int64(0)
     n = _walk_beside(ctx, lexer_state, near, closure)
     if n < 0:
         return n
-    top = used(ctx, TMP) - 1
-    count = int64(i32(ctx, TMP)[top])
+    top = used(ctx, WORK_STACK) - 1
+    count = work_stack(ctx)[top]
     first = top - count
     status = _copy_crossings(ctx, near, first, count)
     if status == _PARTED:
-        set_used(ctx, TMP, bottom)
-        set_used(ctx, CROSSINGS, first_crossing)
+        set_used(ctx, WORK_STACK, bottom)
+        set_used(ctx, BOUNDARIES, first_crossing)
         return int64(0)
     if status < 0:
         return status
 
-    split = i32(ctx, SPLITS)
-    dense = int64(split[5 * near + SPLIT_DENSE])
-    begin, listed = int64(split[5 * near + SPLIT_LIST]), int64(split[5 * near + SPLIT_COUNT])
+    split = lexer_masks(ctx)
+    dense = split[near].dense
+    begin, listed = split[near].tokens, split[near].token_count
     if not _has_same_tokens(ctx, near, n, first, count):
-        lists = i32(ctx, TOKEN_LISTS)
-        scratch = i32(ctx, SCRATCH)
+        lists = token_lists(ctx)
+        scratch = scratch_mask(ctx)
         end = used(ctx, TOKEN_LISTS)
-        if dense == split[5 * closure + SPLIT_DENSE] and listed + n <= words:
+        if dense == split[closure].dense and listed + n <= words:
             # The dense part is the closure, which has nothing below the border.
             clear_scratch(ctx)
             _mark_below(ctx, first, count, 1)
@@ -297,12 +283,12 @@ def near_split(ctx, lexer_state, closure_and_near):
             _mark_below(ctx, first, count, 0)
             allow_found(ctx, n)
             dense, begin, listed = keep_dense(ctx), end, int64(0)
-    set_used(ctx, TMP, bottom)
-    split[5 * lexer_state + SPLIT_LIST] = begin
-    split[5 * lexer_state + SPLIT_COUNT] = listed
-    split[5 * lexer_state + SPLIT_CROSSINGS] = first_crossing // 2
-    split[5 * lexer_state + SPLIT_CROSSING_COUNT] = (used(ctx, CROSSINGS) - first_crossing) // 2
-    split[5 * lexer_state + SPLIT_DENSE] = dense
+    set_used(ctx, WORK_STACK, bottom)
+    split[lexer_state].tokens = begin
+    split[lexer_state].token_count = listed
+    split[lexer_state].boundaries = first_crossing // 2
+    split[lexer_state].boundary_count = (used(ctx, BOUNDARIES) - first_crossing) // 2
+    split[lexer_state].dense = dense
     return int64(1)
 
 

@@ -11,54 +11,46 @@ from __future__ import annotations
 from numba import int64, types, uint64
 
 from constrain.engine.automata.expressions import RESULT2
-from constrain.engine.automata.lexer_states import LEX_ACCEPT
+from constrain.engine.storage.bits import lowest_bit
+from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.tables import (
-    CLASS_OF,
-    CLASSES,
-    CTX,
-    F_INSIDE,
-    F_LOOPS,
-    FOUND,
-    LEX,
-    LEX_TRANS,
-    LOOPS,
-    SUBTREES,
-    TOKENS_IN_ORDER,
-    TRIE_CHILDREN,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_WIDE,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    lowest_bit,
-    u8,
+from constrain.engine.storage.links import F_INSIDE, F_LOOPS, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    byte_classes,
+    child_groups,
+    found_tokens,
+    lexer_states,
+    lexer_transitions,
+    self_loops,
+    subtree_sizes,
+    subtrees,
+    tokens_in_order,
+    trie_nodes,
+    wide_nodes,
 )
 from constrain.engine.vocabulary.subtree_classes import CHARACTERS, ILL_FORMED
 
-# Where in LOOPS is what is known about which state: the sets of bytes that lead back to it, and that do not.
+# Where in SELF_LOOPS is what is known about which state: the sets of bytes that lead back to it, and that do not.
 LOOPS_STATE, LOOPS_BACK, LOOPS_AWAY = 0, 1, 3
 
 
 @njit_inner(RESULT2)
 def _leads_back(ctx, state, bit):
     """Whether the characters of a bit lead back to a state, and no lexeme ends on the way: 1, 0, or -1 if not known."""
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, LEX_TRANS)
+    class_of = byte_classes(ctx)
+    trans = lexer_transitions(ctx)
     classes = ctx[CLASSES]
     row = 5 * bit
     for lead in range(CHARACTERS[row], CHARACTERS[row + 1] + 1):
-        there = int64(trans[state * classes + int64(class_of[lead])])
+        there = trans[state * classes + class_of[lead]]
         low, high = CHARACTERS[row + 2], CHARACTERS[row + 3]
         for _ in range(CHARACTERS[row + 4]):
-            if there <= 0 or i32(ctx, LEX)[4 * there + LEX_ACCEPT] != 0:
+            if there <= 0 or lexer_states(ctx)[there].accept != 0:
                 return min(there, int64(0))
             # All bytes that may come next have to lead to one state.
-            common = int64(trans[there * classes + int64(class_of[low])])
+            common = trans[there * classes + class_of[low]]
             for byte in range(low, high + 1):
-                after = int64(trans[there * classes + int64(class_of[byte])])
+                after = trans[there * classes + class_of[byte]]
                 if after != common or after <= 0:
                     return min(after, common, int64(0))
             there = common
@@ -70,19 +62,19 @@ def _leads_back(ctx, state, bit):
 
 @njit_inner(RESULT2)
 def _take_subtree(ctx, state_and_subtree, n):
-    """Append to the ``n`` tokens in FOUND all in a large subtree but for its top, if a state stays what it is over it.
+    """Append to the ``n`` tokens in FOUND_TOKENS all below the top of a large subtree, if a state loops over it.
 
     Returns how many tokens there are then; -1 if it does not, as far as its transitions are known.
     """
     state, subtree = state_and_subtree >> 32, state_and_subtree & 0xFFFFFFFF
-    loops = i64(ctx, LOOPS)
-    below = i64(ctx, SUBTREES)
+    loops = self_loops(ctx)
+    below = subtrees(ctx)
     if loops[LOOPS_STATE] != state:
         loops[LOOPS_STATE] = state
         loops[LOOPS_BACK], loops[LOOPS_BACK + 1] = 0, 0
         loops[LOOPS_AWAY], loops[LOOPS_AWAY + 1] = int64(1) << ILL_FORMED, 0
     for word in range(2):
-        missing = below[4 * subtree + word] & ~loops[LOOPS_BACK + word]
+        missing = below[subtree, word] & ~loops[LOOPS_BACK + word]
         if missing & loops[LOOPS_AWAY + word]:
             return int64(-1)
         while missing:
@@ -94,9 +86,9 @@ def _take_subtree(ctx, state_and_subtree, n):
                 return int64(-1)
             loops[LOOPS_BACK + word] |= int64(1) << bit
             missing &= missing - 1
-    tokens = i32(ctx, TOKENS_IN_ORDER)
-    found = i32(ctx, FOUND)
-    place = below[4 * subtree + 2]
+    tokens = tokens_in_order(ctx)
+    found = found_tokens(ctx)
+    place = below[subtree, 2]
     # Unsigned: the loop is a plain copy only if the indices cannot be negative.
     first, count, target = uint64(place & 0x7FFFFFFF), uint64(place >> 32), uint64(n)
     for i in range(count):
@@ -107,9 +99,9 @@ def _take_subtree(ctx, state_and_subtree, n):
 @njit_inner(RESULT2)
 def _next_inside(ctx, top, node):
     """The first node from ``node`` on in the subtree of ``top`` that ends a character and has children, or -1."""
-    sizes = i32(ctx, TRIE_SIZE)
-    nodes = i32(ctx, TRIE_NODE)
-    for inner in range(max(node, top), top + int64(sizes[top]) - 1):
+    sizes = subtree_sizes(ctx)
+    nodes = trie_nodes(ctx)
+    for inner in range(max(node, top), top + sizes[top] - 1):
         # In the middle of a character, bytes go on with it.
         if sizes[inner] > 1 and nodes[inner + 1] & 0xC0 != 0x80:
             return int64(inner)
@@ -123,7 +115,7 @@ far_entry(F_INSIDE, _next_inside)
 @njit_inner(types.void(CTX))
 def forget_loops(ctx):
     """Begin a walk."""
-    i64(ctx, LOOPS)[LOOPS_STATE] = -1
+    self_loops(ctx)[LOOPS_STATE] = -1
 
 
 @njit_inner(RESULT2)
@@ -142,5 +134,5 @@ def next_node(ctx, crossing, node):
 def goes_on(ctx, crossing, groups):
     """Whether a node that a crossing stands for may have a child whose byte is in one of the groups (not 0) or not."""
     if crossing >= 0:
-        return i64(ctx, TRIE_CHILDREN)[crossing] & groups
-    return i64(ctx, SUBTREES)[4 * int64(i32(ctx, TRIE_WIDE)[~crossing]) + 3] & groups
+        return child_groups(ctx)[crossing] & groups
+    return subtrees(ctx)[wide_nodes(ctx)[~crossing], 3] & groups

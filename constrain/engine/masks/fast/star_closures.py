@@ -38,16 +38,8 @@ from constrain.engine.automata.expressions import (
 from constrain.engine.automata.fingerprints import has_print
 from constrain.engine.automata.lexer_states import (
     CLOSURE,
-    LEX_ACCEPT,
-    LEX_COUNT,
-    LEX_OFFSET,
     NO_DENSE,
     NOT_SPLIT,
-    SPLIT_COUNT,
-    SPLIT_CROSSING_COUNT,
-    SPLIT_CROSSINGS,
-    SPLIT_DENSE,
-    SPLIT_LIST,
 )
 from constrain.engine.masks.fast.repetitions import (
     allow_up_to,
@@ -71,16 +63,11 @@ from constrain.engine.masks.lexer_masks import (
     walk,
     with_same_bytes,
 )
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.bits import count_bits, lowest_bit
+from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, NEW_SPLIT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.statuses import UNSORTED
-from constrain.engine.storage.tables import (
-    BYTE_STARTS,
-    CLASS_BYTE,
-    CLASS_OF,
-    CLASSES,
-    CROSSINGS,
-    CTX,
-    DENSE,
+from constrain.engine.storage.links import (
     F_CLOSURE,
     F_ENDS,
     F_FILL,
@@ -92,50 +79,50 @@ from constrain.engine.storage.tables import (
     F_LOOPS,
     F_NEAR,
     F_SPLIT,
-    FAIL,
-    FOUND,
-    INSIDE,
-    INSIDE_NODES,
-    LEX,
-    LEX_POOL,
-    LEX_TRANS,
-    LIST_END,
-    LONGEST,
-    N_WORDS,
-    NEW_SPLIT,
-    NODE_FIRST,
-    NODE_LAST,
-    NODE_MUST,
-    NODES,
-    POOL,
-    SAME_BYTES,
-    SCRATCH,
-    SHARED_CROSSINGS,
-    SHARED_DENSE,
-    SPLITS,
-    STACK,
-    TMP,
-    TOKEN_BYTES,
-    TOKEN_LISTS,
-    TOKEN_START,
-    TOKENS_BY_LENGTH,
-    TRIE_BY_BYTE,
-    TRIE_NODE,
-    TRIE_SIZE,
-    TRIE_TOKEN,
-    TRIE_WIDE,
-    WIDE_STACK,
-    count_bits,
     far_call,
     far_entry,
-    i32,
-    i64,
-    lowest_bit,
-    room,
-    set_used,
-    u8,
-    used,
 )
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    CLOSURE_BYTES,
+    CLOSURE_NODES,
+    DENSE_MASKS,
+    SHARED_BOUNDARIES,
+    TOKEN_LISTS,
+    WORK_STACK,
+    boundaries,
+    byte_classes,
+    byte_starts,
+    children,
+    class_bytes,
+    closure_bytes,
+    closure_nodes,
+    expressions,
+    first_bytes,
+    found_tokens,
+    last_bytes,
+    lexer_masks,
+    lexer_members,
+    lexer_states,
+    lexer_transitions,
+    necessary_bytes,
+    node_tokens,
+    nodes_by_byte,
+    same_bytes,
+    scratch_mask,
+    shared_dense,
+    subtree_sizes,
+    token_bytes,
+    token_lists,
+    token_starts,
+    tokens_by_length,
+    trie_nodes,
+    walk_stack,
+    wide_nodes,
+    wide_stack,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL, UNSORTED
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 
 _SHIFT, _BYTE, _LARGE, _LEAD = uint64(DEPTH_SHIFT), uint64(255), uint64(LARGE), uint64(0xC0)
@@ -162,21 +149,21 @@ def _repetition(ctx, node):
     prefix of the repetition goes on in infinitely many ways, of which finitely many are forbidden.  Else some
     prefixes may be forbidden, and 1 is added.
     """
-    nodes = i32(ctx, NODES)
-    if nodes[4 * node] & 255 == REPEAT:
+    nodes = expressions(ctx)
+    if nodes[node].kind == REPEAT:
         return node << 1
-    if nodes[4 * node] & 255 != INTERSECT:
+    if nodes[node].kind != INTERSECT:
         return int64(-1)
-    pool = i32(ctx, POOL)
+    pool = children(ctx)
     found, partly = int64(-1), int64(0)
-    for i in range(nodes[4 * node + 1], nodes[4 * node + 1] + nodes[4 * node + 2]):
-        part = int64(pool[i])
-        kind = nodes[4 * part] & 255
-        if kind == REPEAT and nodes[4 * part + 3] < 0 and found < 0:
+    for i in range(nodes[node].first, nodes[node].first + nodes[node].second):
+        part = pool[i]
+        kind = nodes[part].kind
+        if kind == REPEAT and nodes[part].third < 0 and found < 0:
             found = part
         elif kind != NOT:
             return int64(-1)
-        elif nodes[4 * int64(nodes[4 * part + 1])] & LOOP_FLAG:
+        elif nodes[nodes[part].first].flags & LOOP_FLAG:
             partly = int64(1)
     return found << 1 | partly if found >= 0 else int64(-1)
 
@@ -184,13 +171,13 @@ def _repetition(ctx, node):
 @njit_inner(RESULT2)
 def _starts_with(ctx, node, start):
     """Whether a node is ``start`` or a sequence of that and more (1 or 0)."""
-    nodes = i32(ctx, NODES)
-    while node != start and nodes[4 * node] & 255 == CONCAT:
-        if nodes[4 * start] & 255 != CONCAT:
-            return int64(nodes[4 * node + 1] == start)
-        if nodes[4 * node + 1] != nodes[4 * start + 1]:
+    nodes = expressions(ctx)
+    while node != start and nodes[node].kind == CONCAT:
+        if nodes[start].kind != CONCAT:
+            return int64(nodes[node].first == start)
+        if nodes[node].first != nodes[start].first:
             return int64(0)
-        node, start = int64(nodes[4 * node + 2]), int64(nodes[4 * start + 2])
+        node, start = nodes[node].second, nodes[start].second
     return int64(node == start)
 
 
@@ -200,30 +187,30 @@ def _is_complemented(ctx, lexer_state, node):
 
     So it is with the keys of an object that match a pattern, and the additional ones, which do not.
     """
-    nodes = i32(ctx, NODES)
-    pool = i32(ctx, POOL)
-    first, count = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
+    nodes = expressions(ctx)
+    pool = children(ctx)
+    first, count = nodes[node].first, nodes[node].second
     forbidden = int64(-1)
     for i in range(first, first + count):
-        if nodes[4 * int64(pool[i])] & 255 == NOT:
-            inner = int64(nodes[4 * int64(pool[i]) + 1])
-            if nodes[4 * inner] & LOOP_FLAG:
+        if nodes[pool[i]].kind == NOT:
+            inner = nodes[pool[i]].first
+            if nodes[inner].flags & LOOP_FLAG:
                 if forbidden >= 0:
                     return int64(0)
                 forbidden = inner
-    members = i32(ctx, LEX_POOL)
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
-        member = int64(members[i + 1])
+    members = lexer_members(ctx)
+    offset = lexer_states(ctx)[lexer_state].offset
+    for i in range(offset, offset + 2 * lexer_states(ctx)[lexer_state].count, 2):
+        member = members[i + 1]
         if _starts_with(ctx, member, forbidden):
             return int64(1)
-        if nodes[4 * member] & 255 == CONCAT:
-            member = int64(nodes[4 * member + 1])
-        if nodes[4 * member] & 255 != INTERSECT or member == node:
+        if nodes[member].kind == CONCAT:
+            member = nodes[member].first
+        if nodes[member].kind != INTERSECT or member == node:
             continue
         # The other member asks for what is forbidden here, and for nothing that is not asked for here.
         asks, same = False, True
-        for j in range(nodes[4 * member + 1], nodes[4 * member + 1] + nodes[4 * member + 2]):
+        for j in range(nodes[member].first, nodes[member].first + nodes[member].second):
             if pool[j] == forbidden:
                 asks = True
                 continue
@@ -242,40 +229,40 @@ def _loop_of(ctx, lexer_state, _unused):
 
     ``star`` is the node of ``C*``.
     """
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
     item, most = int64(-1), int64(-1)
-    bottom = used(ctx, TMP)
-    if not room(ctx, TMP, count):
+    bottom = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, count):
         return int64(FAIL)
     for i in range(count):
-        i32(ctx, TMP)[bottom + i] = i32(ctx, LEX_POOL)[offset + 2 * i + 1]
-    set_used(ctx, TMP, bottom + count)
+        work_stack(ctx)[bottom + i] = lexer_members(ctx)[offset + 2 * i + 1]
+    set_used(ctx, WORK_STACK, bottom + count)
     looked_at = 0
-    while used(ctx, TMP) > bottom and looked_at < _MOST_ALTERNATIVES:
+    while used(ctx, WORK_STACK) > bottom and looked_at < _MOST_ALTERNATIVES:
         looked_at += 1
-        top = used(ctx, TMP) - 1
-        set_used(ctx, TMP, top)
-        node = int64(i32(ctx, TMP)[top])
-        nodes = i32(ctx, NODES)
+        top = used(ctx, WORK_STACK) - 1
+        set_used(ctx, WORK_STACK, top)
+        node = work_stack(ctx)[top]
+        nodes = expressions(ctx)
         # A sequence that is alive is so in all its parts, an alternative of several may not be.
-        while nodes[4 * node] & 255 == CONCAT:
-            node = int64(nodes[4 * node + 1])
-        if nodes[4 * node] & 255 == UNION:
-            first, alternatives = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
-            if not room(ctx, TMP, alternatives):
+        while nodes[node].kind == CONCAT:
+            node = nodes[node].first
+        if nodes[node].kind == UNION:
+            first, alternatives = nodes[node].first, nodes[node].second
+            if not room(ctx, WORK_STACK, alternatives):
                 return int64(FAIL)
             for j in range(alternatives):
-                part = int64(i32(ctx, POOL)[first + j])
-                nodes = i32(ctx, NODES)
-                if nodes[4 * part] & 255 == LITERAL:
+                part = children(ctx)[first + j]
+                nodes = expressions(ctx)
+                if nodes[part].kind == LITERAL:
                     continue
                 live = is_live(ctx, part)
                 if live < 0:
                     return live
                 if live:
-                    i32(ctx, TMP)[used(ctx, TMP)] = part
-                    set_used(ctx, TMP, used(ctx, TMP) + 1)
+                    work_stack(ctx)[used(ctx, WORK_STACK)] = part
+                    set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
             continue
         repetition = _repetition(ctx, node)
         if repetition >= 0:
@@ -283,17 +270,17 @@ def _loop_of(ctx, lexer_state, _unused):
             repetition >>= 1
             if partly and _is_complemented(ctx, lexer_state, node):
                 partly = int64(0)
-            high = int64(i32(ctx, NODES)[4 * repetition + 3])
+            high = expressions(ctx)[repetition].third
             high = _UNBOUNDED - partly if high < 0 else high
             if high > most:
-                item, most = int64(i32(ctx, NODES)[4 * repetition + 1]), high
-    set_used(ctx, TMP, bottom)
+                item, most = expressions(ctx)[repetition].first, high
+    set_used(ctx, WORK_STACK, bottom)
     if most < 1:
         return int64(-1)
-    begins = i64(ctx, NODE_FIRST)
+    begins = first_bytes(ctx)
     width = int64(0)
     for word in range(4):
-        width += count_bits(begins[4 * item + word])
+        width += count_bits(begins[item, word])
     if width < _LEAST_BYTES:
         return int64(-1)
     star = make_repeat(ctx, item, int64(0), int64(-1))
@@ -303,46 +290,46 @@ def _loop_of(ctx, lexer_state, _unused):
 @njit_inner(RESULT2)
 def _last_bytes(ctx, lexer_state, word):
     """A quarter of the set of bytes with which a lexeme can end."""
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    pool = i32(ctx, LEX_POOL)
-    ends = i64(ctx, NODE_LAST)
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    pool = lexer_members(ctx)
+    ends = last_bytes(ctx)
     bits = int64(0)
     for i in range(count):
-        bits |= ends[4 * int64(pool[offset + 2 * i + 1]) + word]
+        bits |= ends[pool[offset + 2 * i + 1], word]
     return bits
 
 
 @njit_inner(types.void(CTX, int64, int64, int64))
 def _close_pairs(ctx, depth, height, out):
     """Write the sizes of the subtrees of the border's trie that are open from ``depth`` up to ``height``."""
-    pairs = i32(ctx, CROSSINGS)
-    path = i32(ctx, WIDE_STACK)
+    pairs = boundaries(ctx)
+    path = wide_stack(ctx)
     for above in range(depth, height):
-        pairs[2 * path[above] + 1] = path[above] - out
+        pairs[path[above]].accept = path[above] - out
 
 
 @njit_inner(RESULT1)
 def _walk_closure(ctx, closure):
     """Find the tokens in the closure that a lexer state stands for, and its border; returns how many, FAIL or LIMIT.
 
-    The tokens are left in FOUND.  The border is left at the end of CROSSINGS, up to the pair LIST_END, as the trie of
-    the paths to the nodes on it: pairs in depth-first order of the entry of the node in the trie, and for a node on the
-    border its place there, for one above it minus the size of its subtree here.
+    The tokens are left in FOUND_TOKENS.  The border is left at the end of BOUNDARIES, up to the pair LIST_END, as the
+    trie of the paths to the nodes on it: pairs in depth-first order of the entry of the node in the trie, and for a
+    node on the border its place there, for one above it minus the size of its subtree here.
     """
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
-    wide = i32(ctx, TRIE_WIDE)
-    stack = i32(ctx, STACK)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    wide = wide_nodes(ctx)
+    stack = walk_stack(ctx)
     # The places of the nodes on the path; of those in the border's trie, up to a height, where they are there.
-    path = i32(ctx, WIDE_STACK)
-    class_of = u8(ctx, CLASS_OF)
+    path = wide_stack(ctx)
+    class_of = byte_classes(ctx)
     classes = uint64(ctx[CLASSES])
-    trans = i32(ctx, LEX_TRANS)
-    found = i32(ctx, FOUND)
-    pairs = i32(ctx, CROSSINGS)
-    out = used(ctx, CROSSINGS) // 2
+    trans = lexer_transitions(ctx)
+    found = found_tokens(ctx)
+    pairs = boundaries(ctx)
+    out = used(ctx, BOUNDARIES) // 2
     space = len(pairs) // 2
     height = uint64(0)
     stack[0] = closure
@@ -355,7 +342,7 @@ def _walk_closure(ctx, closure):
         depth = node >> _SHIFT
         here = uint64(stack[depth])
         byte_class = uint64(class_of[node & _BYTE])
-        there = int64(trans[here * classes + byte_class])
+        there = trans[here * classes + byte_class]
         if depth < height:
             _close_pairs(ctx, int64(depth), int64(height), out)
             height = depth
@@ -366,15 +353,15 @@ def _walk_closure(ctx, closure):
                     return there
             if there == 0:
                 if out + int64(depth - height) + 1 > space:
-                    room(ctx, CROSSINGS, 4 * (out + int64(depth) + 1 - used(ctx, CROSSINGS) // 2))
+                    room(ctx, BOUNDARIES, 4 * (out + int64(depth) + 1 - used(ctx, BOUNDARIES) // 2))
                     return int64(FAIL)
                 while height < depth:
-                    pairs[2 * out] = int64(nodes[path[height]]) & ~_FLAGS
+                    pairs[out].node = nodes[path[height]] & ~_FLAGS
                     path[height] = out
                     out += 1
                     height += uint64(1)
-                pairs[2 * out] = int64(node) & ~_FLAGS
-                pairs[2 * out + 1] = p
+                pairs[out].node = int64(node) & ~_FLAGS
+                pairs[out].accept = p
                 out += 1
                 p += uint64(sizes[p])
                 continue
@@ -388,7 +375,7 @@ def _walk_closure(ctx, closure):
         if looping >= 0 and node & _LARGE:
             state = there if node & _LEAD != _LEAD else int64(here)
             if state == looping:
-                taken = far_call(ctx, F_LOOPS, state << 32 | int64(wide[p]), int64(n))
+                taken = far_call(ctx, F_LOOPS, state << 32 | wide[p], int64(n))
                 if taken >= 0:
                     n = uint64(taken)
                     p += uint64(sizes[p])
@@ -404,9 +391,9 @@ def _find_closure(ctx, closure):
     """Keep the closure that a lexer state stands for where a split would be; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE, words) or not room(ctx, CROSSINGS, 2 * _USUAL_BORDER):
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, BOUNDARIES, 2 * _USUAL_BORDER):
         return int64(FAIL)
-    first = used(ctx, CROSSINGS) // 2
+    first = used(ctx, BOUNDARIES) // 2
     n = _walk_closure(ctx, closure)
     if n < 0:
         return n
@@ -414,7 +401,7 @@ def _find_closure(ctx, closure):
     if n > words:
         clear_scratch(ctx)
         allow_found(ctx, n)
-        set_used(ctx, CROSSINGS, 2 * ctx[LIST_END])
+        set_used(ctx, BOUNDARIES, 2 * ctx[LIST_END])
         dense = keep_dense(ctx)
         ctx[NEW_SPLIT] = closure
     keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
@@ -424,15 +411,15 @@ def _find_closure(ctx, closure):
 @njit_inner(RESULT2)
 def _closure_of(ctx, star, _unused):
     """The lexer state that stands for the closure of ``star``, which has been found; FAIL or LIMIT."""
-    if not room(ctx, TMP, 2):
+    if not room(ctx, WORK_STACK, 2):
         return int64(FAIL)
-    base = used(ctx, TMP)
-    i32(ctx, TMP)[base] = CLOSURE
-    i32(ctx, TMP)[base + 1] = star
-    set_used(ctx, TMP, base + 2)
+    base = used(ctx, WORK_STACK)
+    work_stack(ctx)[base] = CLOSURE
+    work_stack(ctx)[base + 1] = star
+    set_used(ctx, WORK_STACK, base + 2)
     closure = far_call(ctx, F_LEXER_STATE, base, 1)
-    set_used(ctx, TMP, base)
-    if closure < 0 or i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE] != NOT_SPLIT:
+    set_used(ctx, WORK_STACK, base)
+    if closure < 0 or lexer_masks(ctx)[closure].dense != NOT_SPLIT:
         return closure
     status = import_split(ctx, closure)
     if status == 0:
@@ -447,61 +434,61 @@ def _fill_transitions(ctx, lexer_state, _unused):
     The excluded strings do not begin with most bytes, and after those the two states are one.  Returns the state of
     "any key", 0 if there is none, FAIL or LIMIT.
     """
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    base = used(ctx, TMP)
-    if not room(ctx, TMP, 2 * count):
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 2 * count):
         return int64(FAIL)
-    set_used(ctx, TMP, base + 2 * count)
-    begins = i64(ctx, NODE_FIRST)
+    set_used(ctx, WORK_STACK, base + 2 * count)
+    begins = first_bytes(ctx)
     w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
     relaxed = 0
     for i in range(count):
-        pool = i32(ctx, LEX_POOL)
-        node = int64(pool[offset + 2 * i + 1])
-        nodes = i32(ctx, NODES)
+        pool = lexer_members(ctx)
+        node = pool[offset + 2 * i + 1]
+        nodes = expressions(ctx)
         head, tail = node, int64(-1)
-        if nodes[4 * node] & 255 == CONCAT:
-            head, tail = int64(nodes[4 * node + 1]), int64(nodes[4 * node + 2])
-        repetition = _repetition(ctx, head) if nodes[4 * head] & 255 == INTERSECT else int64(-1)
-        if repetition < 0 or repetition & 1 or nodes[4 * head + 2] != 2:
-            w0, w1 = w0 | begins[4 * node], w1 | begins[4 * node + 1]
-            w2, w3 = w2 | begins[4 * node + 2], w3 | begins[4 * node + 3]
+        if nodes[node].kind == CONCAT:
+            head, tail = nodes[node].first, nodes[node].second
+        repetition = _repetition(ctx, head) if nodes[head].kind == INTERSECT else int64(-1)
+        if repetition < 0 or repetition & 1 or nodes[head].second != 2:
+            w0, w1 = w0 | begins[node, 0], w1 | begins[node, 1]
+            w2, w3 = w2 | begins[node, 2], w3 | begins[node, 3]
             continue
         repetition >>= 1
         # Whether the intersection may end here decides about the bytes of what follows it.
         excluded = int64(-1)
         for j in range(2):
-            part = int64(i32(ctx, POOL)[nodes[4 * head + 1] + j])
+            part = children(ctx)[nodes[head].first + j]
             if part != repetition:
-                excluded = int64(nodes[4 * part + 1])
+                excluded = nodes[part].first
         for part in (excluded, tail):
             if part >= 0:
-                w0, w1 = w0 | begins[4 * part], w1 | begins[4 * part + 1]
-                w2, w3 = w2 | begins[4 * part + 2], w3 | begins[4 * part + 3]
+                w0, w1 = w0 | begins[part, 0], w1 | begins[part, 1]
+                w2, w3 = w2 | begins[part, 2], w3 | begins[part, 3]
         relaxed_node = repetition
         if tail >= 0:
             relaxed_node = make_concat(ctx, repetition, tail)
             if relaxed_node < 0:
                 return relaxed_node
-        i32(ctx, TMP)[base + 2 * relaxed] = pool[offset + 2 * i]
-        i32(ctx, TMP)[base + 2 * relaxed + 1] = relaxed_node
+        work_stack(ctx)[base + 2 * relaxed] = pool[offset + 2 * i]
+        work_stack(ctx)[base + 2 * relaxed + 1] = relaxed_node
         relaxed += 1
-    set_used(ctx, TMP, base + 2 * relaxed)
+    set_used(ctx, WORK_STACK, base + 2 * relaxed)
     source = far_call(ctx, F_LEXER_STATE, base, relaxed) if relaxed else int64(0)
-    set_used(ctx, TMP, base)
+    set_used(ctx, WORK_STACK, base)
     if source <= 0:
         return source
     classes = ctx[CLASSES]
-    trans = i32(ctx, LEX_TRANS)
-    class_byte = u8(ctx, CLASS_BYTE)
+    trans = lexer_transitions(ctx)
+    class_byte = class_bytes(ctx)
     for byte_class in range(classes):
         if trans[lexer_state * classes + byte_class] >= 0:
             continue
         byte = class_byte[byte_class]
         word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
         if not (word >> (byte & 63)) & 1:
-            target = int64(trans[source * classes + byte_class])
+            target = trans[source * classes + byte_class]
             if target < 0:
                 target = far_call(ctx, F_LEXER_STEP, source, byte_class)
                 if target < 0:
@@ -513,14 +500,14 @@ def _fill_transitions(ctx, lexer_state, _unused):
 @njit_inner(RESULT2)
 def _after_token(ctx, token_and_length, state):
     """The lexer state after the first bytes of a token (``token << 32 | how many``); FAIL or LIMIT if < 0."""
-    start = int64(i64(ctx, TOKEN_START)[token_and_length >> 32])
-    data = u8(ctx, TOKEN_BYTES)
-    class_of = u8(ctx, CLASS_OF)
-    trans = i32(ctx, LEX_TRANS)
+    start = token_starts(ctx)[token_and_length >> 32]
+    data = token_bytes(ctx)
+    class_of = byte_classes(ctx)
+    trans = lexer_transitions(ctx)
     classes = ctx[CLASSES]
     for i in range(start, start + (token_and_length & 0xFFFFFFFF)):
-        byte_class = int64(class_of[data[i]])
-        there = int64(trans[state * classes + byte_class])
+        byte_class = class_of[data[i]]
+        there = trans[state * classes + byte_class]
         if there < 0:
             there = far_call(ctx, F_LEXER_STEP, state, byte_class)
         if there <= 0:
@@ -531,45 +518,45 @@ def _after_token(ctx, token_and_length, state):
 
 @njit_inner(RESULT2)
 def _inside_nodes(ctx, closure, byte):
-    """The trie nodes with a byte inside a closure that have children, upwards; where they are in INSIDE, FAIL or LIMIT.
+    """The trie nodes with a byte inside a closure that have children, upwards; their place in CLOSURE_BYTES or FAIL.
 
     They are looked for once for each byte that lexemes cannot do without.
     """
-    records = i32(ctx, INSIDE)
-    for record in range(0, used(ctx, INSIDE), 4):
+    records = closure_bytes(ctx)
+    for record in range(0, used(ctx, CLOSURE_BYTES), 4):
         if records[record] == closure and records[record + 1] == byte:
             return record
-    begin, end = int64(i32(ctx, BYTE_STARTS)[byte]), int64(i32(ctx, BYTE_STARTS)[byte + 1])
-    if not room(ctx, INSIDE, 4) or not room(ctx, INSIDE_NODES, end - begin):
+    begin, end = byte_starts(ctx)[byte], byte_starts(ctx)[byte + 1]
+    if not room(ctx, CLOSURE_BYTES, 4) or not room(ctx, CLOSURE_NODES, end - begin):
         return int64(FAIL)
-    out = used(ctx, INSIDE_NODES)
+    out = used(ctx, CLOSURE_NODES)
     first = out
     for i in range(begin, end):
-        p = int64(i32(ctx, TRIE_BY_BYTE)[i])
-        if i32(ctx, TRIE_SIZE)[p] > 1:
+        p = nodes_by_byte(ctx)[i]
+        if subtree_sizes(ctx)[p] > 1:
             inside = _after_token(ctx, _path_to(ctx, p), closure)
             if inside < 0:
                 return inside
             if inside:
-                i32(ctx, INSIDE_NODES)[out] = p
+                closure_nodes(ctx)[out] = p
                 out += 1
-    record = used(ctx, INSIDE)
+    record = used(ctx, CLOSURE_BYTES)
     records[record], records[record + 1] = closure, byte
     records[record + 2], records[record + 3] = first, out - first
-    set_used(ctx, INSIDE, record + 4)
-    set_used(ctx, INSIDE_NODES, out)
+    set_used(ctx, CLOSURE_BYTES, record + 4)
+    set_used(ctx, CLOSURE_NODES, out)
     return record
 
 
 @njit_inner(RESULT1)
 def _path_to(ctx, p):
     """The path to a trie node, as :func:`_after_token` takes it."""
-    tokens = i32(ctx, TRIE_TOKEN)
+    tokens = node_tokens(ctx)
     # The first node from here on that ends a token is below this one, or this one.
     q = p
     while tokens[q] < 0:
         q += 1
-    return int64(tokens[q]) << 32 | ((int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1)
+    return tokens[q] << 32 | ((trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)
 
 
 @njit_inner(RESULT3)
@@ -579,19 +566,19 @@ def _end_inside(ctx, lexer_state, closure, p):
     there = _after_token(ctx, path, lexer_state)
     if there < 0:
         return there
-    accept = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+    accept = lexer_states(ctx)[there].accept
     if accept == 0:
         return int64(0)
     # Outside, below the border, it has been found already.
     inside = _after_token(ctx, path, closure)
     if inside <= 0:
         return inside
-    if not room(ctx, CROSSINGS, 2):
+    if not room(ctx, BOUNDARIES, 2):
         return int64(FAIL)
-    end = used(ctx, CROSSINGS)
-    i32(ctx, CROSSINGS)[end] = p
-    i32(ctx, CROSSINGS)[end + 1] = accept
-    set_used(ctx, CROSSINGS, end + 2)
+    end = used(ctx, BOUNDARIES)
+    i32(ctx, BOUNDARIES)[end] = p
+    i32(ctx, BOUNDARIES)[end + 1] = accept
+    set_used(ctx, BOUNDARIES, end + 2)
     return int64(0)
 
 
@@ -601,17 +588,17 @@ def _necessary_byte(ctx, lexer_state, star):
 
     Best is one that no repetition of the closure of ``star`` begins with, and then one that is rare in the trie.
     """
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    pool = i32(ctx, LEX_POOL)
-    must = i64(ctx, NODE_MUST)
-    starts = i32(ctx, BYTE_STARTS)
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    pool = lexer_members(ctx)
+    must = necessary_bytes(ctx)
+    starts = byte_starts(ctx)
     best, rarest = int64(-1), int64(1 << 40)
     for word in range(4):
         bits = int64(-1)
         for i in range(count):
-            bits &= must[4 * int64(pool[offset + 2 * i + 1]) + word]
-        begins = i64(ctx, NODE_FIRST)[4 * star + word]
+            bits &= must[pool[offset + 2 * i + 1], word]
+        begins = first_bytes(ctx)[star, word]
         while bits:
             byte = 64 * word + lowest_bit(bits)
             nodes = int64(starts[byte + 1] - starts[byte]) + (int64(1) << 32) * ((begins >> (byte & 63)) & 1)
@@ -624,8 +611,8 @@ def _necessary_byte(ctx, lexer_state, star):
 @njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
     """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
-    sizes = i32(ctx, TRIE_SIZE)
-    star = int64(i32(ctx, LEX_POOL)[int64(i32(ctx, LEX)[4 * closure + LEX_OFFSET]) + 1])
+    sizes = subtree_sizes(ctx)
+    star = lexer_members(ctx)[lexer_states(ctx)[closure].offset + 1]
     necessary = _necessary_byte(ctx, lexer_state, star)
     if necessary >= 0:
         record = _inside_nodes(ctx, closure, necessary)
@@ -633,28 +620,28 @@ def _ends_inside(ctx, lexer_state, closure):
             return record
         w0, w1 = _last_bytes(ctx, lexer_state, 0), _last_bytes(ctx, lexer_state, 1)
         w2, w3 = _last_bytes(ctx, lexer_state, 2), _last_bytes(ctx, lexer_state, 3)
-        first = int64(i32(ctx, INSIDE)[record + 2])
+        first = closure_bytes(ctx)[record + 2]
         done = int64(0)
-        for i in range(first, first + int64(i32(ctx, INSIDE)[record + 3])):
-            top = int64(i32(ctx, INSIDE_NODES)[i])
-            for p in range(max(top, done), top + int64(sizes[top])):
-                byte = i32(ctx, TRIE_NODE)[p] & 255
+        for i in range(first, first + closure_bytes(ctx)[record + 3]):
+            top = closure_nodes(ctx)[i]
+            for p in range(max(top, done), top + sizes[top]):
+                byte = trie_nodes(ctx)[p] & 255
                 word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
                 if sizes[p] > 1 and (word >> (byte & 63)) & 1:
                     status = _end_inside(ctx, lexer_state, closure, p)
                     if status < 0:
                         return status
-            done = max(done, top + int64(sizes[top]))
+            done = max(done, top + sizes[top])
         return int64(0)
-    by_byte = i32(ctx, TRIE_BY_BYTE)
-    starts = i32(ctx, BYTE_STARTS)
+    by_byte = nodes_by_byte(ctx)
+    starts = byte_starts(ctx)
     for word in range(4):
         bits = _last_bytes(ctx, lexer_state, word)
         while bits:
             byte = 64 * word + lowest_bit(bits)
             bits &= bits - 1
             for i in range(starts[byte], starts[byte + 1]):
-                p = int64(by_byte[i])
+                p = by_byte[i]
                 if sizes[p] > 1:
                     status = _end_inside(ctx, lexer_state, closure, p)
                     if status < 0:
@@ -668,32 +655,32 @@ def _crossings_within(ctx, lexer_state, runner, high):
 
     Up to ``high`` bytes the two cannot be told apart.
     """
-    begin = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSINGS])
-    count = int64(i32(ctx, SPLITS)[5 * runner + SPLIT_CROSSING_COUNT])
-    if not room(ctx, CROSSINGS, 2 * count):
+    begin = lexer_masks(ctx)[runner].boundaries
+    count = lexer_masks(ctx)[runner].boundary_count
+    if not room(ctx, BOUNDARIES, 2 * count):
         return int64(FAIL)
-    pairs = i32(ctx, CROSSINGS)
-    end = used(ctx, CROSSINGS) // 2
+    pairs = boundaries(ctx)
+    end = used(ctx, BOUNDARIES) // 2
     for i in range(begin, begin + count):
-        crossing, accept = int64(pairs[2 * i]), pairs[2 * i + 1]
+        crossing, accept = pairs[i].node, pairs[i].accept
         p = next_node(ctx, crossing, int64(0))
         while p >= 0:
-            length = (int64(i32(ctx, TRIE_NODE)[p]) >> DEPTH_SHIFT) + 1
+            length = (trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1
             own = accept
             if length > high:
                 there = _after_token(ctx, _path_to(ctx, p), lexer_state)
                 if there < 0:
                     return there
-                own = i32(ctx, LEX)[4 * there + LEX_ACCEPT]
+                own = lexer_states(ctx)[there].accept
             if own != 0:
                 if 2 * end + 2 > len(pairs):
-                    room(ctx, CROSSINGS, 4 * (2 * end + 2 - used(ctx, CROSSINGS)))
+                    room(ctx, BOUNDARIES, 4 * (2 * end + 2 - used(ctx, BOUNDARIES)))
                     return int64(FAIL)
-                pairs[2 * end] = p
-                pairs[2 * end + 1] = own
+                pairs[end].node = p
+                pairs[end].accept = own
                 end += 1
             p = next_node(ctx, crossing, p + 1)
-    set_used(ctx, CROSSINGS, 2 * end)
+    set_used(ctx, BOUNDARIES, 2 * end)
     return int64(0)
 
 
@@ -712,34 +699,34 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     if status < 0:
         return status
     words = ctx[N_WORDS]
-    if not room(ctx, DENSE, words):
+    if not room(ctx, DENSE_MASKS, words):
         return int64(FAIL)
-    first_crossing = used(ctx, CROSSINGS) // 2
+    first_crossing = used(ctx, BOUNDARIES) // 2
     status = _crossings_within(ctx, lexer_state, runner, high)
     if status < 0:
         return status
 
-    record = i32(ctx, SPLITS)
-    scratch = i32(ctx, SCRATCH)
+    record = lexer_masks(ctx)
+    scratch = scratch_mask(ctx)
     clear_scratch(ctx)
-    if record[5 * runner + SPLIT_DENSE] != NO_DENSE:
-        add_dense(ctx, int64(record[5 * runner + SPLIT_DENSE]))
-    lists = i32(ctx, TOKEN_LISTS)
-    begin = int64(record[5 * runner + SPLIT_LIST])
-    for i in range(begin, begin + int64(record[5 * runner + SPLIT_COUNT])):
+    if record[runner].dense != NO_DENSE:
+        add_dense(ctx, record[runner].dense)
+    lists = token_lists(ctx)
+    begin = record[runner].tokens
+    for i in range(begin, begin + record[runner].token_count):
         scratch[lists[i] >> 5] |= int32(1) << (lists[i] & int32(31))
     if 2 * more_repetitions(ctx, place, high) > more_repetitions(ctx, place, int64(0)):
-        take_dense(ctx, int64(record[5 * closure + SPLIT_DENSE]))
+        take_dense(ctx, record[closure].dense)
         allow_up_to(ctx, place, high)
     else:
         forbid_beyond(ctx, place, high)
     # Of the tokens in the closure all is known now.
-    inside = i32(ctx, SHARED_DENSE)
-    first_word = (FIRST_SHARED - int64(record[5 * closure + SPLIT_DENSE])) * words
-    by_length = i32(ctx, TOKENS_BY_LENGTH)
-    token_start = i64(ctx, TOKEN_START)
+    inside = shared_dense(ctx)
+    first_word = (FIRST_SHARED - record[closure].dense) * words
+    by_length = tokens_by_length(ctx)
+    token_start = token_starts(ctx)
     for i in range(len(by_length)):
-        token = int64(by_length[i])
+        token = by_length[i]
         length = token_start[token + 1] - token_start[token]
         if length <= high:
             break
@@ -759,25 +746,25 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
 def _run_border(ctx, state, dense, closure):
     """Run a state over the border of a closure; returns how many tokens outside were found, FAIL or LIMIT.
 
-    The tokens are in FOUND, the crossings at the end of CROSSINGS.
+    The tokens are in FOUND_TOKENS, the crossings at the end of BOUNDARIES.
     """
-    record = i32(ctx, SPLITS)
-    stack = i32(ctx, STACK)
-    class_of = u8(ctx, CLASS_OF)
+    record = lexer_masks(ctx)
+    stack = walk_stack(ctx)
+    class_of = byte_classes(ctx)
     classes = ctx[CLASSES]
-    trans = i32(ctx, LEX_TRANS)
-    sizes = i32(ctx, TRIE_SIZE)
-    pairs = i32(ctx, CROSSINGS) if dense >= 0 else i32(ctx, SHARED_CROSSINGS)
+    trans = lexer_transitions(ctx)
+    sizes = subtree_sizes(ctx)
+    pairs = i32(ctx, BOUNDARIES) if dense >= 0 else i32(ctx, SHARED_BOUNDARIES)
     stack[0] = state
     n = int64(0)
-    i = int64(record[5 * closure + SPLIT_CROSSINGS])
-    end = i + int64(record[5 * closure + SPLIT_CROSSING_COUNT])
+    i = record[closure].boundaries
+    end = i + record[closure].boundary_count
     while i < end:
         node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
         depth = node >> DEPTH_SHIFT
-        here = int64(stack[depth])
-        byte_class = int64(class_of[node & 255])
-        there = int64(trans[here * classes + byte_class])
+        here = stack[depth]
+        byte_class = class_of[node & 255]
+        there = trans[here * classes + byte_class]
         if there < 0:
             there = far_call(ctx, F_LEXER_STEP, here, byte_class)
             if there < 0:
@@ -788,7 +775,7 @@ def _run_border(ctx, state, dense, closure):
         if place < 0:
             stack[depth + 1] = there
         else:
-            n = walk(ctx, place, place + int64(sizes[place]), n)
+            n = walk(ctx, place, place + sizes[place], n)
             if n < 0:
                 return n
         i += 1
@@ -798,11 +785,11 @@ def _run_border(ctx, state, dense, closure):
 @njit_inner(RESULT2)
 def _covers(ctx, lexer_state, inside):
     """Whether a member of a state is what is left of a closure, a lexer state, and something behind it (1 or 0)."""
-    pool = i32(ctx, LEX_POOL)
-    rest = int64(pool[int64(i32(ctx, LEX)[4 * inside + LEX_OFFSET]) + 1])
-    offset = int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    for i in range(offset, offset + 2 * int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT]), 2):
-        if _starts_with(ctx, int64(pool[i + 1]), rest):
+    pool = lexer_members(ctx)
+    rest = pool[lexer_states(ctx)[inside].offset + 1]
+    offset = lexer_states(ctx)[lexer_state].offset
+    for i in range(offset, offset + 2 * lexer_states(ctx)[lexer_state].count, 2):
+        if _starts_with(ctx, pool[i + 1], rest):
             return int64(1)
     return int64(0)
 
@@ -813,15 +800,15 @@ def _forbid(ctx, lexer_state, closure):
 
     The trie is walked only as far as the state is not yet one with all of the closure.  FAIL or LIMIT if < 0.
     """
-    nodes = i32(ctx, TRIE_NODE)
-    sizes = i32(ctx, TRIE_SIZE)
-    tokens = i32(ctx, TRIE_TOKEN)
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
     # Both states in one walk: the lexer state below, the closure above.
-    stack = i32(ctx, STACK)
-    inside = i32(ctx, WIDE_STACK)
-    class_of = u8(ctx, CLASS_OF)
-    scratch = i32(ctx, SCRATCH)
-    same = i32(ctx, SAME_BYTES)
+    stack = walk_stack(ctx)
+    inside = wide_stack(ctx)
+    class_of = byte_classes(ctx)
+    scratch = scratch_mask(ctx)
+    same = same_bytes(ctx)
     whole = far_call(ctx, F_LOOP, closure, 0)
     if whole < 0:
         return whole
@@ -832,24 +819,24 @@ def _forbid(ctx, lexer_state, closure):
         visits += 1
         if visits > _MOST_FORBIDDEN:
             return int64(1)
-        depth = int64(nodes[p]) >> DEPTH_SHIFT
-        byte_class = int64(class_of[nodes[p] & 255])
-        outer = far_call(ctx, F_LEXER_STEP, int64(inside[depth]), byte_class)
+        depth = nodes[p] >> DEPTH_SHIFT
+        byte_class = class_of[nodes[p] & 255]
+        outer = far_call(ctx, F_LEXER_STEP, inside[depth], byte_class)
         if outer < 0:
             return outer
         if outer == 0:
-            p += int64(sizes[p])
+            p += sizes[p]
             continue
-        there = far_call(ctx, F_LEXER_STEP, int64(stack[depth]), byte_class)
+        there = far_call(ctx, F_LEXER_STEP, stack[depth], byte_class)
         if there < 0:
             return there
         if there == 0:
-            for q in range(p, p + int64(sizes[p])):
-                token = int64(tokens[q])
+            for q in range(p, p + sizes[p]):
+                token = tokens[q]
                 while token >= 0:
                     scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
-                    token = int64(same[token]) if len(same) else int64(-1)
-            p += int64(sizes[p])
+                    token = same[token] if len(same) else int64(-1)
+            p += sizes[p]
             continue
         covered = _covers(ctx, there, outer)
         if not covered:
@@ -858,7 +845,7 @@ def _forbid(ctx, lexer_state, closure):
                 return loop
             covered = int64(loop == whole)
         if covered:
-            p += int64(sizes[p])
+            p += sizes[p]
             continue
         stack[depth + 1], inside[depth + 1] = there, outer
         p += 1
@@ -873,7 +860,7 @@ def closure_split(ctx, lexer_state, _unused):
         return int64(0) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
     if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
-        starts = i32(ctx, BYTE_STARTS)
+        starts = byte_starts(ctx)
         ends = int64(0)
         for word in range(4):
             bits = _last_bytes(ctx, lexer_state, word)
@@ -884,13 +871,13 @@ def closure_split(ctx, lexer_state, _unused):
         if ends > _MOST_ENDS:
             return int64(0)
     bounded = high < ctx[LONGEST]
-    counts = bounded and bound_tells(ctx, lexer_state, int64(i32(ctx, NODES)[4 * (loop >> 32) + 1])) != 0
+    counts = bounded and bound_tells(ctx, lexer_state, expressions(ctx)[loop >> 32].first) != 0
     if high < _LEAST_HIGH and not counts:
         return int64(0)
     closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
     if closure < 0:
         return closure
-    dense = int64(i32(ctx, SPLITS)[5 * closure + SPLIT_DENSE])
+    dense = lexer_masks(ctx)[closure].dense
     if dense == NO_DENSE:
         return int64(0)
     if counts:
@@ -909,10 +896,10 @@ def closure_split(ctx, lexer_state, _unused):
         if status != 0:
             return status
     words = ctx[N_WORDS]
-    if not room(ctx, DENSE, words) or not room(ctx, TOKEN_LISTS, words // 8):
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)
 
-    first_crossing = used(ctx, CROSSINGS) // 2
+    first_crossing = used(ctx, BOUNDARIES) // 2
     n = _run_border(ctx, lexer_state, dense, closure)
     if n < 0:
         return n
@@ -921,7 +908,7 @@ def closure_split(ctx, lexer_state, _unused):
     if status < 0:
         return status
 
-    scratch = i32(ctx, SCRATCH)
+    scratch = scratch_mask(ctx)
     own = bounded or high == _PARTLY or n > words // 8
     if own:
         clear_scratch(ctx)
@@ -929,13 +916,13 @@ def closure_split(ctx, lexer_state, _unused):
     if high == _PARTLY:
         status = far_call(ctx, F_FORBID, lexer_state, closure)
         if status != 0:
-            set_used(ctx, CROSSINGS, 2 * first_crossing)
+            set_used(ctx, BOUNDARIES, 2 * first_crossing)
             return min(status, int64(0))
     if bounded:
-        by_length = i32(ctx, TOKENS_BY_LENGTH)
-        token_start = i64(ctx, TOKEN_START)
+        by_length = tokens_by_length(ctx)
+        token_start = token_starts(ctx)
         for i in range(len(by_length)):
-            token = int64(by_length[i])
+            token = by_length[i]
             length = token_start[token + 1] - token_start[token]
             if length <= high:
                 break

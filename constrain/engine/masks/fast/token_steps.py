@@ -10,35 +10,24 @@ from __future__ import annotations
 from numba import int64
 
 from constrain.engine.automata.expressions import RESULT2, is_nullable
-from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_COUNT, LEX_OFFSET, members_after
-from constrain.engine.parser.configurations import STATE_COUNT, STATE_OFFSET
+from constrain.engine.automata.lexer_states import members_after
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.header import CLASSES, LEAP_SHIFT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.tables import (
-    CLASS_OF,
-    CLASSES,
-    F_LEAP,
-    F_LEXER_STATE,
-    F_STATE_OF_ROW,
-    FAIL,
-    LEAP_SHIFT,
-    LEX,
-    LEX_POOL,
-    LEX_TRANS,
-    NO_LEAP,
-    STATES,
-    THREADS,
-    TMP,
-    TOKEN_BYTES,
-    TOKEN_START,
-    far_call,
-    far_entry,
-    i32,
-    i64,
-    room,
-    set_used,
-    u8,
-    used,
+from constrain.engine.storage.links import F_LEAP, F_LEXER_STATE, F_STATE_OF_ROW, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    CONFIGURATIONS,
+    LEXER_MEMBERS,
+    WORK_STACK,
+    byte_classes,
+    lexer_states,
+    lexer_transitions,
+    states,
+    token_bytes,
+    token_starts,
+    work_stack,
 )
+from constrain.engine.storage.statuses import FAIL, NO_LEAP
 
 
 @njit_inner(RESULT2)
@@ -48,55 +37,55 @@ def leap(ctx, state, token_and_place):
     Returns the state there, and above it from LEAP_SHIFT on how many bytes these were, two at least; 0 if nothing
     begins so; NO_LEAP; or FAIL or LIMIT.
     """
-    if i32(ctx, STATES)[3 * state + STATE_COUNT] != 1:
+    if states(ctx)[state].count != 1:
         return int64(NO_LEAP)
-    thread = 2 * int64(i32(ctx, STATES)[3 * state + STATE_OFFSET])
-    row, lexer_state = int64(i32(ctx, THREADS)[thread]), int64(i32(ctx, THREADS)[thread + 1])
+    thread = 2 * states(ctx)[state].offset
+    row, lexer_state = int64(i32(ctx, CONFIGURATIONS)[thread]), int64(i32(ctx, CONFIGURATIONS)[thread + 1])
     token, place = token_and_place >> 32, token_and_place & 0xFFFFFFFF
-    data = u8(ctx, TOKEN_BYTES)
-    class_of = u8(ctx, CLASS_OF)
+    data = token_bytes(ctx)
+    class_of = byte_classes(ctx)
     classes = ctx[CLASSES]
-    begin, end = i64(ctx, TOKEN_START)[token] + place, i64(ctx, TOKEN_START)[token + 1]
+    begin, end = token_starts(ctx)[token] + place, token_starts(ctx)[token + 1]
     at = begin
     while at < end:
-        known = int64(i32(ctx, LEX_TRANS)[lexer_state * classes + int64(class_of[data[at]])])
-        if known <= 0 or i32(ctx, LEX)[4 * known + LEX_ACCEPT] != 0:
+        known = lexer_transitions(ctx)[lexer_state * classes + class_of[data[at]]]
+        if known <= 0 or lexer_states(ctx)[known].accept != 0:
             break
         lexer_state = known
         at += 1
-    base = used(ctx, TMP)
-    slot, offset = int64(LEX_POOL), int64(i32(ctx, LEX)[4 * lexer_state + LEX_OFFSET])
-    count = int64(i32(ctx, LEX)[4 * lexer_state + LEX_COUNT])
+    base = used(ctx, WORK_STACK)
+    slot, offset = int64(LEXER_MEMBERS), lexer_states(ctx)[lexer_state].offset
+    count = lexer_states(ctx)[lexer_state].count
     while at < end:
-        top = used(ctx, TMP)
-        after = members_after(ctx, slot, offset, count, int64(data[at]))
+        top = used(ctx, WORK_STACK)
+        after = members_after(ctx, slot, offset, count, data[at])
         if after <= 0:
-            set_used(ctx, TMP, base)
+            set_used(ctx, WORK_STACK, base)
             return after
         may_end = False
         for i in range(after):
-            may_end |= is_nullable(ctx, int64(i32(ctx, TMP)[top + 2 * i + 1]))
+            may_end |= is_nullable(ctx, work_stack(ctx)[top + 2 * i + 1])
         if may_end:
             break
-        slot, offset, count = int64(TMP), top, after
+        slot, offset, count = int64(WORK_STACK), top, after
         at += 1
     if at - begin < 2:
-        set_used(ctx, TMP, base)
+        set_used(ctx, WORK_STACK, base)
         return int64(NO_LEAP)
-    if slot == TMP:
+    if slot == WORK_STACK:
         # To the top of the stack, where members are made a state.
-        if not room(ctx, TMP, 2 * count):
+        if not room(ctx, WORK_STACK, 2 * count):
             return int64(FAIL)
-        top = used(ctx, TMP)
-        tmp = i32(ctx, TMP)
+        top = used(ctx, WORK_STACK)
+        tmp = work_stack(ctx)
         for i in range(2 * count):
             tmp[top + i] = tmp[offset + i]
-        set_used(ctx, TMP, top + 2 * count)
+        set_used(ctx, WORK_STACK, top + 2 * count)
         lexer_state = far_call(ctx, F_LEXER_STATE, top, count)
-        set_used(ctx, TMP, base)
+        set_used(ctx, WORK_STACK, base)
         if lexer_state < 0:
             return lexer_state
-    set_used(ctx, TMP, base)
+    set_used(ctx, WORK_STACK, base)
     result = far_call(ctx, F_STATE_OF_ROW, row, lexer_state)
     return result if result < 0 else result | (at - begin) << LEAP_SHIFT
 

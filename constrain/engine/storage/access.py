@@ -1,0 +1,103 @@
+"""How kernels ask a table for room, and reach its numbers as one array."""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int32, int64, types, uint8
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from constrain.engine.storage.header import CTX, HEADER, NEED_SIZE, NEED_SLOT
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.schemas import CONTEXT_SIZE
+
+_intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
+
+
+_arrays: Any = arrayobj  # has no types
+
+
+def _make_view(context: Any, builder: Any, kind: Any, address: Any, length: Any) -> Any:
+    """Generate the code for an array of type ``kind`` over memory that is there already."""
+    array = _arrays.make_array(kind)(context, builder)
+    width = length.type(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    _arrays.populate_array(
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=[length],
+        strides=[width],
+        itemsize=width,
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def _view_of(dtype: Any) -> Any:
+    """A function of ``(ctx, slot)``: the view of a table with elements of type ``dtype``.
+
+    It is made in place instead of with ``carray``: kernels are compiled without reference counts, and
+    numba lets no function return an array then.
+    """
+
+    @_intrinsic
+    def view(_typing: Any, ctx: Any, slot: Any) -> Any:
+        result = types.Array(dtype, 1, "C")
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            header = _arrays.make_array(signature.args[0])(context, builder, args[0])
+            place = builder.add(builder.mul(args[1], args[1].type(3)), args[1].type(HEADER))
+            address = builder.load(builder.gep(header.data, [place]))
+            length = builder.load(builder.gep(header.data, [builder.add(place, args[1].type(1))]))
+            return _make_view(context, builder, signature.return_type, address, length)
+
+        return result(ctx, types.int64), codegen
+
+    return view
+
+
+i32, i64, u8 = _view_of(int32), _view_of(int64), _view_of(uint8)
+
+
+@_intrinsic
+def context_at(_typing: Any, address: Any) -> Any:
+    """The ``ctx`` at an address, for kernels that work on several compiled grammars."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _make_view(context, builder, signature.return_type, args[0], args[0].type(CONTEXT_SIZE))
+
+    return CTX(types.int64), codegen
+
+
+@njit_inner(int64(CTX, int64))
+def used(ctx, slot):
+    """How many elements of a table are in use."""
+    return ctx[HEADER + 3 * slot + 2]
+
+
+@njit_inner(types.void(CTX, int64, int64))
+def set_used(ctx, slot, n):
+    """Set how many elements of a table are in use."""
+    ctx[HEADER + 3 * slot + 2] = n
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def room(ctx, slot, n):
+    """Whether ``n`` more elements fit into a table; if not, note that it has to grow."""
+    wanted = ctx[HEADER + 3 * slot + 2] + n
+    if wanted <= ctx[HEADER + 3 * slot + 1]:
+        return True
+    ctx[NEED_SLOT] = slot
+    ctx[NEED_SIZE] = wanted
+    return False
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def bucket_room(ctx, slot, count):
+    """Whether a bucket table of ``count`` entries stays at most half full with one more."""
+    if 2 * (count + 1) <= ctx[HEADER + 3 * slot + 1]:
+        return True
+    ctx[NEED_SLOT] = slot
+    ctx[NEED_SIZE] = 4 * (count + 1)
+    return False

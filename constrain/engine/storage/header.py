@@ -1,0 +1,60 @@
+"""The header of a compiled grammar's memory: ``ctx``, one int64 array that every kernel gets.
+
+It begins with scalars that kernels share, then the addresses of kernels (links.py), then three words for each table
+(schemas.py): the address of its data, its capacity, and how much of it is in use.
+"""
+
+from __future__ import annotations
+
+from numba import int64
+
+CTX = int64[::1]
+
+RESULT0 = int64(CTX)
+RESULT1 = int64(CTX, int64)
+RESULT2 = int64(CTX, int64, int64)
+RESULT3 = int64(CTX, int64, int64, int64)
+"""Signatures of kernels that return a result or a status (statuses.py)."""
+
+OPEN = 1 << 40
+"""Added to a state that a step leads to, if how it goes on depends on the text (see parser/configurations.py)."""
+
+STATUS_SHIFT = 32
+"""What keys read beside the states (unique_keys/reading.py) come to, as bits above the state after a token."""
+
+KEYS_SHIFT, KEY_ENDED, LIMITED_KEY_ENDED, KEYS_UNREAD, KEYS_MAY_RUN_OUT = 41, 1 << 42, 1 << 43, 1 << 44, 1 << 45
+"""Added to the state after a token or some bytes: a key ended in them that must not come again; it was one of those
+that may run out (see configurations.py); keys are followed, but these have yet to be read; they have been read, and it
+has to be looked whether one is left.
+"""
+
+STATE_BITS = (1 << STATUS_SHIFT) - 1
+"""The state without all of those."""
+
+LEAP_SHIFT = 32
+"""In the result of fast/token_steps.py: the bytes of a leap, above the state behind it."""
+
+MOST_ELEMENTS = (1 << 31) - 1
+"""No table may have more: records and packed results hold places in tables as 31 bits."""
+
+HEADER = 64
+
+FIRST_LINK = 16
+# Scalars that kernels share, by position in the header.
+(
+    NEED_SLOT,
+    NEED_SIZE,
+    CLASSES,
+    EPOCH,
+    START_NT,
+    N_IGNORE,
+    N_WORDS,
+    LIST_END,
+    LIST_LIMIT,
+    NEW_SPLIT,
+    LONGEST,
+    BUDGET,
+    OPEN_STATE,
+    OPEN_AT,
+    INNER_BLANKS,
+) = range(15)
