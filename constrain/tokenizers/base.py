@@ -9,44 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_id, checked_texts, listed_ids
-
-if TYPE_CHECKING:
-    from constrain.tokenizers.models.flat_decoding import FlatOutputs
+from constrain.tokenizers.chat.templates import choose_template, render_chat
+from constrain.tokenizers.flat_decoding import FlatOutputs
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _MANY_IDS = 100
 """From here on a kernel is faster than a table."""
-
-
-@dataclass(frozen=True)
-class SpecialTokens:
-    """The ids of the tokens that stand for something else than text, by role; ``None`` where there is none.
-
-    ``additional`` holds the special tokens without a role, in order of id.
-    """
-
-    bos: int | None = None
-    eos: int | None = None
-    unk: int | None = None
-    sep: int | None = None
-    pad: int | None = None
-    cls: int | None = None
-    mask: int | None = None
-    additional: tuple[int, ...] = ()
-
-    def roles(self) -> dict[str, int]:
-        """The roles that are taken, as ``{"bos": id, ...}``."""
-        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "additional"}
-        return {role: token_id for role, token_id in named.items() if token_id is not None}
 
 
 class Encoding:
@@ -255,8 +232,6 @@ class Tokenizer(Encoder, Decoder):
         """The same as :meth:`_output_tables`, for many ids at once."""
         outputs: tuple[FlatOutputs, FlatOutputs] | None = self.__dict__.get("_flat")
         if outputs is None:
-            from constrain.tokenizers.models.flat_decoding import FlatOutputs  # loads, or compiles, its kernels
-
             shown, without = self._output_tables()
             outputs = self.__dict__["_flat"] = (FlatOutputs(shown), FlatOutputs(without))
         return outputs
@@ -317,13 +292,11 @@ class Tokenizer(Encoder, Decoder):
         LimitError
             The template wants too much time or memory.
         """
-        from constrain.tokenizers.chat import templates as chat_template  # Jinja is loaded where there is a chat
-
-        source = chat_template.choose_template(self.chat_template, template, tools is not None)
+        source = choose_template(self.chat_template, template, tools is not None)
         special = {
             f"{role}_token": self.id_to_token(token_id) for role, token_id in self.special_tokens.roles().items()
         }
-        return chat_template.render_chat(
+        return render_chat(
             source,
             messages,
             tools=tools,

@@ -20,6 +20,8 @@ from typing import Any
 from constrain.errors import ConstrainError
 from constrain.forking import call_in_child
 from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.streaming.decode_stream import DecodeStream
+from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
 
 _SECONDS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
@@ -118,9 +120,6 @@ class _Metrics:
         self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
 
     def install(self) -> None:
-        from constrain.tokenizers.streaming.decode_stream import DecodeStream
-        from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
-
         kinds: list[type] = [Tokenizer]
         for kind in kinds:  # grows while it is gone through
             kinds += kind.__subclasses__()

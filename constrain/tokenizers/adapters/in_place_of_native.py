@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 
 _NOT_SUPPORTED = re.compile(r"\bsupported\b")
 
@@ -33,8 +34,6 @@ def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal:
         raise TokenizerError(
             f"{refusal}; the tokenizers library may read it: pip install 'constrain[tokenizers]'"
         ) from None
-    from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
-
     try:
         library: Any = tokenizers.Tokenizer.from_file(str(path))
     except Exception:  # the library raises plain Exception

@@ -8,10 +8,11 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.arguments import utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens
+from constrain.tokenizers.base import Encoding
+from constrain.tokenizers.byte_alphabet import text_to_bytes
 from constrain.tokenizers.chat.templates import gguf_chat_template
-from constrain.tokenizers.models.byte_alphabet import text_to_bytes
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
 _EOS_KEYS = ("eos", "eot", "eom")

@@ -9,8 +9,9 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.arguments import utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens
+from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.ready_encoding import ready_encoding
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")

@@ -9,8 +9,6 @@ string or a container is checked before or as it is made, and a clock runs:
   that holds itself twice, forty times over, is short in memory and endless when it is printed);
 * no number above :data:`LARGEST_NUMBER` as an argument, no repetition or power above the limits;
 * :data:`SECONDS` for one rendering.
-
-Jinja is imported here and nowhere else.
 """
 
 from __future__ import annotations

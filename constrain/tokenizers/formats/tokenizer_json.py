@@ -13,14 +13,16 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.base import SpecialTokens, Tokenizer
-from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
+from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
-from constrain.tokenizers.models.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
+from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
 from constrain.tokenizers.normalizing.normal_forms import NormalForm
+from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids, read_roles
 from constrain.tokenizers.splitting.patterns import SplitPattern
 
 
@@ -93,9 +95,6 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
 def _piece_tokenizer(
     content: dict[str, Any], added: list[AddedToken], folder: Path | None, eos_ids: tuple[int, ...] | None
 ) -> Tokenizer:
-    from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
-    from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
-
     vocab = vocabulary_of(content["model"])
     _check_added_ids(added, vocab)
     ids = {token.content: token.id for token in added}

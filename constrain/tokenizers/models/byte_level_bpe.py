@@ -21,13 +21,15 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.arguments import checked_text, utf8_of
-from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
+from constrain.tokenizers.base import Encoding, EncodingSource
+from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.models import bpe_kernels
-from constrain.tokenizers.models.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.models.merge_ids import Merges
+from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, normalize, normalize_aligned
 from constrain.tokenizers.short.addresses import context_of
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.patterns import SplitPattern
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.splitting.unicode_classes import class_table
@@ -166,19 +168,11 @@ class ByteLevelBPE(ShortTextTokenizer):
         bpe_kernels.fill_merges(keys, values, self._keys, self._values)
 
     def _merges_of_ranks(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        from constrain.tokenizers.models.rank_pairs import pairs_of_ranks  # compiled only where it is needed
-
         # Each token is tried at every cut, so its length has to be bounded.
         longest = int(np.diff(self._starts).max())
         if longest > _LONGEST_RANKED_TOKEN:
             raise TokenizerError(f"a token has {longest} bytes; at most {_LONGEST_RANKED_TOKEN} are supported")
-        room = 4 * len(ids)
-        while True:
-            keys, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-            count = pairs_of_ranks(self._blob, self._starts, ids, self._slots, keys, values, room)
-            if count <= room:
-                return keys[:count], values[:count]
-            room = count
+        return pairs_of_ranks(self._blob, self._starts, ids, self._slots)
 
     def tables(self) -> tuple[npt.NDArray[Any], ...]:
         """The arrays of :func:`~constrain.tokenizers.models.bpe_kernels.encode_pieces`, ``byte_ids`` to ``values``."""

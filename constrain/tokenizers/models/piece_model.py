@@ -16,6 +16,13 @@ MARKER = "\u2581"
 
 LARGEST_ID = 2**24
 
+UNKNOWN_PENALTY = 10.0
+"""How much more than the worst token of a Unigram vocabulary an unknown character costs."""
+
+WHOLE_NEVER, WHOLE_ALWAYS, WHOLE_NEWLINES = range(3)
+"""Which pieces that are tokens become that token whatever the merges say; the last: pieces that begin with a newline.
+"""
+
 
 class PieceModel(ABC):
     """Turns pieces of normalized text into ids.  Immutable, picklable, shared by threads."""

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.arguments import checked_text, utf8_of
-from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
+from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.text_steps import TextStep, align_steps, apply_steps
 from constrain.tokenizers.short.addresses import context_of
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
 
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models import symbol_kernels
 from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
-from constrain.tokenizers.models.piece_model import LARGEST_ID, PieceModel, check_vocabulary
-from constrain.tokenizers.models.scratch import scratch
-from constrain.tokenizers.models.trie_kernels import trie_of
+from constrain.tokenizers.models.piece_model import LARGEST_ID, WHOLE_NEVER, PieceModel, check_vocabulary
+from constrain.tokenizers.models.ranks import pairs_of_ranks
+from constrain.tokenizers.scratch import scratch
+from constrain.tokenizers.trie_kernels import trie_of
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Left ids, right ids, ranks and merged ids."""
@@ -41,8 +42,8 @@ class SymbolBPE(PieceModel):
     fixed : dict of str to int
         User-defined symbols: found before anything is merged.
     whole : int
-        Which pieces that are tokens become these whatever the merges say: ``NEVER``, ``ALWAYS`` or ``NEWLINES`` of
-        :mod:`constrain.tokenizers.models.symbol_kernels`.
+        Which pieces that are tokens become these whatever the merges say: ``WHOLE_NEVER``, ``WHOLE_ALWAYS`` or
+        ``WHOLE_NEWLINES`` of :mod:`constrain.tokenizers.models.piece_model`.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class SymbolBPE(PieceModel):
         fuse: bool = True,
         byte_ids: npt.NDArray[np.int32] | None = None,
         fixed: dict[str, int] | None = None,
-        whole: int = symbol_kernels.NEVER,
+        whole: int = WHOLE_NEVER,
     ) -> None:
         check_vocabulary(tokens)
         self._vocab = max(tokens) + 1
@@ -163,8 +164,6 @@ class SymbolBPE(PieceModel):
         symbol_kernels.fill_neighbours(codes, joined, self._neighbours)
 
     def _merges_of_scores(self, tokens: dict[int, str], scores: npt.NDArray[np.float32]) -> Merges:
-        from constrain.tokenizers.models.rank_pairs import pairs_of_ranks  # compiled only where it is needed
-
         # Each token is tried at every cut, so its length has to be bounded.
         longest = max(map(len, tokens.values()))
         if longest > _LONGEST_TOKEN:
@@ -172,14 +171,8 @@ class SymbolBPE(PieceModel):
         if not np.isfinite(scores).all():
             raise TokenizerError("a score is not a finite number")
         ids = self._ids[self._ids < self._vocab]
-        room = 4 * len(ids)
-        while True:
-            keys, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-            count = pairs_of_ranks(self._blob, self._starts, ids, self._slots, keys, values, room)
-            if count <= room:
-                break
-            room = count
-        keys, merged = keys[:count], values[:count] & 0xFFFFFFFF
+        keys, values = pairs_of_ranks(self._blob, self._starts, ids, self._slots)
+        merged = values & 0xFFFFFFFF
         # Tokens of equal score have equal rank: the one further left is merged first.
         _, rank_of = np.unique(-scores, return_inverse=True)
         return keys >> 32, keys & 0xFFFFFFFF, rank_of[merged].astype(np.int64), merged

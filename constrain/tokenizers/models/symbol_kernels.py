@@ -18,13 +18,13 @@ import numpy as np
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.models.bpe_kernels import find_token, merge_long, merge_short
-from constrain.tokenizers.models.trie_kernels import BASE, CHECK, TOKEN
+from constrain.tokenizers.models.piece_model import WHOLE_ALWAYS, WHOLE_NEWLINES
+from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 UNKNOWN = 0x7FFFFFFF
 
 NEIGHBOUR_BITS = 20
 
-NEVER, ALWAYS, NEWLINES = range(3)
 
 _SHORT = 32
 
@@ -129,8 +129,7 @@ def encode_symbols(  # type: ignore[no-untyped-def]
     """Turn pieces of text into ids.
 
     data, ends : uint8[n], well-formed UTF-8, and int32[p], the end of each piece
-    whole  : which pieces that are tokens become these without a look at the merges: NEVER, ALWAYS, NEWLINES (those
-             that begin with one)
+    whole  : WHOLE_NEVER, WHOLE_ALWAYS or WHOLE_NEWLINES, see piece_model.py
     char_blocks, char_ids, neighbours : see the module
     fixed  : the trie of user-defined symbols, which are found first, longest first, and never merged (0 rows: none)
     blob, starts, slots, direct, keys, values : see :mod:`constrain.tokenizers.models.bpe_kernels`
@@ -148,7 +147,7 @@ def encode_symbols(  # type: ignore[no-untyped-def]
     for piece in range(ends.size):
         end = ends[piece]
         first_out = count
-        if end > begin and (whole == ALWAYS or (whole == NEWLINES and data[begin] == 0x0A)):
+        if end > begin and (whole == WHOLE_ALWAYS or (whole == WHOLE_NEWLINES and data[begin] == 0x0A)):
             token = find_token(data, begin, end, blob, starts, slots)
             if 0 <= token < vocab:
                 out[count, 0] = token

@@ -10,12 +10,9 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
-from constrain.tokenizers.models.scratch import scratch
-from constrain.tokenizers.models.trie_kernels import trie_of
 from constrain.tokenizers.models.unigram_kernels import encode_unigram
-
-UNKNOWN_PENALTY = 10.0
-"""What an unknown character costs more than the worst token."""
+from constrain.tokenizers.scratch import scratch
+from constrain.tokenizers.trie_kernels import trie_of
 
 
 class Unigram(PieceModel):
@@ -30,7 +27,7 @@ class Unigram(PieceModel):
     unk : int
         The token of a character without one; -1: such a character is dropped.
     unknown_score : float
-        The score of an unknown character; by custom ``UNKNOWN_PENALTY`` below the worst token's.
+        The score of an unknown character; by custom ``UNKNOWN_PENALTY`` of piece_model.py below the worst token's.
     fuse : bool
         Neighbouring unknown characters become one token.
     byte_ids : int32[256] or None

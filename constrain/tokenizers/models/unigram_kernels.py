@@ -15,7 +15,7 @@ import numpy as np
 
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
-from constrain.tokenizers.models.trie_kernels import BASE, CHECK, TOKEN
+from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 _LOWEST_SINGLE = -1e5
 
@@ -96,7 +96,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     """Turn pieces of text into ids.
 
     data, ends : uint8[n], well-formed UTF-8, and int32[p], the end of each piece
-    units  : the trie of the tokens, see :mod:`constrain.tokenizers.models.trie_kernels`
+    units  : the trie of the tokens, see :mod:`constrain.tokenizers.trie_kernels`
     scores : float64[vocab]
     unk, unk_score : what stands for a character that no token covers
     single : sums are those of sentencepiece, see the module

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
-from constrain.tokenizers.models.trie_kernels import trie_of
 from constrain.tokenizers.models.wordpiece_kernels import encode_words
+from constrain.tokenizers.trie_kernels import trie_of
 
 _ANY_LENGTH = 2**31
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.splitting import machine as vm
+from constrain.tokenizers.splitting import instructions as vm
+from constrain.tokenizers.splitting.character_properties import word_members
 from constrain.tokenizers.splitting.regex import Members, Node, may_be_empty, parse_split
-from constrain.tokenizers.splitting.unicode_categories import word_members
 
 _MOST_CLASSES = 64
 _MOST_SETS = 64
