@@ -22,10 +22,9 @@ from constrain.tokenizers.formats.gguf_vocabulary import (
     GGUFVocabulary,
 )
 from constrain.tokenizers.formats.sentencepiece_file import piece_bytes
+from constrain.tokenizers.models import whole_pieces
 from constrain.tokenizers.models.piece_model import (
     UNKNOWN_PENALTY,
-    WHOLE_NEVER,
-    WHOLE_NEWLINES,
     PieceModel,
     byte_tokens,
 )
@@ -65,7 +64,7 @@ def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int,
         after=after,
         strip_leading_space=prefix,
     )
-    model = _merged(vocabulary, roles, WHOLE_NEWLINES if gemma else WHOLE_NEVER)
+    model = _merged(vocabulary, roles, whole_pieces.NEWLINES if gemma else whole_pieces.NEVER)
     return _tokenizer(vocabulary, model, options, roles, eos_ids)
 
 
@@ -80,7 +79,7 @@ def merged_words_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | 
         before=before,
         after=after,
     )
-    return _tokenizer(vocabulary, _merged(vocabulary, roles, WHOLE_NEVER), options, roles, eos_ids)
+    return _tokenizer(vocabulary, _merged(vocabulary, roles, whole_pieces.NEVER), options, roles, eos_ids)
 
 
 def _merged(vocabulary: GGUFVocabulary, roles: SpecialTokens, whole: int) -> PieceModel:

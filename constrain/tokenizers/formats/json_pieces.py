@@ -15,7 +15,8 @@ from constrain.tokenizers.formats.json_normalizers import steps_of_normalizer
 from constrain.tokenizers.formats.json_parts import MODELS, flag_of, type_of
 from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.formats.json_shortcuts import simplified
-from constrain.tokenizers.models.piece_model import UNKNOWN_PENALTY, WHOLE_ALWAYS, WHOLE_NEVER, PieceModel, byte_tokens
+from constrain.tokenizers.models import whole_pieces
+from constrain.tokenizers.models.piece_model import UNKNOWN_PENALTY, PieceModel, byte_tokens
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceVocabulary
 from constrain.tokenizers.normalizing.text_steps import apply_steps
 
@@ -129,7 +130,7 @@ def _model(
         return models.WordLevel(texts, unknown)
     if kind != "BPE":
         raise TokenizerError(f"model {type_of(model)} is not supported; supported are {MODELS}")
-    whole = WHOLE_ALWAYS if flag_of(model, "ignore_merges", False) else WHOLE_NEVER
+    whole = whole_pieces.ALWAYS if flag_of(model, "ignore_merges", False) else whole_pieces.NEVER
     merges = read_merges(model.get("merges"), ids)
     tokens = {token_id: text for token_id, text in texts.items() if text}
     fuse = flag_of(model, "fuse_unk", False)

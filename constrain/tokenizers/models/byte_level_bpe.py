@@ -27,7 +27,7 @@ from constrain.tokenizers.models import bpe_kernels
 from constrain.tokenizers.models.merge_ids import Merges
 from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, normalize, normalize_aligned
-from constrain.tokenizers.short.addresses import context_of
+from constrain.tokenizers.short.frames import words_of
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.patterns import SplitPattern
@@ -174,9 +174,18 @@ class ByteLevelBPE(ShortTextTokenizer):
             raise TokenizerError(f"a token has {longest} bytes; at most {_LONGEST_RANKED_TOKEN} are supported")
         return pairs_of_ranks(self._blob, self._starts, ids, self._slots)
 
-    def tables(self) -> tuple[npt.NDArray[Any], ...]:
-        """The arrays of :func:`~constrain.tokenizers.models.bpe_kernels.encode_pieces`, ``byte_ids`` to ``values``."""
-        return self._byte_ids, self._blob, self._starts, self._slots, self._direct, self._keys, self._values
+    def tables(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of :func:`~constrain.tokenizers.models.bpe_kernels.encode_pieces` that say what tokens there are,
+        by the names of its arguments."""
+        return {
+            "byte_ids": self._byte_ids,
+            "blob": self._blob,
+            "starts": self._starts,
+            "slots": self._slots,
+            "direct": self._direct,
+            "keys": self._keys,
+            "values": self._values,
+        }
 
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)
@@ -216,15 +225,18 @@ class ByteLevelBPE(ShortTextTokenizer):
         return None if data is None else bytes_to_text(data)
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
-        from constrain.tokenizers.short.byte_level_kernels import encode_short
+        # BYTE FIGURE
+        from constrain.tokenizers.models.byte_level_kernels import SCANNER, encode_short
 
         split = self.options.split
         assert isinstance(split, SplitPattern)
         family, option = split.scanner()
         text, ends, out = (np.zeros(4 * SHORT_LENGTH, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
-        kept = (text, class_table(), ends, *self.tables(), out)
-        context = context_of(kept, (family, option, self.options.whole_piece))
-        return kept, (memoryview(text.data), encode_short, context, memoryview(out.data))
+        scan = {"data": text, "classes": class_table(), "option": option, "ends": ends}
+        encode = {"data": text, "ends": ends, "whole": self.options.whole_piece, "out": out, **self.tables()}
+        words = [*words_of(SCANNER, scan), *words_of(bpe_kernels.encode_pieces, encode), family]
+        kept = [*scan.values(), *encode.values()]
+        return kept, (memoryview(text.data), encode_short, np.array(words, dtype=np.int64), memoryview(out.data))
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return self._encode_long(text, add_special_tokens)._known_source()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.normalizing.charsmap import Charsmap
+from constrain.tokenizers.short.texts import ShortKernel
 
 MARKER = "\u2581"
 """How vocabularies write a space."""
@@ -19,10 +21,6 @@ LARGEST_ID = 2**24
 UNKNOWN_PENALTY = 10.0
 """How much more than the worst token of a Unigram vocabulary an unknown character costs."""
 
-WHOLE_NEVER, WHOLE_ALWAYS, WHOLE_NEWLINES = range(3)
-"""Which pieces that are tokens become that token whatever the merges say; the last: pieces that begin with a newline.
-"""
-
 
 class PieceModel(ABC):
     """Turns pieces of normalized text into ids.  Immutable, picklable, shared by threads."""
@@ -31,10 +29,10 @@ class PieceModel(ABC):
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """int32[k, 3]: id, begin and end in ``data`` (well-formed UTF-8) of each token; ``ends``: of the pieces."""
 
-    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]] | None:
-        """The kernel for short texts, its arrays and its numbers; ``longest``: bytes of normalized text.
+    def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel] | None:
+        """For one thread the kernel for short texts after this normalization; None if the model has none.
 
-        None if there is no such kernel.
+        Returns the arrays that have to be kept alive, and the kernel.
         """
         return None
 

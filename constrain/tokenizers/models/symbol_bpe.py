@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.models import symbol_kernels
+from constrain.tokenizers.models import symbol_kernels, whole_pieces
 from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
-from constrain.tokenizers.models.piece_model import LARGEST_ID, WHOLE_NEVER, PieceModel, check_vocabulary
+from constrain.tokenizers.models.piece_model import LARGEST_ID, PieceModel, check_vocabulary
 from constrain.tokenizers.models.ranks import pairs_of_ranks
+from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.scratch import scratch
+from constrain.tokenizers.short.piece_frames import piece_kernel
+from constrain.tokenizers.short.texts import ShortKernel
 from constrain.tokenizers.trie_kernels import trie_of
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -42,8 +45,8 @@ class SymbolBPE(PieceModel):
     fixed : dict of str to int
         User-defined symbols: found before anything is merged.
     whole : int
-        Which pieces that are tokens become these whatever the merges say: ``WHOLE_NEVER``, ``WHOLE_ALWAYS`` or
-        ``WHOLE_NEWLINES`` of :mod:`constrain.tokenizers.models.piece_model`.
+        Which pieces that are tokens become these whatever the merges say: ``NEVER``, ``ALWAYS`` or
+        ``NEWLINES`` of :mod:`constrain.tokenizers.models.whole_pieces`.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class SymbolBPE(PieceModel):
         fuse: bool = True,
         byte_ids: npt.NDArray[np.int32] | None = None,
         fixed: dict[str, int] | None = None,
-        whole: int = WHOLE_NEVER,
+        whole: int = whole_pieces.NEVER,
     ) -> None:
         check_vocabulary(tokens)
         self._vocab = max(tokens) + 1
@@ -111,13 +114,26 @@ class SymbolBPE(PieceModel):
         result: npt.NDArray[np.int32] = out[:count].copy()
         return result
 
-    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
-        from constrain.tokenizers.short.symbol_kernels import encode_short
+    def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel]:
+        return piece_kernel(step, symbol_kernels.encode_short, symbol_kernels.encode_symbols, self._short_arguments)
 
-        characters: list[npt.NDArray[Any]] = [self._char_blocks, self._char_ids, self._neighbours, self._fixed]
-        tables: list[npt.NDArray[Any]] = [self._blob, self._starts, self._slots, self._direct, self._keys, self._values]
-        arrays: list[npt.NDArray[Any]] = [*characters, *tables, self._byte_ids, np.empty(longest, dtype=np.int32)]
-        return encode_short, arrays, [self._whole, self._vocab, self._unk, self._fuse]
+    def _short_arguments(self, longest: int) -> dict[str, Any]:
+        tables = {"blob": self._blob, "starts": self._starts, "slots": self._slots, "direct": self._direct}
+        return {
+            "char_blocks": self._char_blocks,
+            "char_ids": self._char_ids,
+            "neighbours": self._neighbours,
+            **tables,
+            "keys": self._keys,
+            "values": self._values,
+            "fixed": self._fixed,
+            "whole": self._whole,
+            "vocab": self._vocab,
+            "unk": self._unk,
+            "fuse": self._fuse,
+            "byte_ids": self._byte_ids,
+            "symbols": np.empty(longest, dtype=np.int32),
+        }
 
     def _index_characters(
         self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]

@@ -18,7 +18,9 @@ import numpy as np
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.models.bpe_kernels import find_token, merge_long, merge_short
-from constrain.tokenizers.models.piece_model import WHOLE_ALWAYS, WHOLE_NEWLINES
+from constrain.tokenizers.models.whole_pieces import ALWAYS, NEWLINES
+from constrain.tokenizers.short.frames import call
+from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 UNKNOWN = 0x7FFFFFFF
@@ -129,7 +131,7 @@ def encode_symbols(  # type: ignore[no-untyped-def]
     """Turn pieces of text into ids.
 
     data, ends : uint8[n], well-formed UTF-8, and int32[p], the end of each piece
-    whole  : WHOLE_NEVER, WHOLE_ALWAYS or WHOLE_NEWLINES, see piece_model.py
+    whole  : NEVER, ALWAYS or NEWLINES of models/whole_pieces.py
     char_blocks, char_ids, neighbours : see the module
     fixed  : the trie of user-defined symbols, which are found first, longest first, and never merged (0 rows: none)
     blob, starts, slots, direct, keys, values : see :mod:`constrain.tokenizers.models.bpe_kernels`
@@ -147,7 +149,7 @@ def encode_symbols(  # type: ignore[no-untyped-def]
     for piece in range(ends.size):
         end = ends[piece]
         first_out = count
-        if end > begin and (whole == WHOLE_ALWAYS or (whole == WHOLE_NEWLINES and data[begin] == 0x0A)):
+        if end > begin and (whole == ALWAYS or (whole == NEWLINES and data[begin] == 0x0A)):
             token = find_token(data, begin, end, blob, starts, slots)
             if 0 <= token < vocab:
                 out[count, 0] = token
@@ -216,3 +218,13 @@ def encode_symbols(  # type: ignore[no-untyped-def]
             pos = after
         begin = end
     return count
+
+
+@njit("int64(int64[::1], int64)", **ENTRY)
+def encode_short(frame, size):  # type: ignore[no-untyped-def]
+    """A short text in one call: the number of ids, or a negative number where it cannot be normalized.
+
+    frame : see :mod:`constrain.tokenizers.short.pieces`;  size : bytes of text
+    """
+    length = normalize_short(frame, size)
+    return take_short(frame, call(encode_symbols, frame, MODEL)) if length > 0 else length

@@ -15,6 +15,8 @@ import numpy as np
 
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.tokenizers.short.frames import call
+from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 _LOWEST_SINGLE = -1e5
@@ -149,3 +151,13 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
             following, token = back[place, 0], back[place, 1]
         begin = end
     return count
+
+
+@njit("int64(int64[::1], int64)", **ENTRY)
+def encode_short(frame, size):  # type: ignore[no-untyped-def]
+    """A short text in one call: the number of ids, or a negative number where it cannot be normalized.
+
+    frame : see :mod:`constrain.tokenizers.short.pieces`;  size : bytes of text
+    """
+    length = normalize_short(frame, size)
+    return take_short(frame, call(encode_unigram, frame, MODEL)) if length > 0 else length

@@ -31,6 +31,9 @@ _MODULES = {
     "o200k": ("o200k", 0),
 }
 
+FAMILIES = ("gpt2", "cl100k", "o200k")
+"""The modules of scanners; kernels tell them apart by their place here."""
+
 _NAMES = {
     _GPT2: "gpt2",
     _LLAMA3: "llama3",
@@ -53,9 +56,9 @@ class SplitPattern:
         return ends[:count]
 
     def scanner(self) -> tuple[int, int]:
-        """The family of the pattern, by its number in short/byte_level_kernels.py, and the option within it."""
+        """The place of the pattern's scanner in :data:`FAMILIES`, and the option of that scanner."""
         module, option = _MODULES[self.name]
-        return ("gpt2", "cl100k", "o200k").index(module), option
+        return FAMILIES.index(module), option
 
 
 @cache
