@@ -24,6 +24,7 @@ from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.models import bpe_kernels
+from constrain.tokenizers.models.byte_level_kernels import encode_short
 from constrain.tokenizers.models.merge_ids import Merges
 from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, normalize, normalize_aligned
@@ -225,16 +226,13 @@ class ByteLevelBPE(ShortTextTokenizer):
         return None if data is None else bytes_to_text(data)
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
-        # BYTE FIGURE
-        from constrain.tokenizers.models.byte_level_kernels import SCANNER, encode_short
-
         split = self.options.split
         assert isinstance(split, SplitPattern)
-        family, option = split.scanner()
+        scanner, option = split.scanner()
         text, ends, out = (np.zeros(4 * SHORT_LENGTH, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
         scan = {"data": text, "classes": class_table(), "option": option, "ends": ends}
         encode = {"data": text, "ends": ends, "whole": self.options.whole_piece, "out": out, **self.tables()}
-        words = [*words_of(SCANNER, scan), *words_of(bpe_kernels.encode_pieces, encode), family]
+        words = [*words_of(scanner, scan), *words_of(bpe_kernels.encode_pieces, encode)]
         kept = [*scan.values(), *encode.values()]
         return kept, (memoryview(text.data), encode_short, np.array(words, dtype=np.int64), memoryview(out.data))
 

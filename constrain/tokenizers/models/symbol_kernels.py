@@ -19,7 +19,7 @@ from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.models.bpe_kernels import find_token, merge_long, merge_short
 from constrain.tokenizers.models.whole_pieces import ALWAYS, NEWLINES
-from constrain.tokenizers.short.frames import call
+from constrain.tokenizers.short.frames import caller_of
 from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
@@ -220,6 +220,9 @@ def encode_symbols(  # type: ignore[no-untyped-def]
     return count
 
 
+_encode = caller_of(encode_symbols)
+
+
 @njit("int64(int64[::1], int64)", **ENTRY)
 def encode_short(frame, size):  # type: ignore[no-untyped-def]
     """A short text in one call: the number of ids, or a negative number where it cannot be normalized.
@@ -227,4 +230,4 @@ def encode_short(frame, size):  # type: ignore[no-untyped-def]
     frame : see :mod:`constrain.tokenizers.short.pieces`;  size : bytes of text
     """
     length = normalize_short(frame, size)
-    return take_short(frame, call(encode_symbols, frame, MODEL)) if length > 0 else length
+    return take_short(frame, _encode(frame, MODEL)) if length > 0 else length

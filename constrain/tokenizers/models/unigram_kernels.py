@@ -15,7 +15,7 @@ import numpy as np
 
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
-from constrain.tokenizers.short.frames import call
+from constrain.tokenizers.short.frames import caller_of
 from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
@@ -153,6 +153,9 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     return count
 
 
+_encode = caller_of(encode_unigram)
+
+
 @njit("int64(int64[::1], int64)", **ENTRY)
 def encode_short(frame, size):  # type: ignore[no-untyped-def]
     """A short text in one call: the number of ids, or a negative number where it cannot be normalized.
@@ -160,4 +163,4 @@ def encode_short(frame, size):  # type: ignore[no-untyped-def]
     frame : see :mod:`constrain.tokenizers.short.pieces`;  size : bytes of text
     """
     length = normalize_short(frame, size)
-    return take_short(frame, call(encode_unigram, frame, MODEL)) if length > 0 else length
+    return take_short(frame, _encode(frame, MODEL)) if length > 0 else length

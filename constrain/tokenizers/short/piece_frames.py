@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from constrain.tokenizers.normalizing.charsmap import Charsmap
+from constrain.tokenizers.normalizing.charsmap_kernels import normalize_spaces
 from constrain.tokenizers.short.frames import words_of
-from constrain.tokenizers.short.pieces import normalize_piece, take_ids
+from constrain.tokenizers.short.pieces import end_piece, take_ids
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel
 
 _GROWTH = 8
@@ -40,19 +41,25 @@ def piece_kernel(
     ends, out = np.zeros(1, dtype=np.int32), np.zeros((room, 3), dtype=np.int32)
     ids = np.zeros(room, dtype=np.int32)
     plain, rules, blob, fixed = step.tables()
-    first = {
-        "text": text,
-        "plain": plain,
-        "rules": rules,
-        "blob": blob,
-        "fixed": fixed,
-        "flags": step.flags,
-        "normal": normal,
-        "origins": np.zeros((0, 2), dtype=np.int32),
-        "ends": ends,
-    }
-    second = {"count": 0, "out": out, "ids": ids}
-    third = {"data": normal, "ends": ends, "out": out, **arguments(room)}
-    words = [*words_of(normalize_piece, first), *words_of(take_ids, second), *words_of(model, third)]
-    kept = [*first.values(), *second.values(), *third.values()]
-    return kept, (memoryview(text.data), encode_short, np.array(words, dtype=np.int64), memoryview(ids.data))
+    steps: list[tuple[Any, dict[str, Any]]] = [
+        (
+            normalize_spaces,
+            {
+                "data": text,
+                "plain": plain,
+                "rules": rules,
+                "blob": blob,
+                "fixed": fixed,
+                "flags": step.flags,
+                "out": normal,
+                "origins": np.zeros((0, 2), dtype=np.int32),
+                "with_origins": False,
+            },
+        ),
+        (end_piece, {"length": 0, "ends": ends}),
+        (take_ids, {"count": 0, "out": out, "ids": ids}),
+        (model, {"data": normal, "ends": ends, "out": out, **arguments(room)}),
+    ]
+    frame = np.array([word for kernel, given in steps for word in words_of(kernel, given)], dtype=np.int64)
+    kept = [value for _, given in steps for value in given.values()]
+    return kept, (memoryview(text.data), encode_short, frame, memoryview(ids.data))
