@@ -262,7 +262,7 @@ class Tokenizer(Encoder, Decoder):
         add_generation_prompt: bool = False,
         continue_final_message: bool = False,
         template: str | None = None,
-        **variables: Any,
+        **variables: object,
     ) -> str:
         """The text of a conversation, as the model was trained on it.
 

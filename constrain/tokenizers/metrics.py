@@ -128,7 +128,7 @@ class _Metrics:
         self._replace(StopSequenceDecoder, "step", "stop", self._stop_step)
         # Tokenizers whose modules are not loaded yet.
         Tokenizer.__init_subclass__ = classmethod(  # type: ignore[assignment]
-            lambda kind, **options: self._measure_tokenizer(kind)
+            lambda kind: self._measure_tokenizer(kind)
         )
 
     def remove(self) -> None:
