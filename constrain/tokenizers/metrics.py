@@ -1,9 +1,8 @@
 """Prometheus metrics of tokenizers, streams and stop sequences; off until :func:`enable` is called.
 
-Nothing is measured by a test in the hot path: switching on replaces the methods by measuring ones,
-and switching off puts them back.  So it costs nothing while it is off, with or without
-``prometheus_client``, and about three microseconds a call while it is on.  That is why it is not on
-by itself wherever that library happens to be installed.
+Methods do not test whether metrics are on: :func:`enable` replaces them by measuring ones, and :func:`disable` puts
+them back.  So metrics cost nothing while they are off, and about three microseconds a call while they are on.  For that
+reason they are not on by themselves where ``prometheus_client`` is installed.
 
 Where one measured method calls another, only the outer one counts.
 """

@@ -18,7 +18,7 @@ _ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The ids of the tokens that stand for something else than text, by role; ``None`` where there is none.
+    """The ids of the tokens that do not stand for text, by role; ``None`` if there is no such token.
 
     ``additional`` holds the special tokens without a role, in order of id.
     """
@@ -54,9 +54,9 @@ def read_roles(folder: Path | None, special_ids: Iterable[int], to_id: Callable[
 def find_eos_ids(folder: Path | None, roles: SpecialTokens, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
     """The ids that end a generation.
 
-    ``generation_config.json`` (one id or a list) and the ``eos_token`` of ``tokenizer_config.json``
-    together; where neither says, ``config.json``; where that does not either, every token that has
-    a well-known name.
+    They are those of ``generation_config.json`` (one id or a list) and the ``eos_token`` of ``tokenizer_config.json``
+    together.  If neither names one, ``config.json`` counts, and if that names none, every token with a
+    well-known name.
     """
     ids: set[int] = set()
     if folder is not None:

@@ -21,11 +21,11 @@ SUPPORTED = (
 def adapt(tokenizer: Any) -> Tokenizer:
     """The adapter for an object of another library, with that adapter's defaults.
 
-    Raises :class:`TokenizerError` if it is none that is known, or of a kind that has no exact bytes.
+    Raises :class:`TokenizerError` if the library is not known, or if the object's tokens have no exact bytes.
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
-    # By name, so that none of these libraries has to be there.
+    # The kind is recognised by name, so none of these libraries has to be installed.
     for kind in type(tokenizer).__mro__:
         library = (kind.__module__ or "").split(".")[0]
         if library == "transformers":

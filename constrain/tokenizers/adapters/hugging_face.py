@@ -64,7 +64,7 @@ class HuggingFaceTokenizer(TableTokenizer):
         check_size(max(vocabulary.values()) + 1)
         spellings: list[str | None] = [None] * (max(vocabulary.values()) + 1)
         for token_id in vocabulary.values():
-            # An added token may be spelled as the normalizer makes it, and is decoded so.
+            # The library may spell, and decode, an added token as the normalizer changes it.
             spellings[token_id] = tokenizer.id_to_token(token_id)
         added = {int(entry["id"]): entry for entry in settings.get("added_tokens") or ()}
         special = {token_id for token_id, entry in added.items() if entry.get("special")}

@@ -24,7 +24,7 @@ class LlamaCppTokenizer(TableTokenizer):
     Parameters
     ----------
     llama : llama_cpp.Llama
-        It is kept, so this adapter is as picklable as it is.
+        The adapter keeps it, and can be pickled only if ``llama`` can.
     eos_ids : ids, optional
         By default the ids of end of text, turn and message in the file's metadata, and ``token_eos()``.
 
@@ -74,7 +74,7 @@ class LlamaCppTokenizer(TableTokenizer):
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         data = utf8_of(text)
         ids: list[int] = list(self._llama.tokenize(data, add_bos=add_special_tokens, special=True))
-        # The library adds what the file asks for; it is in front of the text, or, as an end, behind it.
+        # The library adds the tokens that the file asks for: a beginning in front of the text, an end behind it.
         before = int(add_special_tokens and ids[:1] == [self.special_tokens.bos])
         after = int(
             add_special_tokens and len(ids) > before and ids[-1] in (self.special_tokens.eos, self.special_tokens.sep)

@@ -59,7 +59,8 @@ def given_chat_template(given: Any) -> ChatTemplates:
     """The templates that somebody hands over: a template, the path of one or of a model folder, or several by name.
 
     A path is a :class:`os.PathLike`, or a string without braces and line ends that names a file or looks as if it did
-    (it has a separator, or ends as template files do); a template without braces would say the same to everybody.
+    (it has a separator, or ends as template files do).  Such a string is hardly a template: without braces a template
+    would give the same text for every conversation.
 
     Raises :class:`TokenizerError` with the path if nothing is there.
     """

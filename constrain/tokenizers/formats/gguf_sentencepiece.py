@@ -101,8 +101,8 @@ def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None 
     tokens = _normal(vocabulary)
     scores = vocabulary.scores
     lowest = scores[list(tokens)].min() if tokens else np.float32(0)
-    # llama.cpp matches unused pieces too, and user-defined ones, which cost nothing, where normalization has made one.
-    # Only the penalty of unknown characters goes by the normal pieces.
+    # llama.cpp matches unused pieces too, and user-defined ones where normalization makes one; these have score 0.
+    # The penalty of unknown characters depends on the normal pieces alone.
     tokens |= _of_type(vocabulary, UNUSED) | _of_type(vocabulary, USER_DEFINED)
     model = models.Unigram(
         tokens,
@@ -130,7 +130,7 @@ def _space_steps(prefix: bool) -> tuple[TextStep, ...]:
 
 
 def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
-    """The tokens of bytes; where a file marks none as such, those with the names of all 256 become it."""
+    """The tokens of bytes.  If a file marks none, and has tokens with all 256 names, these become byte tokens."""
     if not (vocabulary.types == BYTE).any():
         named = byte_tokens(vocabulary.ids)
         if named is not None and (vocabulary.types[named] == NORMAL).all():
@@ -139,7 +139,7 @@ def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
 
 
 def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:
-    """The tokens that text can become.  Of equal ones the first counts; the others only ever come from a model."""
+    """The tokens that text can become.  Of equal tokens the first counts; only a model can generate the others."""
     return _of_type(vocabulary, NORMAL)
 
 

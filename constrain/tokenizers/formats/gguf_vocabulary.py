@@ -157,7 +157,7 @@ class GGUFVocabulary:
     def _strippers(self) -> tuple[frozenset[str], frozenset[str]]:
         """The tokens that swallow white space before and behind them.
 
-        The format has no flags of single tokens, so llama.cpp goes by names, and so does this.
+        The format has no flags for single tokens, so they are recognised by name, as in llama.cpp.
         """
         name, architecture = self._label("name").lower(), self._label("architecture")
         if self.pre.startswith(("jina-v2-de", "jina-v2-es", "jina-v2-code")) or architecture in (

@@ -110,7 +110,7 @@ def _model(model: proto.SentencePieceModel, texts: dict[int, str], fixed: dict[s
     unknown_score = float(lowest - np.float32(UNKNOWN_PENALTY))
     exact = scores.astype(np.float64)
     for text, token_id in fixed.items():
-        # More than its characters could get otherwise, but it may lose against a token that has some of them.
+        # A higher score than its characters can have by themselves; a longer token that overlaps it may still win.
         exact[token_id] = np.float32(0.1 * (len(text.encode()) - 1))
     return models.Unigram(tokens, exact, unk=unknown[0], unknown_score=unknown_score, byte_ids=byte_ids, single=True)
 

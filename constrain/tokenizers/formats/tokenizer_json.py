@@ -1,8 +1,7 @@
 """Reads ``tokenizer.json``: byte-level BPE here, the other models by formats/json_pieces.py.
 
-Every part of the file that has a say in encoding or decoding is either understood or refused by
-name.  ``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads
-a text.
+Every part of the file that changes encoding or decoding is either read or refused by name.
+``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads a text.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def _piece_tokenizer(
 
 
 def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
-    """Files without roles still have an end: the first of the ids that end a text."""
+    """Without a role ``eos`` in the files, the first of the ids that end a text has that role."""
     if roles.eos is not None or not eos_ids:
         return roles
     others = tuple(token_id for token_id in roles.additional if token_id != eos_ids[0])

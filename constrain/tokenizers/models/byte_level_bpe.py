@@ -4,8 +4,8 @@ Text is cut at added tokens, normalized if the file says so, cut into pieces by 
 the bytes of each piece are merged pair by pair.  Every byte is a token, so any text can be encoded
 and ``decode(encode(text)) == text`` wherever there is no normalizer.
 
-What it leaves out: dropout, continuing-subword prefixes and end-of-word suffixes (the readers
-refuse files that ask for them).
+Dropout, continuing-subword prefixes and end-of-word suffixes are not supported; the readers refuse files that ask for
+them.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ByteLevelBPE(ShortTextTokenizer):
             self._check_id(token_id)
         self.eos_ids = tuple(sorted(set(eos_ids)))
 
-        # What is looked for in normalized text is spelled as the normalizer makes it, and found by its content too.
+        # A token that is looked for in normalized text is spelled as the normalizer changes it; token_to_id knows both.
         self._added_texts = {
             token.id: self._normalize(token.content) if token.normalized else token.content for token in added
         }

@@ -1,4 +1,4 @@
-"""What the models over pieces of text have in common: characters' BPE, Unigram and WordPiece."""
+"""What the models over pieces of text have in common: BPE over characters, Unigram, WordPiece and WordLevel."""
 
 from __future__ import annotations
 

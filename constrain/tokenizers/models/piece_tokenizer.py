@@ -158,7 +158,7 @@ class PieceTokenizer(ShortTextTokenizer):
                 ids += short
                 continue
             if self._only_charsmap is not None:
-                # Without anything in between the bytes need not become text and bytes again.
+                # Nothing comes between normalization and model, so the bytes need not become text and bytes again.
                 data = self._only_charsmap.normalized(whole)
                 ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
                 ids += np.ascontiguousarray(self.model.encode(data, ends)[:, 0]).tolist()

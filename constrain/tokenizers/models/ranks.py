@@ -18,7 +18,7 @@ def pairs_of_ranks(
 
     Returns ``left << 32 | right`` and ``merged << 32 | merged`` for each merge, in the order of ``ids``: int64[k] each.
     """
-    # Vocabularies with a list of merges never need this kernel; to load it takes 8 ms, to compile it 0.4 s (measured).
+    # Vocabularies with a list of merges never need this kernel.  It takes 8 ms to load and 0.4 s to compile (measured).
     from constrain.tokenizers.models.rank_kernels import find_pairs_of_ranks
 
     room = 4 * len(ids)

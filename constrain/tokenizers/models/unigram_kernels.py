@@ -4,9 +4,9 @@ Viterbi's algorithm over the tokens that the trie finds at every character, as i
 Regularization" (ACL 2018) and its implementations: of paths with equal scores the one found first stays, which is
 the one whose last token begins earlier.
 
-Which paths are equal depends on how sums are rounded.  sentencepiece keeps them in single precision, and takes the
-sum at a place off everything from there on when it falls below -100,000, so that long texts stay precise.
-Others have double precision throughout.
+Which paths are equal depends on how sums are rounded.  sentencepiece sums in single precision.
+To stay precise in long texts, it subtracts the sum at a place from all later ones when that sum falls below -100,000.
+Others sum in double precision.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     for piece in range(ends.size):
         end = ends[piece]
         _best_paths(data, begin, end, units, scores, unk, unk_score, single, best, back)
-        # The path is known from its end: turn it round by letting each place say where the next one is.
+        # The path is known from its end.  Turn it round: each place gets the place of the next one.
         place = end
         following = end
         token = -1

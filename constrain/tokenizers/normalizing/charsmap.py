@@ -14,7 +14,7 @@ from constrain.tokenizers.normalizing.text_steps import TextStep
 from constrain.tokenizers.scratch import scratch
 
 _LARGEST_GROWTH = 64
-"""A text may become this many times as long; rules that make more of it are taken for hostile."""
+"""A text may become this many times as long; rules that make it longer are taken for hostile."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Charsmap(TextStep):
     """
 
     def __init__(self, compiled: bytes, spaces: SpaceOptions, fixed: tuple[str, ...] = ()) -> None:
-        # Most tokenizers have no such rules; to load these kernels takes 50 ms, to compile them 3.8 s (measured).
+        # Byte-level tokenizers have no such step.  These kernels take 50 ms to load and 3.8 s to compile (measured).
         from constrain.tokenizers.normalizing import charsmap_kernels as kernels
         from constrain.tokenizers.trie_kernels import trie_of
 
@@ -107,12 +107,12 @@ class Charsmap(TextStep):
             room *= 4
 
     def tables(self) -> tuple[npt.NDArray[Any], ...]:
-        """Of :func:`normalize_spaces`, from ``plain`` to ``fixed``."""
+        """The arguments ``plain`` to ``fixed`` of ``normalize_spaces`` in charsmap_kernels.py."""
         return self._plain, self._rules, self._blob, self._fixed
 
     @property
     def flags(self) -> int:
-        """Of :func:`normalize_spaces`."""
+        """The argument ``flags`` of ``normalize_spaces`` in charsmap_kernels.py."""
         return self._flags
 
     def __reduce__(self) -> tuple[type[Charsmap], tuple[object, ...]]:

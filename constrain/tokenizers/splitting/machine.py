@@ -264,7 +264,7 @@ def split_stage(data, ends, keeps, classes, code, sets, behavior, invert, new_en
             if found == TOO_MANY_STEPS:
                 return TOO_MANY_STEPS
             if found < 0 and tail_only:
-                # A run that does not reach the end: it does not from any later place in it either.
+                # A run that does not reach the end from here does not reach it from a later place in the run either.
                 while pos < end and (sets[code[0, 1]] >> np.uint64(char_at(data, classes, pos)[0])) & np.uint64(1):
                     pos = char_at(data, classes, pos)[1]
                 if pos == end:

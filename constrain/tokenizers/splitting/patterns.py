@@ -59,8 +59,8 @@ class SplitPattern:
 
 @cache
 def _scanner(name: str) -> tuple[Callable[..., int], int]:
-    # A tokenizer needs one scanner, and only where it encodes; to load each takes 10 ms, to compile it 0.4 to 0.9 s
-    # (measured).
+    # A tokenizer needs one scanner, and only when it encodes.  A scanner takes 10 ms to load and 0.4 to 0.9 s to
+    # compile (measured).
     module, option = _MODULES[name]
     scanner: Any = import_module(f"constrain.tokenizers.splitting.{module}")
     return scanner.split, option

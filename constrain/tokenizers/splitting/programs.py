@@ -1,4 +1,4 @@
-"""Compiles split patterns to the instructions of :mod:`constrain.tokenizers.splitting.machine`.
+"""Compiles split patterns to :mod:`constrain.tokenizers.splitting.instructions`.
 
 Every set of characters in a pattern is worked out for all code points, and the code points are then divided
 into classes that the pattern cannot tell apart: a step of the matcher is one look-up and one test of a bit.
@@ -32,7 +32,7 @@ class SplitProgram:
     classes : uint8[0x110000]
         The class of each code point.
     code : int32[n, 4]
-        Instructions, see :mod:`constrain.tokenizers.splitting.machine`.
+        Instructions, see :mod:`constrain.tokenizers.splitting.instructions`.
     sets : uint64[s]
         For each set of characters a bit for each class in it.
     """

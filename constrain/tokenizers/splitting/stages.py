@@ -40,7 +40,7 @@ class RegexStage:
             raise TokenizerError(f"split behavior {self.behavior!r} is not supported; known: {', '.join(BEHAVIORS)}")
 
     def check(self) -> None:
-        """Raise :class:`TokenizerError` if the regex is not supported; otherwise that is found at first use."""
+        """Raise :class:`TokenizerError` if the regex is not supported.  Without this check the first use raises it."""
         _program(self.regex, self.line_anchors)
 
 
@@ -135,7 +135,7 @@ def _split_pieces(
 def _split_by_regex(
     data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: RegexStage
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    # Only patterns without a scanner need the machine; to load its code takes 36 ms, to compile it 2.5 s (measured).
+    # Only patterns without a scanner need the machine.  It takes 36 ms to load and 2.5 s to compile (measured).
     from constrain.tokenizers.splitting import machine
 
     program = _program(stage.regex, stage.line_anchors)
