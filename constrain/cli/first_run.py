@@ -32,7 +32,8 @@ _KERNELS = (
         "constrain.engine.masks.batches",
         "constrain.engine.conditions.budget.budget",
     ),
-    *("constrain.demo.ngram_kernels", "constrain.tokenizers.short.byte_level_kernels"),
+    *("constrain.demo.ngram_kernels", "constrain.tokenizers.models.byte_level_kernels"),
+    "constrain.tokenizers.splitting.gpt2",
 )
 _MESSAGE_NO_CACHE = (
     "compiling kernels (about 20 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."

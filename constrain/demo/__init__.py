@@ -1,7 +1,7 @@
 """The embedded demo: a small tokenizer and language model that need no download.
 
-See ``docs/demo-model.md`` for what they learned from, and ``LICENSE-DATA`` beside this file for the
-licences of that.  ``python -m constrain.demo.train`` makes them.
+``docs/demo-model.md`` says what they have learned from, and ``LICENSE-DATA`` beside this file has the licences of those
+texts.  In a checkout, ``python -m tools.demo_model.train`` makes both files again.
 """
 
 from __future__ import annotations

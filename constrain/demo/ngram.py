@@ -1,8 +1,8 @@
 """The embedded language model: an n-gram model small enough to ship.
 
-It has learned from a few million words which token tends to follow the last four, no more: words
-come out as words and phrases as phrases, but there is no sense in what it says.  It exists so that
-every part of the package can be tried without a download.
+The model has learned from a few million words which token tends to follow the last four, and nothing else.  So words
+and phrases come out right, and the text makes no sense.  With it every part of the package can be tried without a
+download.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DemoModel:
     vocab_size : int
         Number of tokens.
     context_size : int
-        How many of the last tokens have a say.
+        How many of the last tokens the prediction depends on.
     """
 
     def __init__(self, file: IO[bytes], boundary: int) -> None:

@@ -68,10 +68,10 @@ def _is_word(char: str) -> bool:
 
 
 def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], object]]:
-    """Tells quickly that a text has no added token: it has none if the string is not in it, or the function, called
-    with it, returns None.
+    """A string and a function that tell quickly that a text has no added token.
 
-    What single tokens ask for is left out: where one may be, the text has to be split properly.
+    A text has none if the string is not in it, or if the function returns None for it.  Otherwise it may have one:
+    conditions of single tokens, such as ``single_word``, are not looked at.
     """
     contents = [token.content for token in tokens if token.content]
     if not contents:
@@ -85,7 +85,7 @@ def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], objec
 
 @lru_cache(maxsize=8)
 def _compiled(contents: frozenset[str]) -> re.Pattern[str]:
-    # A tokenizer asks twice for the same one, and its copies again.
+    # A tokenizer, and each copy of it, asks twice for the same pattern.
     return re.compile(longest_of(contents))
 
 
@@ -96,8 +96,8 @@ _DEEPEST = 40
 def longest_of(contents: Iterable[str]) -> str:
     """A regex for the longest of some strings, none of them empty, at a place.
 
-    What they begin with in common is written once: alternatives are tried one after the other, and a vocabulary may add
-    thousands.  ``a``, ``ab`` and ``ac`` become ``a[bc]?``.
+    Common beginnings are written once, because alternatives are tried one after the other and a vocabulary may add
+    thousands of tokens.  ``a``, ``ab`` and ``ac`` become ``a[bc]?``.
     """
     return _alternatives(sorted(set(contents)), 0, 0)
 

@@ -1,4 +1,4 @@
-"""What callers hand over, checked: a wrong type is a :class:`TokenizerError` of one line, wherever it is given."""
+"""Checks what callers hand over: a wrong type is a :class:`TokenizerError` of one line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def utf8_of(text: Any, offset: int = 0) -> bytes:
 
 
 def checked_texts(texts: Any, what: str = "texts") -> list[str]:
-    """Several texts as a list.  A single one is an error: its characters are hardly what was meant."""
+    """Several texts as a list.  A single str is an error: nobody means its characters."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TokenizerError(f"{what} must be a list of str, not {_named(texts)}")
     return [checked_text(text, f"{what}: each") for text in texts]
@@ -48,7 +48,7 @@ def checked_id(token_id: Any) -> int:
 
 
 def listed_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
-    """Something with a length that holds ids, which are not looked at."""
+    """The ids as something with a length.  The ids themselves are not checked."""
     if isinstance(ids, list | tuple):
         return ids
     if isinstance(ids, np.ndarray) and ids.ndim == 1:

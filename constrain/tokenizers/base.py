@@ -1,52 +1,28 @@
 """What every tokenizer here has in common: text in, ids out, and ids back to bytes and to text.
 
-A tokenizer file is read by one module each; all of them end in a :class:`Tokenizer`.  The rest of
-the project uses nothing but this interface, and the engine needs even less: the bytes of each
-token and the ids that end a generation.
+Each file format has a reader, and each reader returns a :class:`Tokenizer`.  The rest of the project uses only this
+interface.  The engine needs even less: the bytes of each token and the ids that end a generation.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_id, checked_texts, listed_ids
-
-if TYPE_CHECKING:
-    from constrain.tokenizers.models.flat_decoding import FlatOutputs
+from constrain.tokenizers.chat.templates import choose_template, render_chat
+from constrain.tokenizers.flat_decoding import FlatOutputs
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _MANY_IDS = 100
-"""From here on a kernel is faster than a table."""
-
-
-@dataclass(frozen=True)
-class SpecialTokens:
-    """The ids of the tokens that stand for something else than text, by role; ``None`` where there is none.
-
-    ``additional`` holds the special tokens without a role, in order of id.
-    """
-
-    bos: int | None = None
-    eos: int | None = None
-    unk: int | None = None
-    sep: int | None = None
-    pad: int | None = None
-    cls: int | None = None
-    mask: int | None = None
-    additional: tuple[int, ...] = ()
-
-    def roles(self) -> dict[str, int]:
-        """The roles that are taken, as ``{"bos": id, ...}``."""
-        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "additional"}
-        return {role: token_id for role, token_id in named.items() if token_id is not None}
+"""For so many ids a kernel is faster than a table."""
 
 
 class Encoding:
@@ -67,8 +43,8 @@ class Encoding:
     """
 
     def __init__(self, ids: list[int], source: EncodingSource | tuple[Tokenizer, str, bool]) -> None:
-        """``source``: what works out the rest, or the tokenizer, the text and ``add_special_tokens``, of which it is
-        made when somebody asks."""
+        """``source`` works out the other lists; or it is the tokenizer, the text and ``add_special_tokens``, from which
+        such a source is made when a list is asked for."""
         self.ids = ids
         self._source: EncodingSource | tuple[Tokenizer, str, bool] | None = source
 
@@ -119,7 +95,7 @@ class Encoding:
 
 
 class EncodingSource(ABC):
-    """Where an :class:`Encoding` gets what is worked out only when somebody asks for it."""
+    """Works out the lists of an :class:`Encoding` when they are asked for."""
 
     @abstractmethod
     def tokens(self, ids: Sequence[int]) -> list[str]: ...
@@ -157,16 +133,17 @@ class Decoder(ABC):
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
         """The bytes of the tokens, one after the other.  What is no id, or an id without a token, is an error.
 
-        What a token adds may depend on whether a token before it, that is not skipped, gave text, or on
-        the last one that did not, and on nothing else: streams rely on it.
+        What a token adds may depend on two things: whether an earlier token that is not skipped gave text, and, if none
+        did, on the last such token.  Streams rely on this.
         """
 
     strips_leading_space: bool = False
     """Whether :meth:`decode` drops a space that the bytes begin with (SentencePiece puts one there)."""
 
     first_forms: Mapping[int, bytes] = MappingProxyType({})
-    """What :meth:`decode` writes for some tokens as the first one that is not skipped, where that is neither the bytes
-    of the token nor these without a space at the beginning."""
+    """What :meth:`decode` writes for a token at the beginning of a text (the first that is not skipped).
+
+    Only for tokens where this is neither the bytes of the token nor these bytes without a space at their beginning."""
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """The text of the tokens; ill-formed UTF-8 becomes U+FFFD."""
@@ -216,7 +193,7 @@ class Tokenizer(Encoder, Decoder):
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
-        """What works out the tokens and offsets of :meth:`encode` with these arguments, where that puts it off."""
+        """Works out the tokens and offsets of :meth:`encode` with these arguments; for tokenizers that put it off."""
         raise NotImplementedError
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
@@ -233,7 +210,7 @@ class Tokenizer(Encoder, Decoder):
                     return b"".join(map(table.__getitem__, ids))
             except (IndexError, TypeError, ValueError):
                 pass
-        # One of them is no id, or has no token, and here it is said which.
+        # At least one is no id or has no token: find it, and raise the error that names it.
         return b"".join([self._output_bytes(checked_id(token_id), skip_special_tokens) for token_id in ids])
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
@@ -255,8 +232,6 @@ class Tokenizer(Encoder, Decoder):
         """The same as :meth:`_output_tables`, for many ids at once."""
         outputs: tuple[FlatOutputs, FlatOutputs] | None = self.__dict__.get("_flat")
         if outputs is None:
-            from constrain.tokenizers.models.flat_decoding import FlatOutputs  # loads, or compiles, its kernels
-
             shown, without = self._output_tables()
             outputs = self.__dict__["_flat"] = (FlatOutputs(shown), FlatOutputs(without))
         return outputs
@@ -287,7 +262,7 @@ class Tokenizer(Encoder, Decoder):
         add_generation_prompt: bool = False,
         continue_final_message: bool = False,
         template: str | None = None,
-        **variables: Any,
+        **variables: object,
     ) -> str:
         """The text of a conversation, as the model was trained on it.
 
@@ -317,13 +292,11 @@ class Tokenizer(Encoder, Decoder):
         LimitError
             The template wants too much time or memory.
         """
-        from constrain.tokenizers.chat import templates as chat_template  # Jinja is loaded where there is a chat
-
-        source = chat_template.choose_template(self.chat_template, template, tools is not None)
+        source = choose_template(self.chat_template, template, tools is not None)
         special = {
             f"{role}_token": self.id_to_token(token_id) for role, token_id in self.special_tokens.roles().items()
         }
-        return chat_template.render_chat(
+        return render_chat(
             source,
             messages,
             tools=tools,

@@ -13,7 +13,11 @@ from constrain.tokenizers.adapters.in_place_of_native import adapted_tokenizer_j
 from constrain.tokenizers.arguments import checked_ids, checked_path, checked_text
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat.templates import ChatTemplates, given_chat_template, read_chat_template
+from constrain.tokenizers.formats.gguf_file import load_gguf_file
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
+from constrain.tokenizers.formats.sentencepiece_file import load_sentencepiece_file
+from constrain.tokenizers.formats.tiktoken_file import load_tiktoken_file
+from constrain.tokenizers.formats.tokenizer_json import load_tokenizer_json
 from constrain.tokenizers.hub import folder_of_hub_id, is_hub_id
 from constrain.tokenizers.model_names import MODEL_ENCODINGS, encoding_of_name, find_rank_file
 
@@ -106,27 +110,18 @@ def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[in
     if place.is_dir():
         place = _file_in_folder(place)
     head = _first_bytes(place)
-    # Readers are imported when first used: importing one loads, or compiles, the machine code of its kernels.
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
         if encoding is not None:
             raise TokenizerError(f"{place}: encoding= is for rank files; a tokenizer.json has its own")
-        from constrain.tokenizers.formats.tokenizer_json import load_tokenizer_json
-
         try:
             return load_tokenizer_json(place, ends)
         except TokenizerError as refusal:
             return adapted_tokenizer_json(place, ends, refusal)
     if _RANK_LINE.match(head):
-        from constrain.tokenizers.formats.tiktoken_file import load_tiktoken_file
-
         return load_tiktoken_file(place, encoding, ends)
     if head.startswith(b"GGUF"):
-        from constrain.tokenizers.formats.gguf_file import load_gguf_file
-
         return load_gguf_file(place, ends)
     if _is_sentencepiece(head):
-        from constrain.tokenizers.formats.sentencepiece_file import load_sentencepiece_file
-
         return load_sentencepiece_file(place, ends)
     raise TokenizerError(f"{place}: {_name_of_format(head)} is not supported; supported: {SUPPORTED}")
 

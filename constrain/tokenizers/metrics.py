@@ -1,9 +1,8 @@
 """Prometheus metrics of tokenizers, streams and stop sequences; off until :func:`enable` is called.
 
-Nothing is measured by a test in the hot path: switching on replaces the methods by measuring ones,
-and switching off puts them back.  So it costs nothing while it is off, with or without
-``prometheus_client``, and about three microseconds a call while it is on.  That is why it is not on
-by itself wherever that library happens to be installed.
+Methods do not test whether metrics are on: :func:`enable` replaces them by measuring ones, and :func:`disable` puts
+them back.  So metrics cost nothing while they are off, and about three microseconds a call while they are on.  For that
+reason they are not on by themselves where ``prometheus_client`` is installed.
 
 Where one measured method calls another, only the outer one counts.
 """
@@ -20,6 +19,8 @@ from typing import Any
 from constrain.errors import ConstrainError
 from constrain.forking import call_in_child
 from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.streaming.decode_stream import DecodeStream
+from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
 
 _SECONDS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
@@ -118,9 +119,6 @@ class _Metrics:
         self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
 
     def install(self) -> None:
-        from constrain.tokenizers.streaming.decode_stream import DecodeStream
-        from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
-
         kinds: list[type] = [Tokenizer]
         for kind in kinds:  # grows while it is gone through
             kinds += kind.__subclasses__()
@@ -129,7 +127,7 @@ class _Metrics:
         self._replace(StopSequenceDecoder, "step", "stop", self._stop_step)
         # Tokenizers whose modules are not loaded yet.
         Tokenizer.__init_subclass__ = classmethod(  # type: ignore[assignment]
-            lambda kind, **options: self._measure_tokenizer(kind)
+            lambda kind: self._measure_tokenizer(kind)
         )
 
     def remove(self) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_text, utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens, Tokenizer
+from constrain.tokenizers.base import Encoding, Tokenizer
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _WORDS = (" the", " and", "ing", "Hello", " world", "{", "}", '":', '", "', "true", "false", "null", "  ", "\n")
 _SPECIAL = ("<s>", "</s>", "<pad>", "<tool>")

@@ -17,7 +17,7 @@ from tokenizer_texts import TEXTS
 import constrain.demo
 from constrain.demo.ngram import STEP
 from constrain.demo.ngram_kernels import next_costs
-from constrain.demo.train import bits_per_byte
+from tools.demo_model.train import bits_per_byte
 
 FOLDER = Path(constrain.demo.__file__).parent
 

@@ -11,11 +11,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from constrain.demo.bpe_training import learn_merges
 from constrain.demo.ngram import DemoModel
-from constrain.demo.ngram_training import count_ngrams, estimate, pack, prune
-from constrain.demo.train import main
-from constrain.demo.wordnet import read_wordnet
+from tools.demo_model.bpe_training import learn_merges
+from tools.demo_model.ngram_training import count_ngrams, estimate, pack, prune
+from tools.demo_model.train import main
+from tools.demo_model.wordnet import read_wordnet
 
 END, VOCAB, ORDER = 0, 6, 4
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizer_texts import CORPUS, pieces_of
 
-from constrain.demo.bpe_training import learn_merges, tokenizer_json
+from tools.demo_model.bpe_training import learn_merges, tokenizer_json
 
 
 @pytest.fixture(scope="session")

@@ -318,7 +318,7 @@ def test_hostile_templates_cost_bounded_time(name, monkeypatch):
 
 
 def test_a_limit_says_its_name(monkeypatch):
-    with pytest.raises(LimitError, match=r"template_sandbox\.CHARACTERS"):
+    with pytest.raises(LimitError, match=r"constrain\.tokenizers\.chat\.sandbox\.CHARACTERS"):
         tokenizer_with("{{ 'x' * 10**9 }}").apply_chat_template(CHATS[0])
     monkeypatch.setattr(template_sandbox, "SECONDS", 0.01)
     with pytest.raises(LimitError, match=r"more than 0.01 s; the limit is constrain.tokenizers.chat.sandbox.SECONDS"):

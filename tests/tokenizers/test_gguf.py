@@ -17,10 +17,10 @@ from tokenizer_texts import TEXTS
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import load_tokenizer
+from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
 from constrain.tokenizers.formats.gguf_splits import _STAGES, stages_of
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
-from constrain.tokenizers.models.byte_alphabet import bytes_to_text
 from constrain.tokenizers.splitting.patterns import _NAMES
 from constrain.tokenizers.splitting.stages import RegexStage, split_in_stages
 

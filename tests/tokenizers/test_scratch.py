@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tokenizer_texts import CORPUS, PIECES
 
-from constrain.tokenizers.models import scratch as module
-from constrain.tokenizers.models.scratch import scratch
+from constrain.tokenizers import scratch as module
 from constrain.tokenizers.models.symbol_bpe import SymbolBPE
 from constrain.tokenizers.models.unigram import Unigram
+from constrain.tokenizers.scratch import scratch
 
 
 def test_small_arrays_are_kept_and_large_ones_are_not():

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
+from constrain.tokenizers.adapters.llama_cpp_model import LlamaCppTokenizer
+from constrain.tokenizers.adapters.sentencepiece_processor import SentencePieceTokenizer
+from constrain.tokenizers.adapters.tiktoken_encoding import TiktokenTokenizer
+from constrain.tokenizers.adapters.transformers_tokenizer import adapt_transformers
 from constrain.tokenizers.base import Tokenizer
 
 SUPPORTED = (
@@ -16,32 +21,22 @@ SUPPORTED = (
 def adapt(tokenizer: Any) -> Tokenizer:
     """The adapter for an object of another library, with that adapter's defaults.
 
-    Raises :class:`TokenizerError` if it is none that is known, or of a kind that has no exact bytes.
+    Raises :class:`TokenizerError` if the library is not known, or if the object's tokens have no exact bytes.
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
-    # By name, so that none of these libraries has to be there.
+    # The kind is recognised by name, so none of these libraries has to be installed.
     for kind in type(tokenizer).__mro__:
         library = (kind.__module__ or "").split(".")[0]
         if library == "transformers":
-            from constrain.tokenizers.adapters.transformers_tokenizer import adapt_transformers
-
             return adapt_transformers(tokenizer)
         if library == "tokenizers":
-            from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
-
             return HuggingFaceTokenizer(tokenizer)
         if library == "tiktoken":
-            from constrain.tokenizers.adapters.tiktoken_encoding import TiktokenTokenizer
-
             return TiktokenTokenizer(tokenizer)
         if library == "sentencepiece":
-            from constrain.tokenizers.adapters.sentencepiece_processor import SentencePieceTokenizer
-
             return SentencePieceTokenizer(tokenizer)
         if library == "llama_cpp":
-            from constrain.tokenizers.adapters.llama_cpp_model import LlamaCppTokenizer
-
             return LlamaCppTokenizer(tokenizer)
     raise TokenizerError(
         f"no adapter for {type(tokenizer).__module__}.{type(tokenizer).__name__}; there are: {SUPPORTED}"

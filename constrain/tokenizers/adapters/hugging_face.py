@@ -16,10 +16,10 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
 from constrain.tokenizers.arguments import utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens
-from constrain.tokenizers.chat.special_tokens import WELL_KNOWN_EOS
-from constrain.tokenizers.models.byte_alphabet import alphabet_bytes
+from constrain.tokenizers.base import Encoding
+from constrain.tokenizers.byte_alphabet import alphabet_bytes
 from constrain.tokenizers.ready_encoding import ready_encoding
+from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _ANCHOR = "a"
@@ -64,7 +64,7 @@ class HuggingFaceTokenizer(TableTokenizer):
         check_size(max(vocabulary.values()) + 1)
         spellings: list[str | None] = [None] * (max(vocabulary.values()) + 1)
         for token_id in vocabulary.values():
-            # An added token may be spelled as the normalizer makes it, and is decoded so.
+            # The library may spell, and decode, an added token as the normalizer changes it.
             spellings[token_id] = tokenizer.id_to_token(token_id)
         added = {int(entry["id"]): entry for entry in settings.get("added_tokens") or ()}
         special = {token_id for token_id, entry in added.items() if entry.get("special")}

@@ -1,4 +1,4 @@
-"""Where a ``tokenizer.json`` asks for a piece that the native tokenizers lack: the ``tokenizers`` library, aloud."""
+"""Opens what the native tokenizers do not support of ``tokenizer.json`` with the ``tokenizers`` library, and warns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 
 _NOT_SUPPORTED = re.compile(r"\bsupported\b")
 
@@ -21,10 +22,10 @@ class AdapterWarning(UserWarning):
 def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal: TokenizerError) -> Tokenizer:
     """The tokenizer of the file through the ``tokenizers`` library, with a warning that says why.
 
-    Raises ``refusal`` if that was for another reason than a piece that is not supported, if the library
-    is not installed or cannot read the file either, or if its tokens have no exact bytes.
+    Raises :class:`TokenizerError`: ``refusal`` itself if the file is damaged, or if the library cannot read it either;
+    ``refusal`` with a reason if the library is not installed, or if the tokens have no exact bytes.
     """
-    # The readers of files say "supported" where, and only where, a file is fine but asks for more than they have.
+    # An error of a reader has the word "supported" if and only if the file is sound, but asks for what is missing here.
     if not _NOT_SUPPORTED.search(str(refusal)):
         raise refusal
     try:
@@ -33,8 +34,6 @@ def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal:
         raise TokenizerError(
             f"{refusal}; the tokenizers library may read it: pip install 'constrain[tokenizers]'"
         ) from None
-    from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
-
     try:
         library: Any = tokenizers.Tokenizer.from_file(str(path))
     except Exception:  # the library raises plain Exception

@@ -8,10 +8,11 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.arguments import utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens
+from constrain.tokenizers.base import Encoding
+from constrain.tokenizers.byte_alphabet import text_to_bytes
 from constrain.tokenizers.chat.templates import gguf_chat_template
-from constrain.tokenizers.models.byte_alphabet import text_to_bytes
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
 _EOS_KEYS = ("eos", "eot", "eom")
@@ -23,7 +24,7 @@ class LlamaCppTokenizer(TableTokenizer):
     Parameters
     ----------
     llama : llama_cpp.Llama
-        It is kept, so this adapter is as picklable as it is.
+        The adapter keeps it, and can be pickled only if ``llama`` can.
     eos_ids : ids, optional
         By default the ids of end of text, turn and message in the file's metadata, and ``token_eos()``.
 
@@ -73,7 +74,7 @@ class LlamaCppTokenizer(TableTokenizer):
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
         data = utf8_of(text)
         ids: list[int] = list(self._llama.tokenize(data, add_bos=add_special_tokens, special=True))
-        # The library adds what the file asks for; it is in front of the text, or, as an end, behind it.
+        # The library adds the tokens that the file asks for: a beginning in front of the text, an end behind it.
         before = int(add_special_tokens and ids[:1] == [self.special_tokens.bos])
         after = int(
             add_special_tokens and len(ids) > before and ids[-1] in (self.special_tokens.eos, self.special_tokens.sep)

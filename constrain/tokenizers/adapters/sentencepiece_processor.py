@@ -9,8 +9,9 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.arguments import utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens
+from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.ready_encoding import ready_encoding
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -19,8 +20,9 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 class SentencePieceTokenizer(TableTokenizer):
     """A ``sentencepiece.SentencePieceProcessor``.
 
-    Control symbols and the unknown piece are special tokens; unlike elsewhere, their text inside a text is
-    text, since the library never reads them there.  Where nothing is skipped they decode to their names.
+    Control symbols and the unknown piece are special tokens.  The library never finds them in a text, so their names in
+    a text are plain text, unlike with other tokenizers.  Where nothing is skipped, they decode to their
+    names.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class SentencePieceTokenizer(TableTokenizer):
         if eos_ids is None:
             eos_ids = () if roles.eos is None else (roles.eos,)
         super().__init__(data, spellings, special, roles, eos_ids)
-        # The settings of the model are not in the library's interface, so it is asked what they do.
+        # The library does not tell the settings of the model, so they are found out by what they do.
         normal = [i for i, text in enumerate(spellings) if data[i] is not None and not processor.is_byte(i)]
         word = next((i for i in normal if len(spellings[i]) > 1 and spellings[i][0] == _SPACE != spellings[i][1]), None)
         space = processor.piece_to_id(_SPACE)

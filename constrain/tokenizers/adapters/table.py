@@ -7,7 +7,8 @@ from functools import cached_property
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_ids, checked_text
-from constrain.tokenizers.base import SpecialTokens, Tokenizer
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _MOST_IDS = 2**24
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
 from constrain.tokenizers.arguments import utf8_of
-from constrain.tokenizers.base import Encoding, SpecialTokens
-from constrain.tokenizers.chat.special_tokens import WELL_KNOWN_EOS
-from constrain.tokenizers.models.byte_alphabet import bytes_to_text
+from constrain.tokenizers.base import Encoding
+from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
 
 
 class TiktokenTokenizer(TableTokenizer):

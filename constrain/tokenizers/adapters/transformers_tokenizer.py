@@ -7,8 +7,9 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
 from constrain.tokenizers.adapters.sentencepiece_processor import SentencePieceTokenizer
-from constrain.tokenizers.base import SpecialTokens, Tokenizer
+from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat.templates import parse_chat_template
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 

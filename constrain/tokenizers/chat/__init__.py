@@ -1,1 +1,1 @@
-"""Chat templates, and the special tokens that they need."""
+"""Chat templates: from messages to the text that a model was trained on."""

@@ -1,16 +1,14 @@
 """Where chat templates run: a Jinja sandbox that also bounds time and memory.
 
-A template comes with a model and is as trustworthy as whoever made that.  Jinja's sandbox keeps it
-away from Python's internals and from changing what it is given, but not from looping for ever or
-from doubling a string forty times.  Here every loop and every call counts, everything that makes a
-string or a container is checked before or as it is made, and a clock runs:
+A template comes with a model and is as trustworthy as the maker of the model.  Jinja's sandbox keeps a template away
+from Python's internals and from changing its arguments.  It does not keep a template from looping for ever or from
+doubling a string forty times.  Here every loop and every call counts, whatever makes a string or a container is checked
+before it is made or while it is made, and a clock runs:
 
-* no string above :data:`CHARACTERS`, nor a container that would be longer than that written out (one
-  that holds itself twice, forty times over, is short in memory and endless when it is printed);
+* no string above :data:`CHARACTERS`, and no container that would be longer than that when it is printed (a list that
+  holds the same list twice, forty levels deep, is short in memory and endless when it is printed);
 * no number above :data:`LARGEST_NUMBER` as an argument, no repetition or power above the limits;
 * :data:`SECONDS` for one rendering.
-
-Jinja is imported here and nowhere else.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def _own_length(value: Any) -> int:
 
 
 class Namespace(jinja2.utils.Namespace):
-    """Jinja's, but printed without what is in it, which may be itself."""
+    """Jinja's namespace; its members are not printed, because it may be one of them."""
 
     def __repr__(self) -> str:
         return "<Namespace>"

@@ -1,26 +1,20 @@
 """Chat templates: from a list of messages to the text that a chat model was trained on.
 
 The templates are Jinja, with the variables, functions and settings that Hugging Face gives them.
-They come with the model and run in :mod:`constrain.tokenizers.chat.sandbox`.
+They come with the model, and run in a sandbox (rendering.py, sandbox.py).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from constrain.errors import LimitError, TokenizerError
+from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_path, checked_text
-from constrain.tokenizers.chat.special_tokens import read_json
-
-if TYPE_CHECKING:
-    import jinja2
-
-    from constrain.tokenizers.chat.sandbox import TemplateSandbox
+from constrain.tokenizers.json_files import read_json
 
 ChatTemplates = str | Mapping[str, str]
 """One template, or several by name; ``"default"`` is the one without a name, ``"tool_use"`` is for tools."""
@@ -30,7 +24,6 @@ HOW_TO_GIVE_ONE = (
     " tokenizer"
 )
 
-_LONGEST_TEMPLATE = 2**18
 _FILE_ENDS = (".jinja", ".jinja2", ".j2", ".json", ".txt", ".tmpl")
 # The space at the end shows whether a template trims the text.
 _CONTINUE = "\ue000continue\ue000 "
@@ -66,7 +59,8 @@ def given_chat_template(given: Any) -> ChatTemplates:
     """The templates that somebody hands over: a template, the path of one or of a model folder, or several by name.
 
     A path is a :class:`os.PathLike`, or a string without braces and line ends that names a file or looks as if it did
-    (it has a separator, or ends as template files do); a template without braces would say the same to everybody.
+    (it has a separator, or ends as template files do).  Such a string is hardly a template: without braces a template
+    would give the same text for every conversation.
 
     Raises :class:`TokenizerError` with the path if nothing is there.
     """
@@ -171,7 +165,10 @@ def render_chat(
     variables: Mapping[str, Any] | None = None,
 ) -> str:
     """Render ``source``; see :meth:`constrain.tokenizers.base.Tokenizer.apply_chat_template` for the arguments."""
-    template, sandbox = _compile(source)
+    # Jinja takes 45 ms to load (measured), and most tokenizers are opened for their vocabulary.
+    from constrain.tokenizers.chat.rendering import compiled
+
+    rendering = compiled(source)
     if not isinstance(messages, (list, tuple)) or not messages:
         raise TokenizerError("messages must be a list with at least one message")
     conversation = []
@@ -197,42 +194,8 @@ def render_chat(
         "documents": None if documents is None else [_plain(item, "documents") for item in documents],
         "add_generation_prompt": bool(add_generation_prompt),
     }
-    text = _run(template, sandbox, values)
+    text = rendering.run(values)
     return _cut_at_mark(text) if continue_final_message else text
-
-
-@lru_cache(maxsize=32)
-def _compile(source: str) -> tuple[jinja2.Template, TemplateSandbox]:
-    import jinja2
-
-    from constrain.tokenizers.chat.sandbox import TemplateSandbox
-
-    if len(source) > _LONGEST_TEMPLATE:
-        raise LimitError(f"the chat template has {len(source)} characters; at most {_LONGEST_TEMPLATE} are supported")
-    sandbox = TemplateSandbox()
-    try:
-        return sandbox.from_string(source), sandbox
-    except jinja2.TemplateSyntaxError as error:
-        raise TokenizerError(f"chat template, line {error.lineno}: {error.message}") from None
-    except (RecursionError, MemoryError):
-        raise LimitError("the chat template is nested too deeply") from None
-    except Exception as error:  # the template becomes Python code, which can be wrong in ways of its own
-        raise TokenizerError(f"the chat template cannot be compiled: {error}") from None
-
-
-def _run(template: jinja2.Template, sandbox: TemplateSandbox, values: dict[str, Any]) -> str:
-    import jinja2
-
-    try:
-        return sandbox.run(template, values)
-    except LimitError:
-        raise
-    except (RecursionError, MemoryError):
-        raise LimitError("the chat template calls itself too deeply or needs too much memory") from None
-    except jinja2.TemplateError as error:
-        raise TokenizerError(f"the chat template says: {error}") from None
-    except Exception as error:  # a template can raise anything that Python's operators raise
-        raise TokenizerError(f"the chat template fails: {type(error).__name__}: {error}") from None
 
 
 def _plain(value: Any, where: str) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.formats.gguf_splits import BEGIN_BY_DEFAULT, WHOLE_PIECES, stages_of
 from constrain.tokenizers.formats.gguf_vocabulary import NORMAL, GGUFVocabulary
-from constrain.tokenizers.models.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges
 from constrain.tokenizers.splitting.patterns import SplitPattern

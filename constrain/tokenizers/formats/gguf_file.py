@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat.templates import gguf_chat_template
+from constrain.tokenizers.formats.gguf_byte_level import byte_level_of_gguf
 from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
+from constrain.tokenizers.formats.gguf_sentencepiece import (
+    merged_sentencepiece_of_gguf,
+    merged_words_of_gguf,
+    sentencepiece_of_gguf,
+    unigram_of_gguf,
+)
 from constrain.tokenizers.formats.gguf_splits import CHARACTER_SPLITS
 from constrain.tokenizers.formats.gguf_vocabulary import GGUFVocabulary
+from constrain.tokenizers.formats.gguf_wordpiece import wordpiece_of_gguf
 
-_BUILDERS = {
-    "gpt2": ("gguf_byte_level", "byte_level_of_gguf"),
-    "llama": ("gguf_sentencepiece", "sentencepiece_of_gguf"),
-    "gemma4": ("gguf_sentencepiece", "merged_sentencepiece_of_gguf"),
-    "whitespace": ("gguf_sentencepiece", "merged_words_of_gguf"),
-    "t5": ("gguf_sentencepiece", "unigram_of_gguf"),
-    "bert": ("gguf_wordpiece", "wordpiece_of_gguf"),
+_BUILDERS: dict[str, Callable[[GGUFVocabulary, tuple[int, ...] | None], Tokenizer]] = {
+    "gpt2": byte_level_of_gguf,
+    "llama": sentencepiece_of_gguf,
+    "gemma4": merged_sentencepiece_of_gguf,
+    "whitespace": merged_words_of_gguf,
+    "t5": unigram_of_gguf,
+    "bert": wordpiece_of_gguf,
 }
-"""For each ``tokenizer.ggml.model`` the module and the function that build it."""
+"""What builds the tokenizer, by ``tokenizer.ggml.model``."""
 
 
 def load_gguf_file(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
@@ -41,9 +49,7 @@ def tokenizer_of_gguf(metadata: dict[str, Any], eos_ids: tuple[int, ...] | None 
             f"GGUF tokenizer model {vocabulary.model!r} is not supported; supported: {', '.join(_BUILDERS)}"
         )
     over_characters = vocabulary.model == "gpt2" and vocabulary.pre in CHARACTER_SPLITS
-    module, function = _BUILDERS["gemma4" if over_characters else vocabulary.model]
-    builder: Any = getattr(import_module(f"constrain.tokenizers.formats.{module}"), function)
-    tokenizer: Tokenizer = builder(vocabulary, eos_ids)
+    tokenizer = _BUILDERS["gemma4" if over_characters else vocabulary.model](vocabulary, eos_ids)
     tokenizer.chat_template = gguf_chat_template(metadata)
     return tokenizer
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.base import SpecialTokens
+from constrain.tokenizers import models
 from constrain.tokenizers.formats.gguf_byte_level import merges_of_gguf
 from constrain.tokenizers.formats.gguf_vocabulary import (
     BYTE,
@@ -22,23 +22,26 @@ from constrain.tokenizers.formats.gguf_vocabulary import (
     GGUFVocabulary,
 )
 from constrain.tokenizers.formats.sentencepiece_file import piece_bytes
-from constrain.tokenizers.models.piece_model import PieceModel, byte_tokens
+from constrain.tokenizers.models import whole_pieces
+from constrain.tokenizers.models.piece_model import (
+    UNKNOWN_PENALTY,
+    PieceModel,
+    byte_tokens,
+)
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.normalizing.bert_text import Lowercase
 from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.normalizing.text_steps import TextStep
+from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.stages import RegexStage
 
 
 def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """SentencePiece's BPE, ranked by scores."""
-    # Models are imported when needed: that loads, or compiles, the machine code of their kernels.
-    from constrain.tokenizers.models.symbol_bpe import SymbolBPE
-
     roles = vocabulary.special_tokens({"bos": 1, "eos": 2, "unk": 0})
     byte_ids = _byte_ids(vocabulary)
     unk = -1 if roles.unk is None else roles.unk
-    model = SymbolBPE(_normal(vocabulary), scores=vocabulary.scores, unk=unk, byte_ids=byte_ids)
+    model = models.SymbolBPE(_normal(vocabulary), scores=vocabulary.scores, unk=unk, byte_ids=byte_ids)
     prefix = vocabulary.flag("add_space_prefix", True)
     steps = _space_steps(prefix)
     before, after = vocabulary.begin_and_end(roles, True, False)
@@ -48,8 +51,6 @@ def sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] |
 
 def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """BPE over characters by merges, without splits but at newlines."""
-    from constrain.tokenizers.models.symbol_kernels import NEVER, NEWLINES
-
     gemma = vocabulary.pre != "sarvam-moe"
     roles = vocabulary.special_tokens()
     prefix = vocabulary.flag("add_space_prefix", False)
@@ -63,14 +64,12 @@ def merged_sentencepiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int,
         after=after,
         strip_leading_space=prefix,
     )
-    model = _merged(vocabulary, roles, NEWLINES if gemma else NEVER)
+    model = _merged(vocabulary, roles, whole_pieces.NEWLINES if gemma else whole_pieces.NEVER)
     return _tokenizer(vocabulary, model, options, roles, eos_ids)
 
 
 def merged_words_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """BPE over the characters of words by merges; white space is lost."""
-    from constrain.tokenizers.models.symbol_kernels import NEVER
-
     roles = vocabulary.special_tokens()
     before, after = vocabulary.begin_and_end(roles, False, False)
     lowercase = vocabulary.flag("normalizer.lowercase", False)
@@ -80,12 +79,10 @@ def merged_words_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | 
         before=before,
         after=after,
     )
-    return _tokenizer(vocabulary, _merged(vocabulary, roles, NEVER), options, roles, eos_ids)
+    return _tokenizer(vocabulary, _merged(vocabulary, roles, whole_pieces.NEVER), options, roles, eos_ids)
 
 
 def _merged(vocabulary: GGUFVocabulary, roles: SpecialTokens, whole: int) -> PieceModel:
-    from constrain.tokenizers.models.symbol_bpe import SymbolBPE
-
     left, right, merged = merges_of_gguf(vocabulary)
     byte_ids = _byte_ids(vocabulary)
     tokens = _normal(vocabulary)
@@ -93,23 +90,21 @@ def _merged(vocabulary: GGUFVocabulary, roles: SpecialTokens, whole: int) -> Pie
     for token_id in np.setdiff1d(used, np.fromiter(tokens, dtype=np.int64, count=len(tokens))).tolist():
         tokens[token_id] = vocabulary.tokens[token_id]  # merging reaches it whatever its type
     unk = -1 if roles.unk is None else roles.unk
-    return SymbolBPE(tokens, (left, right, merged), unk=unk, byte_ids=byte_ids, whole=whole)
+    return models.SymbolBPE(tokens, (left, right, merged), unk=unk, byte_ids=byte_ids, whole=whole)
 
 
 def unigram_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | None = None) -> PieceTokenizer:
     """Unigram with SentencePiece's normalization."""
-    from constrain.tokenizers.models.unigram import UNKNOWN_PENALTY, Unigram
-
     roles = vocabulary.special_tokens({"eos": 1, "unk": 2, "pad": 0})
     if roles.unk is None:
         raise TokenizerError("GGUF: a Unigram vocabulary without an unknown token")
     tokens = _normal(vocabulary)
     scores = vocabulary.scores
     lowest = scores[list(tokens)].min() if tokens else np.float32(0)
-    # llama.cpp matches unused pieces too, and user-defined ones, which cost nothing, where normalization has made one.
-    # Only the penalty of unknown characters goes by the normal pieces.
+    # llama.cpp matches unused pieces too, and user-defined ones where normalization makes one; these have score 0.
+    # The penalty of unknown characters depends on the normal pieces alone.
     tokens |= _of_type(vocabulary, UNUSED) | _of_type(vocabulary, USER_DEFINED)
-    model = Unigram(
+    model = models.Unigram(
         tokens,
         np.where(vocabulary.types == USER_DEFINED, 0.0, scores.astype(np.float64)),
         unk=roles.unk,
@@ -135,7 +130,7 @@ def _space_steps(prefix: bool) -> tuple[TextStep, ...]:
 
 
 def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
-    """The tokens of bytes; where a file marks none as such, those with the names of all 256 become it."""
+    """The tokens of bytes.  If a file marks none, and has tokens with all 256 names, these become byte tokens."""
     if not (vocabulary.types == BYTE).any():
         named = byte_tokens(vocabulary.ids)
         if named is not None and (vocabulary.types[named] == NORMAL).all():
@@ -144,7 +139,7 @@ def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
 
 
 def _normal(vocabulary: GGUFVocabulary) -> dict[int, str]:
-    """The tokens that text can become.  Of equal ones the first counts; the others only ever come from a model."""
+    """The tokens that text can become.  Of equal tokens the first counts; only a model can generate the others."""
     return _of_type(vocabulary, NORMAL)
 
 

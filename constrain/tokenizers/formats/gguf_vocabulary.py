@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.base import SpecialTokens
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Token types, the same numbers as in a SentencePiece model."""
@@ -157,7 +157,7 @@ class GGUFVocabulary:
     def _strippers(self) -> tuple[frozenset[str], frozenset[str]]:
         """The tokens that swallow white space before and behind them.
 
-        The format has no flags of single tokens, so llama.cpp goes by names, and so does this.
+        The format has no flags for single tokens, so they are recognised by name, as in llama.cpp.
         """
         name, architecture = self._label("name").lower(), self._label("architecture")
         if self.pre.startswith(("jina-v2-de", "jina-v2-es", "jina-v2-code")) or architecture in (

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers import models
 from constrain.tokenizers.formats.gguf_vocabulary import NORMAL, GGUFVocabulary
 from constrain.tokenizers.models.piece_model import MARKER
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
-from constrain.tokenizers.models.wordpiece import WordPiece
 from constrain.tokenizers.normalizing.bert_text import BERT_STAGES, BertText
 
 _DEFAULTS = {"unk": 100, "cls": 101, "sep": 102, "mask": 103, "pad": 0}
@@ -39,6 +39,6 @@ def wordpiece_of_gguf(vocabulary: GGUFVocabulary, eos_ids: tuple[int, ...] | Non
     unused = np.flatnonzero(vocabulary.types != NORMAL).tolist()
     special = frozenset(i for i in unused if i in (roles.additional or ())) | frozenset(roles.roles().values())
     pieces = PieceVocabulary(named, data, vocabulary.added_tokens(), special, len(vocabulary.tokens))
-    model = WordPiece(texts, roles.unk, MARKER, marks_begin=True)
+    model = models.WordPiece(texts, roles.unk, MARKER, marks_begin=True)
     ends = vocabulary.end_ids(roles) if eos_ids is None else eos_ids
     return PieceTokenizer(model, pieces, options, roles, ends)

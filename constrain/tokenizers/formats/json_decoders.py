@@ -1,7 +1,7 @@
 """The decoders of ``tokenizer.json``: what each token adds to the text.
 
-A decoder is a program over the list of tokens.  Those that models have come down to a text for each token, another one
-for some tokens at the beginning, and to whether one space is left out there; anything else is refused.
+A decoder is a program over the list of tokens.  The decoders of real models come down to three things: a text for
+each token, another text for some tokens at the beginning, and whether one space is left out there.  Others are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PieceDecoder:
     strip_leading_space : bool
         A space at the beginning of a text is left out.
     first : function of str, or None
-        The bytes of a token at the beginning, where the two above do not say it.
+        The bytes of a token at the beginning, where ``to_bytes`` and ``strip_leading_space`` do not give them.
     replacements : tuple of (old, new), or None
         What ``to_bytes`` replaces one after the other, where it does nothing else to a token that names no byte.
     """
@@ -55,7 +55,7 @@ class PieceDecoder:
         return data
 
     def first_form(self, token: str) -> bytes | None:
-        """What a token is at the beginning of a text; None where it is what the bytes and the rule about a space say.
+        """The bytes of a token that begins a text; None where ``to_bytes`` and ``strip_leading_space`` give them.
 
         Only to be called where there is a :attr:`first`.
         """
@@ -85,7 +85,7 @@ def read_decoder(entry: Any) -> PieceDecoder:
     if kinds == ["Metaspace"]:
         marker = text_of(parts[0], "replacement")
         prefix = parts[0].get("prepend_scheme", "always") != "never" and flag_of(parts[0], "add_prefix_space", True)
-        # Of the first token every marker goes, of a text that begins with two blanks both.
+        # The first token loses all its markers: a text that begins with two blanks loses both.
         first = (lambda token: token.replace(marker, "").encode()) if prefix else None
         return PieceDecoder(lambda token: token.replace(marker, " ").encode(), prefix, first)
     return _sequence(parts, kinds)

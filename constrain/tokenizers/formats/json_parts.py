@@ -1,4 +1,4 @@
-"""Small things that the readers of ``tokenizer.json`` share."""
+"""Reads the values that several parts of ``tokenizer.json`` have: types, sequences, strings, flags, patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MODELS = "BPE, Unigram, WordPiece and WordLevel"
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """While a file is read: half a million lists that stay are gone through again and again in search of garbage."""
+    """Pauses the garbage collector while a file is read: it would go through half a million lists again and again, and
+    all of them stay."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers import models
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.formats.json_decoders import read_decoder
 from constrain.tokenizers.formats.json_normalizers import steps_of_normalizer
 from constrain.tokenizers.formats.json_parts import MODELS, flag_of, type_of
 from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
 from constrain.tokenizers.formats.json_shortcuts import simplified
-from constrain.tokenizers.models.piece_model import PieceModel, byte_tokens
+from constrain.tokenizers.models import whole_pieces
+from constrain.tokenizers.models.piece_model import UNKNOWN_PENALTY, PieceModel, byte_tokens
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceVocabulary
 from constrain.tokenizers.normalizing.text_steps import apply_steps
 
@@ -115,30 +117,21 @@ def _model(
         if byte_ids is None:
             raise TokenizerError('"byte_fallback" without a token for every byte')
     if kind == "Unigram":
-        from constrain.tokenizers.models.unigram import UNKNOWN_PENALTY, Unigram
-
         scores = np.array([score for _, score in model["vocab"]], dtype=np.float64)
-        return Unigram(
+        return models.Unigram(
             texts, scores, unk=unknown, unknown_score=float(scores.min()) - UNKNOWN_PENALTY, byte_ids=byte_ids
         )
     if kind == "WordPiece":
-        from constrain.tokenizers.models.wordpiece import WordPiece
-
         prefix, most = model.get("continuing_subword_prefix", "##"), model.get("max_input_chars_per_word", 100)
         if unknown < 0 or not isinstance(prefix, str) or type(most) is not int:
             raise TokenizerError("WordPiece: unk_token, continuing_subword_prefix or max_input_chars_per_word is wrong")
-        return WordPiece(texts, unknown, prefix, min(most, 2**31))
+        return models.WordPiece(texts, unknown, prefix, min(most, 2**31))
     if kind == "WordLevel":
-        from constrain.tokenizers.models.word_level import WordLevel
-
-        return WordLevel(texts, unknown)
+        return models.WordLevel(texts, unknown)
     if kind != "BPE":
         raise TokenizerError(f"model {type_of(model)} is not supported; supported are {MODELS}")
-    from constrain.tokenizers.models.symbol_bpe import SymbolBPE
-    from constrain.tokenizers.models.symbol_kernels import ALWAYS, NEVER
-
-    whole = ALWAYS if flag_of(model, "ignore_merges", False) else NEVER
+    whole = whole_pieces.ALWAYS if flag_of(model, "ignore_merges", False) else whole_pieces.NEVER
     merges = read_merges(model.get("merges"), ids)
     tokens = {token_id: text for token_id, text in texts.items() if text}
     fuse = flag_of(model, "fuse_unk", False)
-    return SymbolBPE(tokens, merges, unk=unknown, fuse=fuse, byte_ids=byte_ids, whole=whole)
+    return models.SymbolBPE(tokens, merges, unk=unknown, fuse=fuse, byte_ids=byte_ids, whole=whole)

@@ -80,7 +80,7 @@ def _add_metaspace(entry: dict[str, Any], result: PreTokenizer) -> None:
     if scheme not in ("always", "first", "never"):
         raise TokenizerError(f"pre_tokenizer Metaspace: prepend_scheme {scheme!r} is not supported")
     if result.stages == [_WHITE_SPACE] and not result.steps and scheme == "always":
-        # Words that get a marker each are the same as white space that becomes markers.
+        # Marking each word is the same as turning white space into markers.
         result.stages.clear()
         result.steps.append(MarkWords(marker))
     elif result.stages or result.steps or result.byte_level:
@@ -102,7 +102,7 @@ def _stages(entry: Any, kind: str) -> list[SplitPattern | RegexStage]:
             return [known]
         stage = RegexStage(pattern if is_regex else _literal(pattern), behavior, invert, line_anchors=True)
         if is_regex:
-            stage.check()  # this loads, or compiles, the kernels of regexes; a string is never wrong
+            stage.check()  # only a regex can be wrong
         return [stage]
     if kind == "Digits":
         return [RegexStage(r"\p{N}", "Isolated" if flag_of(entry, "individual_digits", False) else "Contiguous")]

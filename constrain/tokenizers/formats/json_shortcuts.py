@@ -1,4 +1,4 @@
-"""Parts of a ``tokenizer.json`` that come to less than they say, so that a text takes one kernel call."""
+"""Recognises parts of a ``tokenizer.json`` that do the same as fewer parts, so that a text takes one kernel call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MARKED = Replace(" ", MARKER)
 def simplified(steps: Sequence[TextStep], stages: Sequence[Stage]) -> tuple[tuple[TextStep, ...], tuple[Stage, ...]]:
     """Steps and stages that do the same.
 
-    Blanks that become markers, with one in front or without, are what SentencePiece's normalization does without rules.
-    Behind it no blank is left to split at, which Gemma's files ask for all the same.
+    Replacing blanks by markers, with or without a marker in front, is SentencePiece's normalization without rules.
+    After it no blank is left, so the split at blanks that Gemma's files ask for does nothing.
     """
     if list(steps) not in ([_MARKED], [Prepend(MARKER), _MARKED]):
         return tuple(steps), tuple(stages)

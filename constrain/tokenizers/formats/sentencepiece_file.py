@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.base import SpecialTokens
-from constrain.tokenizers.chat.special_tokens import find_eos_ids
+from constrain.tokenizers import models
 from constrain.tokenizers.formats import sentencepiece_proto as proto
-from constrain.tokenizers.models.piece_model import MARKER, PieceModel, byte_of_token, byte_tokens
+from constrain.tokenizers.models.piece_model import MARKER, UNKNOWN_PENALTY, PieceModel, byte_of_token, byte_tokens
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
 from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
+from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids
 from constrain.tokenizers.splitting.stages import RegexStage
 
 _LARGEST_FILE = 2**30
@@ -90,36 +90,29 @@ def _model(model: proto.SentencePieceModel, texts: dict[int, str], fixed: dict[s
         if byte_ids is None:
             raise TokenizerError("SentencePiece model: byte_fallback without a token for every byte")
     tokens = {i: text for i, text in texts.items() if kinds[i] in (proto.NORMAL, proto.USER_DEFINED)}
-    # Imported when needed: importing a model loads, or compiles, the machine code of its kernels.
     if model.kind in (proto.BPE, proto.CHAR):
         if proto.UNUSED in kinds:
             raise TokenizerError("SentencePiece model: unused pieces are not supported in a BPE or char model")
-        from constrain.tokenizers.models.symbol_bpe import SymbolBPE
-
         nothing = np.empty(0, dtype=np.int64)
         merges = (nothing, nothing, nothing) if model.kind == proto.CHAR else None
-        return SymbolBPE(tokens, merges, scores, unk=unknown[0], byte_ids=byte_ids, fixed=fixed)
+        return models.SymbolBPE(tokens, merges, scores, unk=unknown[0], byte_ids=byte_ids, fixed=fixed)
     if model.kind == proto.WORD:
-        from constrain.tokenizers.models.word_level import WordLevel
-
         if model.byte_fallback:
             raise TokenizerError("SentencePiece model: byte_fallback is not supported in a word model")
-        return WordLevel(tokens, unknown[0], fuse=True)
+        return models.WordLevel(tokens, unknown[0], fuse=True)
     if model.kind != proto.UNIGRAM:
         raise TokenizerError(
             f"SentencePiece model of type {model.kind} is not supported; supported are Unigram, BPE, word and char"
         )
-    from constrain.tokenizers.models.unigram import UNKNOWN_PENALTY, Unigram
-
     normal = scores[[i for i, kind in enumerate(kinds) if kind == proto.NORMAL]]
     lowest = normal.min() if len(normal) else np.float32(0)
     # In single precision, as the reference works this out.
     unknown_score = float(lowest - np.float32(UNKNOWN_PENALTY))
     exact = scores.astype(np.float64)
     for text, token_id in fixed.items():
-        # More than its characters could get otherwise, but it may lose against a token that has some of them.
+        # A higher score than its characters can have by themselves; a longer token that overlaps it may still win.
         exact[token_id] = np.float32(0.1 * (len(text.encode()) - 1))
-    return Unigram(tokens, exact, unk=unknown[0], unknown_score=unknown_score, byte_ids=byte_ids, single=True)
+    return models.Unigram(tokens, exact, unk=unknown[0], unknown_score=unknown_score, byte_ids=byte_ids, single=True)
 
 
 def _roles(model: proto.SentencePieceModel, special: frozenset[int]) -> SpecialTokens:

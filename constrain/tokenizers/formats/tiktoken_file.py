@@ -13,10 +13,10 @@ from pathlib import Path
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.base import SpecialTokens
-from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_json, read_roles
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
+from constrain.tokenizers.json_files import read_json
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
+from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids, read_roles
 from constrain.tokenizers.splitting.patterns import by_name
 
 

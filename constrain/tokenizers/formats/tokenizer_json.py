@@ -1,8 +1,7 @@
 """Reads ``tokenizer.json``: byte-level BPE here, the other models by formats/json_pieces.py.
 
-Every part of the file that has a say in encoding or decoding is either understood or refused by
-name.  ``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads
-a text.
+Every part of the file that changes encoding or decoding is either read or refused by name.
+``truncation`` and ``padding`` are about batches for training: ``encode`` never cuts or pads a text.
 """
 
 from __future__ import annotations
@@ -13,14 +12,16 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.base import SpecialTokens, Tokenizer
-from constrain.tokenizers.chat.special_tokens import find_eos_ids, read_roles
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
+from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
-from constrain.tokenizers.models.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
+from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
 from constrain.tokenizers.normalizing.normal_forms import NormalForm
+from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids, read_roles
 from constrain.tokenizers.splitting.patterns import SplitPattern
 
 
@@ -93,9 +94,6 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
 def _piece_tokenizer(
     content: dict[str, Any], added: list[AddedToken], folder: Path | None, eos_ids: tuple[int, ...] | None
 ) -> Tokenizer:
-    from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
-    from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
-
     vocab = vocabulary_of(content["model"])
     _check_added_ids(added, vocab)
     ids = {token.content: token.id for token in added}
@@ -111,7 +109,7 @@ def _piece_tokenizer(
 
 
 def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
-    """Files without roles still have an end: the first of the ids that end a text."""
+    """Without a role ``eos`` in the files, the first of the ids that end a text has that role."""
     if roles.eos is not None or not eos_ids:
         return roles
     others = tuple(token_id for token_id in roles.additional if token_id != eos_ids[0])

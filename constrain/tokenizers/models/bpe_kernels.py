@@ -7,9 +7,9 @@ Two hash tables with open addressing and linear probing, both a power of two in 
 * *merges*, by pair: ``keys`` int64[s] holds ``left << 32 | right`` (-1: free), ``values`` int64[s]
   ``rank << 32 | merged id``.
 
-A piece is merged lowest rank first, leftmost first among equal ranks.  Short pieces look for that
-pair by going through all of them; long ones keep the pairs in a heap, or a megabyte without a
-space would take hours.
+A piece is merged lowest rank first, leftmost first among equal ranks.  For a short piece
+that pair is searched among all pairs.  For a long piece the pairs are kept in a heap: without one, a
+megabyte without a space would take hours.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Text is cut at added tokens, normalized if the file says so, cut into pieces by 
 the bytes of each piece are merged pair by pair.  Every byte is a token, so any text can be encoded
 and ``decode(encode(text)) == text`` wherever there is no normalizer.
 
-What it leaves out: dropout, continuing-subword prefixes and end-of-word suffixes (the readers
-refuse files that ask for them).
+Dropout, continuing-subword prefixes and end-of-word suffixes are not supported; the readers refuse files that ask for
+them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.arguments import checked_text, utf8_of
-from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
+from constrain.tokenizers.base import Encoding, EncodingSource
+from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.models import bpe_kernels
-from constrain.tokenizers.models.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
+from constrain.tokenizers.models.byte_level_kernels import encode_short
 from constrain.tokenizers.models.merge_ids import Merges
+from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, normalize, normalize_aligned
-from constrain.tokenizers.short.addresses import context_of
+from constrain.tokenizers.short.frames import words_of
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.patterns import SplitPattern
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.splitting.unicode_classes import class_table
@@ -113,7 +116,7 @@ class ByteLevelBPE(ShortTextTokenizer):
             self._check_id(token_id)
         self.eos_ids = tuple(sorted(set(eos_ids)))
 
-        # What is looked for in normalized text is spelled as the normalizer makes it, and found by its content too.
+        # A token that is looked for in normalized text is spelled as the normalizer changes it; token_to_id knows both.
         self._added_texts = {
             token.id: self._normalize(token.content) if token.normalized else token.content for token in added
         }
@@ -166,23 +169,24 @@ class ByteLevelBPE(ShortTextTokenizer):
         bpe_kernels.fill_merges(keys, values, self._keys, self._values)
 
     def _merges_of_ranks(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        from constrain.tokenizers.models.rank_pairs import pairs_of_ranks  # compiled only where it is needed
-
         # Each token is tried at every cut, so its length has to be bounded.
         longest = int(np.diff(self._starts).max())
         if longest > _LONGEST_RANKED_TOKEN:
             raise TokenizerError(f"a token has {longest} bytes; at most {_LONGEST_RANKED_TOKEN} are supported")
-        room = 4 * len(ids)
-        while True:
-            keys, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-            count = pairs_of_ranks(self._blob, self._starts, ids, self._slots, keys, values, room)
-            if count <= room:
-                return keys[:count], values[:count]
-            room = count
+        return pairs_of_ranks(self._blob, self._starts, ids, self._slots)
 
-    def tables(self) -> tuple[npt.NDArray[Any], ...]:
-        """The arrays of :func:`~constrain.tokenizers.models.bpe_kernels.encode_pieces`, ``byte_ids`` to ``values``."""
-        return self._byte_ids, self._blob, self._starts, self._slots, self._direct, self._keys, self._values
+    def tables(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of :func:`~constrain.tokenizers.models.bpe_kernels.encode_pieces` that say what tokens there are,
+        by the names of its arguments."""
+        return {
+            "byte_ids": self._byte_ids,
+            "blob": self._blob,
+            "starts": self._starts,
+            "slots": self._slots,
+            "direct": self._direct,
+            "keys": self._keys,
+            "values": self._values,
+        }
 
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)
@@ -222,15 +226,15 @@ class ByteLevelBPE(ShortTextTokenizer):
         return None if data is None else bytes_to_text(data)
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
-        from constrain.tokenizers.short.byte_level_kernels import encode_short
-
         split = self.options.split
         assert isinstance(split, SplitPattern)
-        family, option = split.scanner()
+        scanner, option = split.scanner()
         text, ends, out = (np.zeros(4 * SHORT_LENGTH, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
-        kept = (text, class_table(), ends, *self.tables(), out)
-        context = context_of(kept, (family, option, self.options.whole_piece))
-        return kept, (memoryview(text.data), encode_short, context, memoryview(out.data))
+        scan = {"data": text, "classes": class_table(), "option": option, "ends": ends}
+        encode = {"data": text, "ends": ends, "whole": self.options.whole_piece, "out": out, **self.tables()}
+        words = [*words_of(scanner, scan), *words_of(bpe_kernels.encode_pieces, encode)]
+        kept = [*scan.values(), *encode.values()]
+        return kept, (memoryview(text.data), encode_short, np.array(words, dtype=np.int64), memoryview(out.data))
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return self._encode_long(text, add_special_tokens)._known_source()

@@ -84,7 +84,7 @@ def read_json_with_merges(data: bytes) -> Any:
 
 def _merges_in(data: bytes) -> tuple[Pairs, int, int] | None:
     """The pairs, and the inside of their array; None if there is no such array, or several."""
-    # A quote within a string has a backslash before it, so this is a key where a colon follows.
+    # Within a string a quote has a backslash in front, so what is found is a key if a colon follows.
     place, begins = data.find(_KEY), []
     while place >= 0:
         array = _ARRAY.match(data, place + len(_KEY))
@@ -133,7 +133,7 @@ def is_merge(pair: Sequence[str], ids: Mapping[str, int]) -> bool:
 def _bytes_of(texts: Iterable[str], count: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
     """Texts one after the other in UTF-8, and where each begins, and the last one ends."""
     kept = list(texts)
-    # Lone surrogates are some other function's business.
+    # Lone surrogates are refused elsewhere.
     data = np.frombuffer(bytearray("".join(kept).encode("utf-8", "surrogatepass")), dtype=np.uint8)
     if len(data) >= 2**31:
         raise ValueError("more than 2 GiB")

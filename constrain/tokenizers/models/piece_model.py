@@ -1,20 +1,25 @@
-"""What the models over pieces of text have in common: characters' BPE, Unigram and WordPiece."""
+"""What the models over pieces of text have in common: BPE over characters, Unigram, WordPiece and WordLevel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.normalizing.charsmap import Charsmap
+from constrain.tokenizers.short.texts import ShortKernel
 
 MARKER = "\u2581"
 """How vocabularies write a space."""
 
 LARGEST_ID = 2**24
+
+UNKNOWN_PENALTY = 10.0
+"""How much more than the worst token of a Unigram vocabulary an unknown character costs."""
 
 
 class PieceModel(ABC):
@@ -24,10 +29,10 @@ class PieceModel(ABC):
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """int32[k, 3]: id, begin and end in ``data`` (well-formed UTF-8) of each token; ``ends``: of the pieces."""
 
-    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]] | None:
-        """The kernel for short texts, its arrays and its numbers; ``longest``: bytes of normalized text.
+    def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel] | None:
+        """For one thread the kernel for short texts after this normalization; None if the model has none.
 
-        None if there is no such kernel.
+        Returns the arrays that have to be kept alive, and the kernel.
         """
         return None
 

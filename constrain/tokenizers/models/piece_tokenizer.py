@@ -16,12 +16,12 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
 from constrain.tokenizers.arguments import checked_text, utf8_of
-from constrain.tokenizers.base import Encoding, EncodingSource, SpecialTokens
+from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.text_steps import TextStep, align_steps, apply_steps
-from constrain.tokenizers.short.addresses import context_of
-from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.short.texts import ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
 
 
@@ -137,19 +137,10 @@ class PieceTokenizer(ShortTextTokenizer):
         self._prepare_short(has_kernel and self._only_charsmap is not None)
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
-        step, longest = self._only_charsmap, 4 * SHORT_LENGTH
-        assert step is not None
-        room = 8 * longest
-        found = self.model.short(room)
+        assert self._only_charsmap is not None
+        found = self.model.short(self._only_charsmap)
         assert found is not None
-        encode, arrays, numbers = found
-        text, normal = np.zeros(longest, dtype=np.uint8), np.zeros(room, dtype=np.uint8)
-        origins, out = np.zeros((1, 2), dtype=np.int32), np.zeros((room, 3), dtype=np.int32)
-        ends, ids = np.zeros(1, dtype=np.int32), np.zeros(room, dtype=np.int32)
-        first: tuple[npt.NDArray[Any], ...] = (text, normal, origins, *step.tables())
-        contexts = [context_of(first, (step.flags,)), context_of((ends, out, ids, *arrays), numbers)]
-        kept = (*first, ends, out, ids, *arrays)
-        return kept, (memoryview(text.data), encode, np.concatenate(contexts), memoryview(ids.data))
+        return found
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return _Source(self, text, add_special_tokens)
@@ -167,7 +158,7 @@ class PieceTokenizer(ShortTextTokenizer):
                 ids += short
                 continue
             if self._only_charsmap is not None:
-                # Without anything in between the bytes need not become text and bytes again.
+                # Nothing comes between normalization and model, so the bytes need not become text and bytes again.
                 data = self._only_charsmap.normalized(whole)
                 ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
                 ids += np.ascontiguousarray(self.model.encode(data, ends)[:, 0]).tolist()

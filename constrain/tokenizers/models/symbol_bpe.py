@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.models import symbol_kernels
+from constrain.tokenizers.models import symbol_kernels, whole_pieces
 from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
 from constrain.tokenizers.models.piece_model import LARGEST_ID, PieceModel, check_vocabulary
-from constrain.tokenizers.models.scratch import scratch
-from constrain.tokenizers.models.trie_kernels import trie_of
+from constrain.tokenizers.models.ranks import pairs_of_ranks
+from constrain.tokenizers.normalizing.charsmap import Charsmap
+from constrain.tokenizers.scratch import scratch
+from constrain.tokenizers.short.piece_frames import piece_kernel
+from constrain.tokenizers.short.texts import ShortKernel
+from constrain.tokenizers.trie_kernels import trie_of
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Left ids, right ids, ranks and merged ids."""
@@ -41,8 +45,8 @@ class SymbolBPE(PieceModel):
     fixed : dict of str to int
         User-defined symbols: found before anything is merged.
     whole : int
-        Which pieces that are tokens become these whatever the merges say: ``NEVER``, ``ALWAYS`` or ``NEWLINES`` of
-        :mod:`constrain.tokenizers.models.symbol_kernels`.
+        Which pieces that are tokens become these whatever the merges say: ``NEVER``, ``ALWAYS`` or
+        ``NEWLINES`` of :mod:`constrain.tokenizers.models.whole_pieces`.
     """
 
     def __init__(
@@ -55,7 +59,7 @@ class SymbolBPE(PieceModel):
         fuse: bool = True,
         byte_ids: npt.NDArray[np.int32] | None = None,
         fixed: dict[str, int] | None = None,
-        whole: int = symbol_kernels.NEVER,
+        whole: int = whole_pieces.NEVER,
     ) -> None:
         check_vocabulary(tokens)
         self._vocab = max(tokens) + 1
@@ -110,13 +114,26 @@ class SymbolBPE(PieceModel):
         result: npt.NDArray[np.int32] = out[:count].copy()
         return result
 
-    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
-        from constrain.tokenizers.short.symbol_kernels import encode_short
+    def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel]:
+        return piece_kernel(step, symbol_kernels.encode_short, symbol_kernels.encode_symbols, self._short_arguments)
 
-        characters: list[npt.NDArray[Any]] = [self._char_blocks, self._char_ids, self._neighbours, self._fixed]
-        tables: list[npt.NDArray[Any]] = [self._blob, self._starts, self._slots, self._direct, self._keys, self._values]
-        arrays: list[npt.NDArray[Any]] = [*characters, *tables, self._byte_ids, np.empty(longest, dtype=np.int32)]
-        return encode_short, arrays, [self._whole, self._vocab, self._unk, self._fuse]
+    def _short_arguments(self, longest: int) -> dict[str, Any]:
+        tables = {"blob": self._blob, "starts": self._starts, "slots": self._slots, "direct": self._direct}
+        return {
+            "char_blocks": self._char_blocks,
+            "char_ids": self._char_ids,
+            "neighbours": self._neighbours,
+            **tables,
+            "keys": self._keys,
+            "values": self._values,
+            "fixed": self._fixed,
+            "whole": self._whole,
+            "vocab": self._vocab,
+            "unk": self._unk,
+            "fuse": self._fuse,
+            "byte_ids": self._byte_ids,
+            "symbols": np.empty(longest, dtype=np.int32),
+        }
 
     def _index_characters(
         self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int64]
@@ -163,8 +180,6 @@ class SymbolBPE(PieceModel):
         symbol_kernels.fill_neighbours(codes, joined, self._neighbours)
 
     def _merges_of_scores(self, tokens: dict[int, str], scores: npt.NDArray[np.float32]) -> Merges:
-        from constrain.tokenizers.models.rank_pairs import pairs_of_ranks  # compiled only where it is needed
-
         # Each token is tried at every cut, so its length has to be bounded.
         longest = max(map(len, tokens.values()))
         if longest > _LONGEST_TOKEN:
@@ -172,14 +187,8 @@ class SymbolBPE(PieceModel):
         if not np.isfinite(scores).all():
             raise TokenizerError("a score is not a finite number")
         ids = self._ids[self._ids < self._vocab]
-        room = 4 * len(ids)
-        while True:
-            keys, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-            count = pairs_of_ranks(self._blob, self._starts, ids, self._slots, keys, values, room)
-            if count <= room:
-                break
-            room = count
-        keys, merged = keys[:count], values[:count] & 0xFFFFFFFF
+        keys, values = pairs_of_ranks(self._blob, self._starts, ids, self._slots)
+        merged = values & 0xFFFFFFFF
         # Tokens of equal score have equal rank: the one further left is merged first.
         _, rank_of = np.unique(-scores, return_inverse=True)
         return keys >> 32, keys & 0xFFFFFFFF, rank_of[merged].astype(np.int64), merged

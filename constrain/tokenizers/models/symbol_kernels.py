@@ -18,13 +18,15 @@ import numpy as np
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.models.bpe_kernels import find_token, merge_long, merge_short
-from constrain.tokenizers.models.trie_kernels import BASE, CHECK, TOKEN
+from constrain.tokenizers.models.whole_pieces import ALWAYS, NEWLINES
+from constrain.tokenizers.short.frames import caller_of
+from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
+from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 UNKNOWN = 0x7FFFFFFF
 
 NEIGHBOUR_BITS = 20
 
-NEVER, ALWAYS, NEWLINES = range(3)
 
 _SHORT = 32
 
@@ -129,8 +131,7 @@ def encode_symbols(  # type: ignore[no-untyped-def]
     """Turn pieces of text into ids.
 
     data, ends : uint8[n], well-formed UTF-8, and int32[p], the end of each piece
-    whole  : which pieces that are tokens become these without a look at the merges: NEVER, ALWAYS, NEWLINES (those
-             that begin with one)
+    whole  : NEVER, ALWAYS or NEWLINES of models/whole_pieces.py
     char_blocks, char_ids, neighbours : see the module
     fixed  : the trie of user-defined symbols, which are found first, longest first, and never merged (0 rows: none)
     blob, starts, slots, direct, keys, values : see :mod:`constrain.tokenizers.models.bpe_kernels`
@@ -217,3 +218,16 @@ def encode_symbols(  # type: ignore[no-untyped-def]
             pos = after
         begin = end
     return count
+
+
+_encode = caller_of(encode_symbols)
+
+
+@njit("int64(int64[::1], int64)", **ENTRY)
+def encode_short(frame, size):  # type: ignore[no-untyped-def]
+    """A short text in one call: the number of ids, or a negative number where it cannot be normalized.
+
+    frame : see :mod:`constrain.tokenizers.short.pieces`;  size : bytes of text
+    """
+    length = normalize_short(frame, size)
+    return take_short(frame, _encode(frame, MODEL)) if length > 0 else length

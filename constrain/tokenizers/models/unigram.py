@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
-from constrain.tokenizers.models.scratch import scratch
-from constrain.tokenizers.models.trie_kernels import trie_of
-from constrain.tokenizers.models.unigram_kernels import encode_unigram
-
-UNKNOWN_PENALTY = 10.0
-"""What an unknown character costs more than the worst token."""
+from constrain.tokenizers.models.unigram_kernels import encode_short, encode_unigram
+from constrain.tokenizers.normalizing.charsmap import Charsmap
+from constrain.tokenizers.scratch import scratch
+from constrain.tokenizers.short.piece_frames import piece_kernel
+from constrain.tokenizers.short.texts import ShortKernel
+from constrain.tokenizers.trie_kernels import trie_of
 
 
 class Unigram(PieceModel):
@@ -30,7 +30,7 @@ class Unigram(PieceModel):
     unk : int
         The token of a character without one; -1: such a character is dropped.
     unknown_score : float
-        The score of an unknown character; by custom ``UNKNOWN_PENALTY`` below the worst token's.
+        The score of an unknown character; by custom ``UNKNOWN_PENALTY`` of piece_model.py below the worst token's.
     fuse : bool
         Neighbouring unknown characters become one token.
     byte_ids : int32[256] or None
@@ -79,10 +79,19 @@ class Unigram(PieceModel):
         result: npt.NDArray[np.int32] = out[:count].copy()
         return result
 
-    def short(self, longest: int) -> tuple[Callable[[Any, int], int], list[npt.NDArray[Any]], list[int]]:
-        from constrain.tokenizers.short.unigram_kernels import encode_short
+    def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel]:
+        return piece_kernel(step, encode_short, encode_unigram, self._short_arguments)
 
+    def _short_arguments(self, longest: int) -> dict[str, Any]:
         best, back = np.empty(longest + 1, dtype=np.float64), np.empty((longest + 1, 2), dtype=np.int32)
-        penalty = np.array([self._unk_score])
-        arrays: list[npt.NDArray[Any]] = [self._units, self._scores, self._byte_ids, penalty, best, back]
-        return encode_short, arrays, [self._unk, self._single, self._fuse]
+        return {
+            "units": self._units,
+            "scores": self._scores,
+            "unk": self._unk,
+            "unk_score": self._unk_score,
+            "single": self._single,
+            "fuse": self._fuse,
+            "byte_ids": self._byte_ids,
+            "best": best,
+            "back": back,
+        }

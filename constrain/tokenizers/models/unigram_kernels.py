@@ -4,9 +4,9 @@ Viterbi's algorithm over the tokens that the trie finds at every character, as i
 Regularization" (ACL 2018) and its implementations: of paths with equal scores the one found first stays, which is
 the one whose last token begins earlier.
 
-Which paths are equal depends on how sums are rounded.  sentencepiece keeps them in single precision, and takes the
-sum at a place off everything from there on when it falls below -100,000, so that long texts stay precise.
-Others have double precision throughout.
+Which paths are equal depends on how sums are rounded.  sentencepiece sums in single precision.
+To stay precise in long texts, it subtracts the sum at a place from all later ones when that sum falls below -100,000.
+Others sum in double precision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
-from constrain.tokenizers.models.trie_kernels import BASE, CHECK, TOKEN
+from constrain.tokenizers.short.frames import caller_of
+from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
+from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 _LOWEST_SINGLE = -1e5
 
@@ -96,7 +98,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     """Turn pieces of text into ids.
 
     data, ends : uint8[n], well-formed UTF-8, and int32[p], the end of each piece
-    units  : the trie of the tokens, see :mod:`constrain.tokenizers.models.trie_kernels`
+    units  : the trie of the tokens, see :mod:`constrain.tokenizers.trie_kernels`
     scores : float64[vocab]
     unk, unk_score : what stands for a character that no token covers
     single : sums are those of sentencepiece, see the module
@@ -112,7 +114,7 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
     for piece in range(ends.size):
         end = ends[piece]
         _best_paths(data, begin, end, units, scores, unk, unk_score, single, best, back)
-        # The path is known from its end: turn it round by letting each place say where the next one is.
+        # The path is known from its end.  Turn it round: each place gets the place of the next one.
         place = end
         following = end
         token = -1
@@ -149,3 +151,16 @@ def encode_unigram(data, ends, units, scores, unk, unk_score, single, fuse, byte
             following, token = back[place, 0], back[place, 1]
         begin = end
     return count
+
+
+_encode = caller_of(encode_unigram)
+
+
+@njit("int64(int64[::1], int64)", **ENTRY)
+def encode_short(frame, size):  # type: ignore[no-untyped-def]
+    """A short text in one call: the number of ids, or a negative number where it cannot be normalized.
+
+    frame : see :mod:`constrain.tokenizers.short.pieces`;  size : bytes of text
+    """
+    length = normalize_short(frame, size)
+    return take_short(frame, _encode(frame, MODEL)) if length > 0 else length

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
-from constrain.tokenizers.models.trie_kernels import trie_of
 from constrain.tokenizers.models.wordpiece_kernels import encode_words
+from constrain.tokenizers.trie_kernels import trie_of
 
 _ANY_LENGTH = 2**31
 
@@ -27,7 +27,7 @@ class WordLevel(PieceModel):
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         out = np.empty((len(data), 3), dtype=np.int32)
-        # The longest token first, and none within a word: that is the whole word or nothing.
+        # Longest match without tokens within a word finds the whole word or nothing.
         count = encode_words(data, ends, self._units, -1, self._unk, _ANY_LENGTH, out)
         result: npt.NDArray[np.int32] = out[:count]
         missing = np.flatnonzero(result[:, 0] < 0)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
-from constrain.tokenizers.models.trie_kernels import trie_of, walk
 from constrain.tokenizers.models.wordpiece_kernels import encode_words
+from constrain.tokenizers.trie_kernels import trie_of, walk
 
 
 class WordPiece(PieceModel):

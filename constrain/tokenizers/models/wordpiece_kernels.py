@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY
-from constrain.tokenizers.models.trie_kernels import BASE, CHECK, TOKEN
+from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 
 @njit("int64(uint8[::1], int32[::1], int32[:, ::1], int64, int64, int64, int32[:, ::1])", **ENTRY)
@@ -12,7 +12,7 @@ def encode_words(data, ends, units, inner, unk, most_chars, out):  # type: ignor
     """Turn words into ids.
 
     data, ends : uint8[n], well-formed UTF-8, and int32[p], the end of each word
-    units  : the trie of the tokens, see :mod:`constrain.tokenizers.models.trie_kernels`
+    units  : the trie of the tokens, see :mod:`constrain.tokenizers.trie_kernels`
     inner  : the node that the prefix of tokens within a word leads to (-1: there are none)
     unk    : the token of a word that cannot be covered, or has more than ``most_chars`` characters
     out    : int32[n, 3], id, begin and end of each token (output)

@@ -12,7 +12,7 @@ import numpy as np
 
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
-from constrain.tokenizers.models.trie_kernels import BASE, CHECK, TOKEN
+from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 NO_ROOM = -1
 """Result of :func:`normalize_spaces`: the output is too small."""

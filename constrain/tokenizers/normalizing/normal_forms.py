@@ -1,10 +1,10 @@
 """The Unicode normalization forms as ``tokenizers`` has them, and where each character comes from.
 
-The library's data is of an older Unicode than Python's: characters that came since stay as they are.
-So the tables are our own (:mod:`constrain.tokenizers.normalizing.normalization_data`), and the same under every Python.
+That library has an older Unicode than Python: newer characters stay as they are.  So the tables are our own
+(:mod:`constrain.tokenizers.normalizing.normalization_data`), and the same under every Python.
 
-Its offsets are its own way, too.  A character that others are composed into comes from the first of them alone; what a
-character decomposes into comes from that, all of it.
+Offsets are those of that library, too.  A composed character comes from the first of its parts alone.  Everything that
+a character decomposes into comes from that character.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _HANGUL = {chr(code) for code in range(_SYLLABLES, _SYLLABLES + 11172)}
 
 def normalize(form: NormalForm, text: str) -> str:
     """The text in a normal form."""
-    # Python knows all that the library knows, and what is assigned never changes: what is normal by the newer tables is
-    # so by the older ones.
+    # Unicode never changes the normal form of a character that is assigned, and Python's tables are newer.  So a text
+    # that is normal for Python is normal here.
     return text if text.isascii() or is_normalized(form, text) else _table(form).normalize(text)
 
 

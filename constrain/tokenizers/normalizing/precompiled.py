@@ -1,9 +1,9 @@
 """The normalizer ``Precompiled`` of ``tokenizer.json``: SentencePiece's rules, applied as Hugging Face's library does.
 
-It has its own way, which models were trained with: it goes by grapheme clusters (UAX 29), and of a cluster of up to
-five bytes the *shortest* rule that fits its beginning replaces the whole, so that a letter may lose marks; where none
-fits, or the cluster is longer, that is tried with each of its characters.  SentencePiece itself
-(:mod:`constrain.tokenizers.normalizing.charsmap`) goes by bytes, and the longest rule counts.
+That library goes by grapheme clusters (UAX 29), and models were trained with the result.  In a cluster of up to five
+bytes, the *shortest* rule that fits the beginning replaces the whole cluster, so a letter may lose marks.  Where no
+rule fits, and in longer clusters, the same is tried with each character.  SentencePiece itself
+(:mod:`constrain.tokenizers.normalizing.charsmap`) goes by bytes and takes the longest rule.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Known(dict[str, str]):
         self._find = find
 
     def __missing__(self, cluster: str) -> str:
-        # There is no end of clusters in a text made for that.
+        # A text can be made that has a new cluster everywhere, so the number that is remembered is bounded.
         if len(self) >= _REMEMBERED:
             self.clear()
         result = self[cluster] = self._find(cluster)
@@ -146,7 +146,7 @@ def _characters_with_rules(rules: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool
         for shift in shifts:
             byte = lead | here >> shift if shift == shifts[0] else 0x80 | here >> shift & 0x3F
             node ^= (unit >> 10) << ((unit & 0x200) >> 6) ^ byte
-            # What leads out of the table is found to be damage when such a text comes.
+            # A path out of the table counts as a rule: the damage is reported when a text has that character.
             found[low:high] |= alive & (node >= len(units))
             alive &= node < len(units)
             unit = units[np.where(alive, node, 0)]

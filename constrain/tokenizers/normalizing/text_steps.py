@@ -1,7 +1,7 @@
 """Steps of normalization: text to text, and for offsets, where each character came from.
 
-Each step works on one stretch of text between added tokens.  What is not in this file: SentencePiece's own
-normalization (:mod:`constrain.tokenizers.normalizing.charsmap`).
+Each step works on one stretch of text between added tokens.  SentencePiece's own normalization is in
+:mod:`constrain.tokenizers.normalizing.charsmap`.
 """
 
 from __future__ import annotations
@@ -230,5 +230,5 @@ def align_steps(steps: Sequence[TextStep], text: str, first: bool) -> tuple[str,
 
 
 def is_white_space(char: str) -> bool:
-    """White_Space, which is not quite what ``str.isspace`` tells."""
+    """Whether a character has the property White_Space, which differs from ``str.isspace`` in U+001C to U+001F."""
     return char.isspace() and char not in "\x1c\x1d\x1e\x1f"

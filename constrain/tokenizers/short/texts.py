@@ -1,7 +1,8 @@
-"""Short texts in one kernel call: what the tokenizers that can do so have in common.
+"""Encodes short texts in one kernel call.
 
-Most texts that are encoded are short, and what is around the kernel takes longer than the kernel: every array that is
-made or passed on costs as much as some words.  So each thread keeps the arrays, and their addresses in one array.
+Most texts are short, and for these the work around the kernel takes longer than the kernel: to make an array, or to
+pass it on, costs as much as some words.  So each thread keeps the arrays, and a frame (short/frames.py) that is passed
+in place of them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ SHORT_LENGTH = 2048
 """Characters of a short text.  The buffers are virtual memory until a text has used them."""
 
 ShortKernel = tuple[memoryview, Callable[[Any, int], int], Any, memoryview]
-"""The buffer for the text; the kernel, which is called with the context and the bytes of text, and returns the number
-of ids, or a negative number where it cannot do it; the context; the buffer of the ids."""
+"""The buffer for the text, the kernel, its frame, and the buffer of the ids.
+
+The kernel is called with the frame and the number of bytes of the text.  It returns the number of ids, or a negative
+number if the text has to be encoded as a long one."""
 
 
 class ShortTextTokenizer(Tokenizer):
@@ -47,7 +50,7 @@ class ShortTextTokenizer(Tokenizer):
 
     @abstractmethod
     def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
-        """Any text."""
+        """The encoding of any text."""
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to a thread, or can be made anew, stays here.
@@ -97,7 +100,7 @@ class ShortTextTokenizer(Tokenizer):
         return None if count < 0 else out[:count].tolist()
 
     def _keep_kernel(self) -> ShortKernel:
-        # Whoever has the arrays has to live as long as their addresses are used.
+        # The frame has only the addresses of the arrays, so the thread keeps the arrays too.
         self._local.kept, self._local.short = self._short_kernel()
         kernel: ShortKernel = self._local.short
         return kernel

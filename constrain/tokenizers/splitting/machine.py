@@ -1,20 +1,4 @@
-"""The matcher for split patterns: a backtracking machine over the instructions of splitting/programs.py.
-
-An instruction is a row ``[op, a, b, c]`` of ``code``; ``sets[i]`` has a bit for each class of code points, and a
-character is in the set if the bit of its class is on.
-
-======== ======================================================================================
-MATCH    the pattern matches up to here
-SET      one character in set a
-RUN      b to c characters in set a (c < 0: no bound), as many as possible, given back one by one
-FORK     try what follows, which can only begin with set c (c < 0: not known); then go on at b
-FORK_LAZY  go on at b; then try what follows
-JUMP     go on at a
-AT       the assertion a holds
-ATOMIC   up to END_ATOMIC; afterwards nothing in between is tried again
-LOOK     what follows, up to END_LOOK, matches (b: does not match); go on at a without moving
-BEHIND   the character before is in set a (b: is not, or there is none)
-======== ======================================================================================
+"""The matcher for split patterns: a backtracking machine over the instructions of splitting/instructions.py.
 
 Backtracking could take exponential time on a pattern made for it, so the steps are counted, and past a number
 that grows with the text's length the search gives up.  Patterns of real tokenizers stay far below.
@@ -27,10 +11,25 @@ import numpy as np
 from constrain.kernel_files import njit
 from constrain.tokenizers.kernel_options import ENTRY, INNER
 from constrain.tokenizers.splitting.common import char_at
-
-MATCH, SET, RUN, FORK, FORK_LAZY, JUMP, AT, ATOMIC, END_ATOMIC, LOOK, END_LOOK, BEHIND = range(12)
-
-AT_BEGIN, AT_END, AT_LAST, AT_LINE_BEGIN, AT_LINE_END, AT_WORD, AT_NO_WORD = range(7)
+from constrain.tokenizers.splitting.instructions import (
+    AT,
+    AT_BEGIN,
+    AT_END,
+    AT_LAST,
+    AT_LINE_BEGIN,
+    AT_LINE_END,
+    AT_WORD,
+    ATOMIC,
+    BEHIND,
+    END_LOOK,
+    FORK,
+    FORK_LAZY,
+    JUMP,
+    LOOK,
+    MATCH,
+    RUN,
+    SET,
+)
 
 ISOLATED, REMOVED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS = range(5)
 
@@ -265,7 +264,7 @@ def split_stage(data, ends, keeps, classes, code, sets, behavior, invert, new_en
             if found == TOO_MANY_STEPS:
                 return TOO_MANY_STEPS
             if found < 0 and tail_only:
-                # A run that does not reach the end: it does not from any later place in it either.
+                # A run that does not reach the end from here does not reach it from a later place in the run either.
                 while pos < end and (sets[code[0, 1]] >> np.uint64(char_at(data, classes, pos)[0])) & np.uint64(1):
                     pos = char_at(data, classes, pos)[1]
                 if pos == end:

@@ -1,4 +1,4 @@
-"""Compiles split patterns to the instructions of :mod:`constrain.tokenizers.splitting.machine`.
+"""Compiles split patterns to :mod:`constrain.tokenizers.splitting.instructions`.
 
 Every set of characters in a pattern is worked out for all code points, and the code points are then divided
 into classes that the pattern cannot tell apart: a step of the matcher is one look-up and one test of a bit.
@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.splitting import machine as vm
+from constrain.tokenizers.splitting import instructions as vm
+from constrain.tokenizers.splitting.character_properties import word_members
 from constrain.tokenizers.splitting.regex import Members, Node, may_be_empty, parse_split
-from constrain.tokenizers.splitting.unicode_categories import word_members
 
 _MOST_CLASSES = 64
 _MOST_SETS = 64
@@ -32,7 +32,7 @@ class SplitProgram:
     classes : uint8[0x110000]
         The class of each code point.
     code : int32[n, 4]
-        Instructions, see :mod:`constrain.tokenizers.splitting.machine`.
+        Instructions, see :mod:`constrain.tokenizers.splitting.instructions`.
     sets : uint64[s]
         For each set of characters a bit for each class in it.
     """

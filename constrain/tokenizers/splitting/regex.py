@@ -14,13 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.splitting import machine as vm
-from constrain.tokenizers.splitting.unicode_categories import (
-    SPACES,
-    members_of_category,
-    members_of_ranges,
-    word_members,
-)
+from constrain.tokenizers.splitting import instructions as vm
+from constrain.tokenizers.splitting.character_properties import members_of_category, word_members
+from constrain.tokenizers.splitting.unicode_categories import SPACES, members_of_ranges
 
 Members = npt.NDArray[np.bool_]
 """bool[0x110000]: a set of code points."""

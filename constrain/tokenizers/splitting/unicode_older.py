@@ -1,7 +1,7 @@
 """What the reference of BERT, and of the pre-tokenizer Punctuation, takes for marks, controls and punctuation.
 
-It has the categories of an older Unicode than the split patterns: characters that came since are none of these to it,
-and a few have changed their category.  Code points and ranges are hexadecimal.
+That reference has an older Unicode than the split patterns.  Newer characters have none of these categories there, and
+a few characters have another category than today.  Code points and ranges are hexadecimal.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _NEWER_MARKS = (
     "1E01B-1E021 1E023-1E024 1E026-1E02A 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF 1E5EE-1E5EF "
     "1E944-1E94A"
 )
-"""Nonspacing marks now."""
+"""Nonspacing marks today, but not in the reference."""
 
 _NEWER_CONTROLS = "890-891 8E2 110CD 13430-1343F"
-"""Format controls now."""
+"""Format controls today, but not in the reference."""
 
 _NEWER_PUNCTUATION = (
     "61D 9FD A76 C77 C84 1B4E-1B4F 1B7D-1B7F 2E43-2E4F 2E52-2E5D 10D6E 10EAD 10F55-10F59 10F86-10F89 "
@@ -36,7 +36,7 @@ _NEWER_PUNCTUATION = (
     "11A3F-11A46 11A9A-11A9C 11A9E-11AA2 11B00-11B09 11BE1 11C41-11C45 11C70-11C71 11EF7-11EF8 11F43-11F4F "
     "11FFF 12FF1-12FF2 16D6D-16D6F 16E97-16E9A 16FE2 1E5FF 1E95E-1E95F"
 )
-"""Punctuation now."""
+"""Punctuation today, but not in the reference."""
 
 _FORMER_MARKS = "1734 1171E"
 _FORMER_PUNCTUATION = "166D 111C9"

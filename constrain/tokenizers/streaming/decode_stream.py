@@ -39,7 +39,7 @@ class DecodeStream:
         self._tokenizer = tokenizer
         self._skip_special_tokens = skip_special_tokens
         self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset[int]()
-        # The first token with text, and the one before it: every later one is decoded as what it adds to these.
+        # The first token with text, and the one before it.  A later token is decoded by what it adds to these.
         self._first: tuple[int, ...] = ()
         self._first_length = 0
         self._added: dict[int, bytes] = {}
@@ -48,7 +48,7 @@ class DecodeStream:
     def step(self, token_id: int) -> str | None:
         """The text that this token completes, or ``None`` if it completes none."""
         if type(token_id) is not int:
-            token_id = checked_id(token_id)  # 1.0 would find what is remembered of 1
+            token_id = checked_id(token_id)  # a dict finds 1 for 1.0 too
         data = self._added.get(token_id)
         if data is None:
             data = self._bytes_added_by(token_id)
@@ -96,7 +96,7 @@ class DecodeStream:
         if not self._first_length:
             return b""
         tail = b""
-        # A character begins at a byte that cannot continue another: no need to look further back than one.
+        # An unfinished character is in the last four bytes, so earlier tokens need not be decoded.
         for i in range(len(prompt_ids) - 1, -1, -1):
             token_id = prompt_ids[i]
             if token_id in self._skipped:

@@ -96,6 +96,6 @@ class StopMatcher:
                 while suffix and character not in self._children[suffix]:
                     suffix = self._suffix[suffix]
                 self._suffix[child] = self._children[suffix].get(character, 0)
-                # A node's own string is longer than what ends in it.
+                # The string of the node itself is longer than any string that ends within it.
                 self._match[child] = self._match[child] or self._match[self._suffix[child]]
                 queue.append(child)

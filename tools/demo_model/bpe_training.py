@@ -6,7 +6,7 @@ import itertools
 from collections import defaultdict
 from heapq import heapify, heappop, heappush
 
-from constrain.tokenizers.models.byte_alphabet import bytes_to_text
+from constrain.tokenizers.byte_alphabet import bytes_to_text
 
 Pair = tuple[int, int]
 

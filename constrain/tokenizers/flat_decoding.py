@@ -1,7 +1,7 @@
 """Long lists of ids to bytes: one pass for the length, one that copies.
 
-Joining the bytes objects of a table takes 45 ns an id.  Here an id takes about 15, of which 5 are for getting it out
-of its Python object: ``array("Q")`` is the fastest way there is, and it refuses negative numbers.
+Joining the bytes objects of a table takes 45 ns an id; here an id takes about 15 ns.  Reading the numbers out of Python
+objects is 5 ns of that: ``array("Q")`` is the fastest way there is, and refuses negative numbers.
 """
 
 from __future__ import annotations

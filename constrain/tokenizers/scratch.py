@@ -1,7 +1,7 @@
 """Working memory that each thread keeps.
 
-Fresh memory costs more than what is done in it: the system hands it out page by page and fills it with zeros, and
-threads wait for each other while it does.
+Fresh memory costs more than the work that is done in it: the system hands it out page by page, fills each page with
+zeros, and lets threads wait for each other meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the WordNet database files (``data.noun`` and so on), for training only."""
+"""Reads the WordNet database files (``data.noun`` and so on)."""
 
 from __future__ import annotations
 

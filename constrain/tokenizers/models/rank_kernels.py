@@ -1,4 +1,4 @@
-"""The merges that a rank file leaves unsaid.  Compiled only for vocabularies that come as ranks."""
+"""The jitted part of models/ranks.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from constrain.tokenizers.models.bpe_kernels import find_token
 
 
 @njit("int64(uint8[::1], int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64)", **ENTRY)
-def pairs_of_ranks(blob, starts, ids, slots, new_keys, new_values, room):  # type: ignore[no-untyped-def]
+def find_pairs_of_ranks(blob, starts, ids, slots, new_keys, new_values, room):  # type: ignore[no-untyped-def]
     """The merges that a list of ranks implies: any two tokens whose bytes together are a token, at its rank.
 
     ids                  : int32[t], the tokens; the id of a token is its rank

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from constrain.demo.wordnet import Synset, wanted, words_of
+from tools.demo_model.wordnet import Synset, wanted, words_of
 
 _ARTICLES = ("a ", "an ", "the ", "any ", "one ", "some ", "someone ", "something ", "each ", "either ", "all ", "two ")
 _COUNTABLE = (5, 6, 18, 20)

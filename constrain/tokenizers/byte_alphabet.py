@@ -51,9 +51,12 @@ def alphabet_bytes(token: str) -> bytes:
 
 
 def tokens_as_bytes(tokens: Mapping[int, str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """The bytes of tokens by id: of those that are written in the alphabet, and of the others, which stand for
-    their own text and which no merging of bytes reaches.  A lone surrogate is a :class:`TokenizerError`, and so are
-    only others."""
+    """The bytes of tokens by id: first those that are written in the alphabet, then the others.
+
+    The others stand for their own text, and merging bytes never leads to them.
+
+    Raises :class:`TokenizerError` if a token has a lone surrogate, or if no token is written in the alphabet.
+    """
     ends = accumulate(map(len, tokens.values()), initial=0)
     try:
         # One translation of everything is ten times as fast as one for each token.

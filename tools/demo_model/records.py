@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from constrain.demo.prose import capitalized, sentence, without_domain
-from constrain.demo.record_values import (
+from tools.demo_model.prose import capitalized, sentence, without_domain
+from tools.demo_model.record_values import (
     ANIMAL,
     ARTIFACT,
     COLORS,
@@ -30,7 +30,7 @@ from constrain.demo.record_values import (
     UNITS,
     ValueMaker,
 )
-from constrain.demo.wordnet import Synset
+from tools.demo_model.wordnet import Synset
 
 _STYLES: tuple[tuple[float, dict[str, Any]], ...] = (
     (0.34, {"separators": (", ", ": ")}),

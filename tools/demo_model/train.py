@@ -1,6 +1,6 @@
-"""Makes the embedded tokenizer and language model.  Never imported at run time.
+"""Makes the embedded tokenizer and language model.
 
-    python -m constrain.demo.train --wordnet FOLDER --jargon FILE --out FOLDER
+    python -m tools.demo_model.train --wordnet FOLDER --jargon FILE --out FOLDER
 
 ``--wordnet`` is the folder with ``data.noun`` and its companions (Debian package ``wordnet-base``),
 ``--jargon`` the Jargon File as plain text, packed or not (Debian package ``jargon-text``).  The same
@@ -25,15 +25,15 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from constrain.demo.bpe_training import learn_merges, tokenizer_json
 from constrain.demo.ngram import DemoModel
-from constrain.demo.ngram_training import count_ngrams, estimate, pack, prune
-from constrain.demo.prose import jargon_file, paragraphs
-from constrain.demo.records import documents
-from constrain.demo.wordnet import read_wordnet, words_of
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.splitting.patterns import by_name
+from tools.demo_model.bpe_training import learn_merges, tokenizer_json
+from tools.demo_model.ngram_training import count_ngrams, estimate, pack, prune
+from tools.demo_model.prose import jargon_file, paragraphs
+from tools.demo_model.records import documents
+from tools.demo_model.wordnet import read_wordnet, words_of
 
 END_OF_TEXT = "<|endoftext|>"
 _HELD_OUT_EVERY = 200
@@ -41,7 +41,9 @@ _QUOTES = re.compile(rb'^ ?"[^"]*|"[^"]*|[^"]+')
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m constrain.demo.train", description="Make the embedded demo model.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.demo_model.train", description="Make the embedded demo model."
+    )
     parser.add_argument("--wordnet", type=Path, required=True, help="folder with WordNet's data.* files")
     parser.add_argument("--jargon", type=Path, help="the Jargon File as text (.txt or .txt.gz)")
     parser.add_argument("--out", type=Path, required=True, help="folder to write tokenizer.json and model.npz to")

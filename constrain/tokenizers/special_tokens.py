@@ -1,37 +1,41 @@
-"""Which special token plays which part: from the files beside a tokenizer, or from well-known names."""
+"""Which special token has which role: as the files beside a tokenizer say, or by well-known names."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.base import SpecialTokens
+from constrain.tokenizers.json_files import read_json
 
 WELL_KNOWN_EOS = ("<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "</s>")
 """Names that end a text, for vocabularies whose files do not say."""
 
 _ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
-_LARGEST_FILE = 64 * 2**20
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; anything else is a :class:`TokenizerError` with the path."""
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise TokenizerError(f"{path}: larger than {_LARGEST_FILE >> 20} MiB")
-        content = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
-    except RecursionError:
-        raise TokenizerError(f"{path}: nested too deeply") from None
-    except ValueError as error:
-        raise TokenizerError(f"{path}: not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise TokenizerError(f"{path}: a JSON object was expected")
-    return content
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The ids of the tokens that do not stand for text, by role; ``None`` if there is no such token.
+
+    ``additional`` holds the special tokens without a role, in order of id.
+    """
+
+    bos: int | None = None
+    eos: int | None = None
+    unk: int | None = None
+    sep: int | None = None
+    pad: int | None = None
+    cls: int | None = None
+    mask: int | None = None
+    additional: tuple[int, ...] = ()
+
+    def roles(self) -> dict[str, int]:
+        """The roles that are taken, as ``{"bos": id, ...}``."""
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "additional"}
+        return {role: token_id for role, token_id in named.items() if token_id is not None}
 
 
 def read_roles(folder: Path | None, special_ids: Iterable[int], to_id: Callable[[str], int | None]) -> SpecialTokens:
@@ -50,9 +54,9 @@ def read_roles(folder: Path | None, special_ids: Iterable[int], to_id: Callable[
 def find_eos_ids(folder: Path | None, roles: SpecialTokens, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
     """The ids that end a generation.
 
-    ``generation_config.json`` (one id or a list) and the ``eos_token`` of ``tokenizer_config.json``
-    together; where neither says, ``config.json``; where that does not either, every token that has
-    a well-known name.
+    They are those of ``generation_config.json`` (one id or a list) and the ``eos_token`` of ``tokenizer_config.json``
+    together.  If neither names one, ``config.json`` counts, and if that names none, every token with a
+    well-known name.
     """
     ids: set[int] = set()
     if folder is not None:

@@ -6,8 +6,8 @@ import re
 from random import Random
 from typing import Any
 
-from constrain.demo.prose import capitalized, definition_sentence, sentence, without_domain
-from constrain.demo.wordnet import Synset
+from tools.demo_model.prose import capitalized, definition_sentence, sentence, without_domain
+from tools.demo_model.wordnet import Synset
 
 PERSON, PLACE, ARTIFACT, FOOD, ANIMAL, PLANT = 18, 15, 6, 13, 5, 20
 """Numbers of WordNet's lexicographer files."""
