@@ -544,7 +544,8 @@ def walk(ctx, p, end, n):
     """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; WALK_STACK has the state before ``p``.
 
     Tokens go to FOUND_TOKENS from ``n`` on, boundaries (see next_node) to the end of BOUNDARIES.  Returns how many
-    tokens there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on with it.
+    tokens there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on
+    with it.
     """
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)
