@@ -17,8 +17,8 @@ from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.nodes import ArrayNode
 from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, UniqueAutomaton, Values
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import Costs, Edge, Right, TextBefore
 from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
 
 Tail = tuple[Instance, ...]
 Tails = PersistentSet[Tail]

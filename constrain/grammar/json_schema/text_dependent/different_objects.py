@@ -21,9 +21,9 @@ from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
 from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import Costs, Edge, Right, TextBefore
 from constrain.grammar.persistent import PersistentMap, PersistentSet
 from constrain.grammar.regular import Regular
+from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
 
 Member = tuple[str, Instance]
 Members = frozenset[Member]

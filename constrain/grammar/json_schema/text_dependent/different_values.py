@@ -23,13 +23,13 @@ from constrain.grammar.json_schema.text_dependent.different_objects import Objec
 from constrain.grammar.json_schema.text_dependent.interfaces import Spare, UniqueAutomaton, Values, Written
 from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings
 from constrain.grammar.json_schema.text_dependent.membership import Membership
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import Costs, JsonUnfolding
 from constrain.grammar.json_schema.text_dependent.scalar_nodes import excluding, only
 from constrain.grammar.json_schema.text_dependent.spare_values import SpareValues
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import scalar, scalar_name
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.regular import Empty, Regular
+from constrain.grammar.rules_on_demand import Costs, UnfoldedAutomata
 
 MAX_LISTED = 2000
 """How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
@@ -42,7 +42,7 @@ _NONE: Values = PersistentSet()
 class DifferentValues:
     """Makes the symbols, for one compiled grammar; ``unique`` makes the automata of arrays with ``uniqueItems``."""
 
-    def __init__(self, written: Written, unfolding: JsonUnfolding, few: FewValues, unique: UniqueMaker) -> None:
+    def __init__(self, written: Written, unfolding: UnfoldedAutomata, few: FewValues, unique: UniqueMaker) -> None:
         self.written = written
         self.unfolding = unfolding
         self.few = few

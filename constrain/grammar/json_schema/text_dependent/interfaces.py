@@ -11,8 +11,8 @@ from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.nodes import Node, Normal
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import Costs, Edge, JsonUnfolding, Right, TextBefore
 from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 Values = PersistentSet[Instance]
 
@@ -69,7 +69,7 @@ class Differences(Protocol):
     """Makes the symbols of values that are different from others, or equal to one; for one compiled grammar."""
 
     written: Written
-    unfolding: JsonUnfolding
+    unfolding: UnfoldedAutomata
     few: FewValues
 
     def any(self, layout: Layout, handle: Handle) -> list[Symbol]:

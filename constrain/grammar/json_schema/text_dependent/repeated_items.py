@@ -14,16 +14,16 @@ from constrain.grammar.json_schema.normal.instances import instance, last_value
 from constrain.grammar.json_schema.normal.nodes import ArrayNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.json_schema.text_dependent.unique_items import different_values
+from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
-from constrain.grammar.json_schema.text_dependent.unique_items import different_values
-from constrain.grammar.persistent import PersistentSet
 
 
 class _Items(NamedTuple):
@@ -51,7 +51,7 @@ class RepeatedItems:
         self.node = node
         self.layout = layout
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return _Automaton(self, different_values(self.written, unfolding)), _Items(0, PersistentSet())
 

@@ -20,15 +20,15 @@ from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, StringNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
-from constrain.grammar.persistent import PersistentSet
 from constrain.limits import spend
 
 MAX_SCARCE = 64
@@ -116,14 +116,14 @@ class UniqueItems:
         self.node = node
         self.layout = layout
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return _Automaton(self, different_values(self.written, unfolding)), _Items(
             0, (0,) * len(self.node.contains), PersistentSet()
         )
 
 
-def different_values(written: Written, unfolding: JsonUnfolding) -> DifferentValues:
+def different_values(written: Written, unfolding: UnfoldedAutomata) -> DifferentValues:
     """The one maker of a grammar's symbols."""
 
     def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:

@@ -14,16 +14,16 @@ from typing import NamedTuple
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.idn.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
 from constrain.grammar.json_schema.lexical.strings import Spelling
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regular import Regular, concat, intersect, literal
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
-from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, concat, intersect, literal
 
 MAX_NAME = 253
 
@@ -121,13 +121,13 @@ class HostNames:
         """The symbol of names without A-labels."""
         return self._builder.lexeme(self._opened(concat(_QUOTE, _plain_names(self.spelling), _QUOTE)), "a host name")
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
         return _Names(self, unfolding), _BEGIN
 
 
 class _Names:
-    def __init__(self, template: HostNames, unfolding: JsonUnfolding) -> None:
+    def __init__(self, template: HostNames, unfolding: UnfoldedAutomata) -> None:
         self._begins = template.begins
         self._lexeme = unfolding.lexeme
         self._quote = unfolding.lexeme(_QUOTE)
