@@ -15,6 +15,7 @@ import constrain
 from constrain.grammar import schema_options
 from constrain.grammar.json_schema import from_json_schema
 
+FOLDER = Path(constrain.__file__).parents[1]
 TAKE_OPTIONS: list[Any] = [from_json_schema, constrain.Grammar.from_json_schema, constrain.Grammar.from_pydantic]
 PUBLIC: list[Any] = [
     *(constrain.Grammar, constrain.GrammarCompiler, constrain.CompiledGrammar, constrain.Matcher),
@@ -66,8 +67,6 @@ def test_a_typo_is_a_fault_of_types(tmp_path: Path) -> None:
         "constrain.Grammar.from_pydantic(int, lenient=True, max_whitspace=1)\n"
     )
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--follow-imports=silent", str(file)]
-    found = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(constrain.__file__).parents[1]
-    )
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FOLDER)
     lines = [line.split(":")[1] for line in found.stdout.splitlines() if ": error:" in line]
     assert lines == ["3", "4", "5"], found.stdout
