@@ -1,7 +1,7 @@
-"""Rules that are made as a text comes to them: the front-end's half of :class:`constrain.grammar.ir.Unfolding`.
+"""Rules made on demand, when a text reaches them: the front-end's half of :class:`constrain.grammar.ir.Unfolding`.
 
 A *template* is an automaton with too many states to write down, such as the sets of properties that an object may
-have had so far.  Its states are numbered as branches, and worked out one by one as texts reach them.
+have had so far.  Its states are numbered as branches.  A state is computed when a text first reaches it.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Differences(Protocol):
         """Whether ``search`` finds more values than ``count``; None if that would take too long."""
 
     def is_roomy(self, node: Node) -> bool:
-        """Whether every beginning of a value is that of endlessly many; False also if that is not plain to see."""
+        """Whether every beginning of a value is that of endlessly many; False also where no quick rule decides."""
 
     def spare(self, layout: Layout, handle: Handle, count: int, costs: Costs) -> Spare:
         """What the cheapest value that is none of ``count`` others costs at most."""

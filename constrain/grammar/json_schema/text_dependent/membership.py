@@ -70,7 +70,7 @@ class Membership:
         return True
 
     def is_roomy(self, node: Node) -> bool:
-        """Whether all that its values may begin with begins endlessly many; False also if that is not plain to see.
+        """Whether every beginning of a value is that of endlessly many; False also where no quick rule decides.
 
         So it is with strings of any kind and length, with objects that take further keys, and arrays further items.
         """

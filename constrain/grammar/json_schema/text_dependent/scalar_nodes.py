@@ -22,7 +22,7 @@ from constrain.grammar.json_schema.text_dependent.known_scalars import moderate
 
 
 def excluding(node: Node, values: Collection[Instance]) -> Node | None:
-    """A scalar node without some values; None if nothing is left, as far as that is plain to see."""
+    """A scalar node without some values; None where a list of values is used up.  Other nodes may be empty too."""
     if not values:
         return node
     if isinstance(node, NullNode):

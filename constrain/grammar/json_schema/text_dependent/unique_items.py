@@ -170,7 +170,7 @@ class _Automaton:
         for handle, counts in ways(self._node, state.size, state.counts):
             symbols = self._values.different(self._template.layout, handle, state.items)
             if isinstance(state, _Ahead):
-                # Whether this item is the one before the comma is to be seen at its end.
+                # Only the end of this item decides whether it equals the one before the comma.
                 further += [((symbol,), counts, OPEN | HARD | UNSURE) for symbol in symbols]
                 continue
             ends_here = self._may_end(state.size + 1, counts)

@@ -1,4 +1,4 @@
-"""Host names with A-labels (``xn--...``), as rules that are made as a text comes to them.
+"""Host names with A-labels (``xn--...``), as rules made on demand.
 
 What is behind the prefix of an A-label is read octet by octet, and each time the text says what may follow
 (:mod:`~.punycode`): further octets, and the end of the label if it is valid.
@@ -154,7 +154,7 @@ class _Names:
         return ends, further
 
     def _edges_ahead(self, left: int) -> list[Edge]:
-        # Whether the label may end is to be seen in the text; so is what may follow when its end is near.
+        # The text decides whether the label may end, and what may follow when its end is near.
         unsure = OPEN | HARD | UNSURE
         further: list[Edge] = [((self._quote,), None, unsure), ((self._dot,), None, unsure)]
         octet = self._lexeme(_one_of(OCTETS, self._spelling), "Punycode")
