@@ -681,4 +681,5 @@ class CompiledGrammar:
 
     def __repr__(self) -> str:
         counts = self.statistics()
-        return f"CompiledGrammar(rows={counts['rows']}, states={counts['states']}, nbytes={counts['nbytes']})"
+        tokens = self.vocabulary.size
+        return f"<CompiledGrammar: {tokens:,} tokens, {counts['states']:,} states, {counts['nbytes']:,} bytes>"

@@ -54,6 +54,12 @@ class GrammarCompiler:
         if vocabulary.size >= _LARGE and vocabulary.known_splits == 0:
             self._find_usual_splits()
 
+    def __repr__(self) -> str:
+        with self._lock:
+            count = len(self._cache)
+        grammars = "grammar" if count == 1 else "grammars"
+        return f"<GrammarCompiler: {self.vocabulary.size:,} tokens, {count:,} {grammars} kept>"
+
     def _renew_after_fork(self) -> None:
         if self._lock.locked():
             self._cache = OrderedDict()

@@ -56,6 +56,16 @@ class Matcher(Cursor):
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
 
+    def __repr__(self) -> str:
+        if self._state == ENDED:
+            place = "ended"
+        else:
+            try:
+                place = "may end" if self.is_accepting() else "goes on"
+            except ConstrainError:
+                place = "at a place that was lost"
+        return f"<Matcher: {self._steps:,} {'step' if self._steps == 1 else 'steps'}, {place}>"
+
     def _begin_budget(self, max_tokens: int) -> None:
         from constrain.engine.conditions.budget.budget import (
             Budget,  # most matchers have none, and its kernels take time to load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from constrain.generation.interfaces import Encoder, Model
@@ -34,9 +34,31 @@ def context_of(model: Model, tokenizer: Encoder, prompt: str | Sequence[int]) ->
     return ids if ids or start is None else [start]
 
 
-def encode_chat(tokenizer: Tokenizer, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[int]:
+def encode_chat(
+    tokenizer: Tokenizer,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    tools: Iterable[Any] | None = None,
+    documents: Iterable[Mapping[str, Any]] | None = None,
+    template: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+) -> list[int]:
     """The tokens of a conversation, up to where the model's answer begins.
 
-    ``options`` are those of :meth:`Tokenizer.apply_chat_template`, whose errors this has too.
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    messages, tools, documents, template
+        As for :meth:`Tokenizer.apply_chat_template`, whose errors this has too.
+    variables : mapping, optional
+        What else the template reads, by name.
     """
-    return tokenizer.encode(tokenizer.apply_chat_template(messages, add_generation_prompt=True, **options)).ids
+    text = tokenizer.apply_chat_template(
+        messages,
+        tools=tools,
+        documents=documents,
+        add_generation_prompt=True,
+        template=template,
+        **(variables or {}),
+    )
+    return tokenizer.encode(text).ids

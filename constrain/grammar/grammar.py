@@ -6,14 +6,38 @@ import json
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constrain.errors import GrammarError, LimitError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.schema_options import (
+    Formats,
+    Numbers,
+    PropertyOrder,
+    Registry,
+    SchemaOptions,
+    Spellings,
+    WhiteSpace,
+    explains_options,
+)
 from constrain.limits import Deadline, limited
 
 _KEY_VALUES = 1_000_000
 """The values in a schema (a string of 64 characters counts as one), above which its text is not its key."""
+
+
+# What the keys of grammars begin with.
+_ORIGINS = {
+    "json_schema": "JSON Schema",
+    "regex": "a regular expression",
+    "lark": "Lark",
+    "gbnf": "GBNF",
+    "choices": "choices",
+}
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 @contextmanager
@@ -50,19 +74,6 @@ def _is_small(schema: object) -> bool:
     return True
 
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from constrain.grammar.schema_options import (
-        Formats,
-        Numbers,
-        PropertyOrder,
-        SchemaOptions,
-        Spellings,
-        WhiteSpace,
-    )
-
-
 class Grammar:
     """What a text may be.  Made with one of the ``from_...`` constructors, compiled by a ``GrammarCompiler``.
 
@@ -86,11 +97,21 @@ class Grammar:
         """Equal keys mean equal languages; compilers cache by it."""
         return self.ir if self._key is None else self._key
 
+    def __repr__(self) -> str:
+        rules = len({left for left, _ in self.ir.productions})
+        return f"<Grammar{self._origin}: {_counted(rules, 'rule')}, {_counted(len(self.ir.lexemes), 'lexeme')}>"
+
+    @property
+    def _origin(self) -> str:
+        source = self._key[0] if isinstance(self._key, tuple) and self._key else None
+        return f" from {_ORIGINS[source]}" if source in _ORIGINS else ""
+
     @property
     def warnings(self) -> tuple[str, ...]:
         return self.ir.warnings
 
     @classmethod
+    @explains_options
     def from_json_schema(
         cls,
         schema: dict[str, Any] | bool | str | bytes,
@@ -106,12 +127,19 @@ class Grammar:
         property_order: PropertyOrder = "schema",
         formats: Formats = "assert",
         lenient: bool = False,
-        registry: Any = None,
+        registry: Registry | None = None,
         max_work: int = 100_000,
     ) -> Grammar:
-        """JSON texts that are valid for a JSON Schema, given as a dict, a bool, or JSON text.
+        """JSON texts that are valid for a JSON Schema.
 
-        Options are those of :func:`constrain.grammar.json_schema.from_json_schema`.
+        Parameters
+        ----------
+        schema : dict, bool, str or bytes
+            The schema, or its JSON text (bytes are UTF-8).  ``$schema`` says which draft it is written in: 4, 6, 7,
+            2019-09 or 2020-12 (the default).
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+        {options}
 
         Raises
         ------
@@ -136,26 +164,30 @@ class Grammar:
             "registry": registry,
             "max_work": max_work,
         }
+        with _reading(time_limit):
+            return cls._of_schema(schema, options)
+
+    @classmethod
+    def _of_schema(cls, schema: dict[str, Any] | bool | str | bytes, options: SchemaOptions) -> Grammar:
         from constrain.grammar.json_schema import from_json_schema
 
-        with _reading(time_limit):
-            ir = from_json_schema(schema, **options)
-            if registry is not None:
-                # What it holds may be different next time, so the options are not the whole story.
+        ir = from_json_schema(schema, **options)
+        if options["registry"] is not None:
+            # What it holds may be different next time, so the options are not the whole story.
+            return cls(ir)
+        try:
+            if isinstance(schema, (str, bytes)):
+                text = schema
+            elif _is_small(schema):
+                text = json.dumps(schema)
+            else:
                 return cls(ir)
-            try:
-                if isinstance(schema, (str, bytes)):
-                    text = schema
-                elif _is_small(schema):
-                    text = json.dumps(schema)
-                else:
-                    return cls(ir)
-            except (TypeError, ValueError, RecursionError):
-                # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the
-                # key.
-                return cls(ir)
-            hashable = (tuple(value) if isinstance(value, list) else value for value in options.values())
-            return cls(ir, ("json_schema", text, *hashable))
+        except (TypeError, ValueError, RecursionError):
+            # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the
+            # key.
+            return cls(ir)
+        hashable = (tuple(value) if isinstance(value, list) else value for value in options.values())
+        return cls(ir, ("json_schema", text, *hashable))
 
     @classmethod
     def from_regex(cls, pattern: str, flags: str = "", *, time_limit: float | Deadline | None = None) -> Grammar:
@@ -241,21 +273,62 @@ class Grammar:
             return cls(ir, ("choices", *choices) if isinstance(choices, (list, tuple)) else None)
 
     @classmethod
+    @explains_options
     def from_pydantic(
-        cls, model: Any, *, time_limit: float | Deadline | None = None, **options: Unpack[SchemaOptions]
+        cls,
+        model: Any,
+        *,
+        time_limit: float | Deadline | None = None,
+        whitespace: WhiteSpace = "flexible",
+        max_whitespace: int | None = None,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        ensure_ascii: bool = False,
+        numbers: Numbers = "any",
+        spelling: Spellings = "any",
+        property_order: PropertyOrder = "schema",
+        formats: Formats = "assert",
+        lenient: bool = False,
+        registry: Registry | None = None,
+        max_work: int = 100_000,
     ) -> Grammar:
         """JSON texts that a pydantic model (or any type pydantic knows) accepts.
 
-        Options are those of :meth:`from_json_schema`.
+        Parameters
+        ----------
+        model : type or pydantic.TypeAdapter
+            A ``BaseModel`` class, a dataclass, a ``TypedDict``, or any other type that ``TypeAdapter`` takes
+            (``list[int]``, ``Literal["a", "b"]``, ...).  Validators written in Python are not enforced.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+        {options}
 
         Raises
         ------
+        GrammarError
+            If pydantic has no JSON Schema for the type.
         SchemaError
             If the model's JSON Schema cannot be enforced.
+        ConstrainError
+            If pydantic is not installed, or an option has a value that it cannot have.
         LimitError
             If reading it takes too long, or makes too much.
         """
-        from constrain.grammar.pydantic import from_pydantic
+        options: SchemaOptions = {
+            "whitespace": whitespace,
+            "max_whitespace": max_whitespace,
+            "indent": indent,
+            "separators": separators,
+            "ensure_ascii": ensure_ascii,
+            "numbers": numbers,
+            "spelling": spelling,
+            "property_order": property_order,
+            "formats": formats,
+            "lenient": lenient,
+            "registry": registry,
+            "max_work": max_work,
+        }
+        from constrain.grammar.pydantic import schema_of
 
         with _reading(time_limit):
-            return cls(from_pydantic(model, **options))
+            return cls._of_schema(schema_of(model), options)

@@ -48,7 +48,7 @@ def _tree(values: Sequence[str], start: int, spell: Callable[[str], Regular], de
         while end < len(values) and values[end][start] == first:
             end += 1
         # Sorted, so what the first and the last have in common, all between them have.
-        stop = _common_length(values[index], values[end - 1], start + 1)
+        stop = common_length(values[index], values[end - 1], start + 1)
         tail = _tree(values[index:end], stop, spell, depth - 1)
         branches.append(concat(spell(values[index][start:stop]), tail))
         index = end
@@ -60,7 +60,7 @@ def _either(branches: list[Regular]) -> Regular:
     return branches[0] if len(branches) == 1 else Union(tuple(branches))
 
 
-def _common_length(left: str, right: str, start: int) -> int:
+def common_length(left: str, right: str, start: int) -> int:
     """How long the common beginning is, given that it is at least ``start``."""
     stop = min(len(left), len(right))
     while start < stop and left[start] == right[start]:

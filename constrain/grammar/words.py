@@ -42,7 +42,7 @@ class Progress:
     lexeme : Regular
         All of it, as the front-end built it.
     rest : Regular or None
-        What of it may still come; None where that is too large to be looked at.
+        What of it may still come; None where that is too large to search.
     begun : bool
         Whether some of it has been read, blanks in front of it aside.
     first : int

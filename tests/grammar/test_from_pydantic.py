@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 import constrain
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.json_schema import from_json_schema
-from constrain.grammar.pydantic import from_pydantic
 
 
 class Colour(enum.Enum):
@@ -80,7 +79,7 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
 @pytest.mark.parametrize(("model", "valid", "invalid"), CASES)
 def test_models(model: Any, valid: list[Any], invalid: list[Any]) -> None:
     adapter = model if isinstance(model, pydantic.TypeAdapter) else pydantic.TypeAdapter(model)
-    recognizer = NaiveRecognizer(from_pydantic(model))
+    recognizer = NaiveRecognizer(constrain.Grammar.from_pydantic(model).ir)
     for instance in valid:
         adapter.validate_json(json.dumps(instance))
         assert recognizer.accepts(json.dumps(instance).encode()), instance
@@ -92,7 +91,9 @@ def test_models(model: Any, valid: list[Any], invalid: list[Any]) -> None:
 
 def test_options_are_those_of_json_schema() -> None:
     schema = Point.model_json_schema()
-    assert from_pydantic(Point, whitespace="compact") == from_json_schema(schema, whitespace="compact")
+    assert constrain.Grammar.from_pydantic(Point, whitespace="compact").ir == from_json_schema(
+        schema, whitespace="compact"
+    )
 
 
 def test_a_set_holds_each_value_once() -> None:
@@ -109,7 +110,7 @@ class Opaque:
 @pytest.mark.parametrize("model", [Opaque, 5, "NoSuchType"])
 def test_types_that_pydantic_does_not_know(model: Any) -> None:
     with pytest.raises(GrammarError, match="pydantic has no JSON Schema"):
-        from_pydantic(model)
+        constrain.Grammar.from_pydantic(model)
 
 
 def test_a_type_without_json() -> None:
@@ -118,7 +119,7 @@ def test_a_type_without_json() -> None:
         value: Opaque
 
     with pytest.raises(GrammarError, match="Opaque"):
-        from_pydantic(Callback)
+        constrain.Grammar.from_pydantic(Callback)
 
 
 def test_without_pydantic_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,4 +132,4 @@ def test_without_pydantic_the_error_says_what_to_install(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConstrainError, match=r"pip install 'constrain\[pydantic\]'"):
-        from_pydantic(Point)
+        constrain.Grammar.from_pydantic(Point)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import constrain
 from constrain.engine import compiled_grammar as compiled_module
 from constrain.engine.storage.schemas import BRANCHES
+from constrain.engine.storage.tables import BRANCH_DOTS, BRANCHES, NODES, POOL, SYMBOLS
 from constrain.errors import LimitError, SchemaError
 
 BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
@@ -251,6 +253,51 @@ def test_objects_that_lack_the_same_are_one_way() -> None:
         branches.append(grammar._tables.used(BRANCHES))
     # Earlier items that are as different as later ones would make this quadratic.
     assert branches[1] < 2.2 * branches[0]
+
+
+def work_of_items(schema: Any, values: list[Any], counted: list[range]) -> list[int]:
+    """How many functions are called, and elements of tables made, for ranges of the items of a text."""
+    grammar = compiled({"type": "array", "uniqueItems": True, "items": schema}, whitespace="compact")
+    matcher = constrain.Matcher(grammar)
+    calls = 0
+
+    def count(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    def tables() -> int:
+        return sum(grammar._tables.used(slot) for slot in (NODES, BRANCH_DOTS, SYMBOLS, POOL))
+
+    work = dict.fromkeys(counted, 0)
+    for index, value in enumerate(values):
+        data = (b"," if index else b"[") + json.dumps(value, separators=(",", ":")).encode()
+        of_range = next((each for each in counted if index in each), None)
+        before, calls = tables(), 0
+        sys.setprofile(count)
+        try:
+            assert matcher.accept_bytes(data)
+        finally:
+            sys.setprofile(None)
+        if of_range is not None:
+            work[of_range] += calls + tables() - before
+    assert not matcher.fork().accept_bytes(b"," + json.dumps(values[0], separators=(",", ":")).encode() + b"]")
+    assert matcher.accept_bytes(b"]")
+    return list(work.values())
+
+
+@pytest.mark.parametrize("more", [{}, {"additionalProperties": True}, {"additionalProperties": False}])
+@pytest.mark.parametrize("kind", ["integer", "string"])
+def test_one_more_object_takes_no_more_work_after_many(kind: str, more: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": kind}}, "required": ["a"], **more}
+    values = [{"a": index if kind == "integer" else f"x{index}"} for index in range(100, 500)]
+    early, late = work_of_items(schema, values, [range(40, 60), range(370, 390)])
+    assert late < 1.3 * early
+
+
+@pytest.mark.parametrize("make", [lambda i: i, lambda i: f"x{i}", lambda i: [i], lambda i: i / 8])
+def test_one_more_item_takes_no_more_work_after_many(make: Any) -> None:
+    early, late = work_of_items({}, [make(index) for index in range(100, 500)], [range(40, 60), range(370, 390)])
+    assert late < 1.3 * early
 
 
 @pytest.mark.parametrize("make", [lambda i: {"a": i}, lambda i: {"a": i, "b": f"x{i}"}, lambda i: f"word{i}"])

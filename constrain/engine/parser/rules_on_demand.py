@@ -155,9 +155,9 @@ class UnfoldedRules:
             first = self._lexemes.extend(unfolding.lexemes[n_lexemes:])
             for slot, values in ((LITERAL_BYTES, self._lexemes.literals), (BYTE_SETS, self._lexemes.sets)):
                 tables.append(slot, values[tables.used(slot) :])
-            registers = np.zeros(self._lexemes.registers + 64, np.int32)
-            if len(registers) > len(self._registers):
-                registers = np.zeros(2 * len(registers), np.int32)
+            needed = self._lexemes.registers + 64
+            if needed > len(self._registers):
+                registers = np.zeros(2 * needed, np.int32)
                 registers[: len(self._registers)] = self._registers
                 self._registers = registers
             self._run(nodes.build_nodes, self._lexemes.code, self._registers)

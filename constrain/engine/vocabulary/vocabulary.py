@@ -231,4 +231,5 @@ class Vocabulary:
         return int(self.kinds.nbytes + sum(array.nbytes for array in self._tables.values()))
 
     def __repr__(self) -> str:
-        return f"Vocabulary(size={self.size}, eos_ids={list(self.eos_ids)})"
+        ends = ", ".join(map(str, self.eos_ids[:4])) + (", ..." if len(self.eos_ids) > 4 else "")
+        return f"<Vocabulary: {self.size:,} tokens, {f'ends with {ends}' if ends else 'no end tokens'}>"

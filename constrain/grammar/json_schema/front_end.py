@@ -19,12 +19,15 @@ from constrain.grammar.schema_options import (
     Formats,
     Numbers,
     PropertyOrder,
+    Registry,
     Spellings,
     WhiteSpace,
     check_choice,
+    explains_options,
 )
 
 
+@explains_options
 def from_json_schema(
     schema: dict[str, Any] | bool | str | bytes,
     *,
@@ -38,7 +41,7 @@ def from_json_schema(
     property_order: PropertyOrder = "schema",
     formats: Formats = "assert",
     lenient: bool = False,
-    registry: Any = None,
+    registry: Registry | None = None,
     max_work: int = 100_000,
 ) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
@@ -49,34 +52,7 @@ def from_json_schema(
         The schema, or its JSON text (bytes are UTF-8).  ``$schema`` says which draft it is written in: 4, 6, 7,
         2019-09 or 2020-12 (the default).  Numbers in a text are taken exactly; a float in a dict is what it is
         printed as.
-    whitespace : {"flexible", "compact"}
-        Between tokens: what people and programs write, or none (as ``json.dumps(separators=(",", ":"))`` writes).
-        Flexible is nothing, one or two blanks, or a line end and an indent of up to 96 blanks or tabs; before commas
-        and colons nothing or one blank.  There is none before the first token and after the last.
-    max_whitespace : int, optional
-        With it, flexible is any JSON white space instead, and no more than so many characters of it in one place.
-    indent : int, optional
-        Exactly the white space that ``json.dumps(indent=...)`` writes, to 24 levels of nesting.
-    separators : (str, str), optional
-        Exactly these between members and after keys, as ``json.dumps(separators=...)`` writes; no other white space.
-    ensure_ascii : bool
-        Whether characters beyond ASCII must be written as ``\\uXXXX``, as ``json.dumps(ensure_ascii=True)`` does; they
-        may be written so in any case.
-    numbers : {"any", "plain"}
-        Plain numbers have no exponent, and integers no fraction: ``12``, never ``1.2e1`` or ``12.0``.
-    spelling : {"any", "canonical"}
-        Canonical text is exactly what ``json.dumps`` writes (with this ``ensure_ascii``): keys, strings, and also the
-        numbers of ``enum`` and ``const``.
-    property_order : {"schema", "any"}
-        The members of an object come in the order of the schema, or in every order.
-    formats : {"assert", "annotate"}
-        Whether ``format`` is enforced.
-    lenient : bool
-        Take a schema of which a part cannot be enforced, and name that part in the warnings.
-    registry : referencing.Registry or anything with its ``get_or_retrieve``
-        Where references to other documents are looked up; nothing is ever fetched but by it.
-    max_work : int
-        How many pairs of alternatives may be combined, which bounds the time that a schema takes.
+    {options}
 
     Returns
     -------

@@ -115,7 +115,11 @@ class Location(Place):
 
     def beside(self, schema: Constant | bool, *path: str) -> Handle:
         """A schema that does not stand in the document, but says what stands at ``path``."""
-        return Location(schema, self.pointer_to(*path), self.resource, self.depth).handle
+        return self.at(schema, self.pointer_to(*path))
+
+    def at(self, schema: Constant | bool, pointer: str) -> Handle:
+        """The same, with the pointer of that place."""
+        return Location(schema, pointer, self.resource, self.depth).handle
 
     def pointer_to(self, *path: str) -> str:
         """The pointer of what is under ``path``."""

@@ -81,7 +81,7 @@ class Automaton:
         return self._ends[state]
 
     def is_dead(self, state: int) -> bool:
-        """Whether nothing that leads to a state is the beginning of a string; False where that is not plain to see."""
+        """Whether a state is known to lead to no end.  One that is not dead may lead to none either."""
         return self._states[state] is EMPTY
 
     def _begin(self, language: Regular) -> int:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from constrain.grammar import utf8
+from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.json_schema.lexical.decide import Automaton
 from constrain.grammar.json_schema.lexical.formats.named import format_language
 from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
@@ -60,6 +61,17 @@ class Words(Text):
 
     def __str__(self) -> str:
         return f"{len(self.values)} values"
+
+
+@dataclass(frozen=True)
+class GrowingWords(Text):
+    """Just the strings of a tree, which spells them in one way."""
+
+    tree: GrowingTree
+    spelling: Spelling
+
+    def __str__(self) -> str:
+        return f"{self.tree.size} values"
 
 
 @dataclass(frozen=True)
@@ -174,6 +186,8 @@ def spelled(text: Text, spelling: Spelling) -> Regular:
         if len(text.values) <= 8:
             return union(*map(spelling.text, sorted(text.values)))
         return spelling.any_of(tuple(sorted(text.values)))
+    if isinstance(text, GrowingWords):
+        return text.tree.language if text.spelling is spelling else spelling.any_of(tuple(text.tree))
     if isinstance(text, Length):
         return repeat(spelling.character, text.low, text.high)
     if isinstance(text, Without):
@@ -217,6 +231,8 @@ def plain(text: Text) -> Regular:
         return format_language(text.name, utf8.encode)
     if isinstance(text, Words):
         return prefix_tree(text.values)
+    if isinstance(text, GrowingWords):
+        return prefix_tree(text.tree)
     if isinstance(text, Length):
         return repeat(utf8.ANY_CHAR, text.low, text.high)
     if isinstance(text, Without):
@@ -246,6 +262,8 @@ def contains(text: Text, value: str) -> bool:
     """Whether a string (without lone surrogates) is in the set."""
     if isinstance(text, Words):
         return value in text.values
+    if isinstance(text, GrowingWords):
+        return value in text.tree
     if isinstance(text, Length):
         return text.low <= len(value) and (text.high is None or len(value) <= text.high)
     if isinstance(text, Without):

@@ -280,7 +280,7 @@ _MAX_COMPARED = 400
 
 
 def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
-    """Those that demand all that another one does, as far as that is plain to see, and so are part of it."""
+    """Those that demand all that another one does, and so are part of it; maybe not all of them."""
     # All demands of one object are bits of one integer, so that two objects are compared by one operation.
     bits: dict[object, int] = {}
     names = list(dict.fromkeys(name for node in objects for name in node.properties))

@@ -15,7 +15,17 @@ from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.decide import Automaton
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.lexical.texts import Every, Format, Pattern, Text, Without, Words, every, plain
+from constrain.grammar.json_schema.lexical.texts import (
+    Every,
+    Format,
+    GrowingWords,
+    Pattern,
+    Text,
+    Without,
+    Words,
+    every,
+    plain,
+)
 from constrain.grammar.json_schema.normal.instances import Instance, number
 from constrain.grammar.json_schema.normal.intersect import element, member, number_fits
 from constrain.grammar.json_schema.normal.nodes import (
@@ -283,9 +293,9 @@ def _words_excluded(text: Text) -> frozenset[str] | None:
     """Of a set that is any string but some words, as the keys are that an object does not name, these words."""
     excluded: frozenset[str] = frozenset()
     for item in text.items if isinstance(text, Every) else (text,):
-        if not isinstance(item, Without) or not isinstance(item.item, Words):
+        if not isinstance(item, Without) or not isinstance(item.item, (Words, GrowingWords)):
             return None
-        excluded |= item.item.values
+        excluded = excluded.union(item.item.values if isinstance(item.item, Words) else item.item.tree)
     return excluded
 
 

@@ -65,7 +65,7 @@ def other_classes(node: ObjectNode) -> list[tuple[Text, Handle]]:
 
 
 def is_inexhaustible(keys: Text) -> bool:
-    """Whether every beginning of a key goes on to endlessly many; False where that is not plain to see."""
+    """Whether every beginning of a key goes on to endlessly many; False also where no quick rule decides."""
     return is_endless(spelled(keys, EVERY_WAY), EVERY_WAY.body)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from constrain.grammar.json_schema.document.document import Constant, Location, type_name
+from constrain.grammar.json_schema.document.document import Constant, Location, escape, type_name
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.normal.assertions import check_names, to_decimal
@@ -81,13 +81,13 @@ def number_as_written(value: int | float | Decimal, pointer: str) -> Decimal:
 def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> Node:
     pointer = location.pointer_to(*path)
     size = Count(len(value), pointer)
-    prefix = tuple(location.beside(Constant(item), *path, str(index)) for index, item in enumerate(value))
+    prefix = tuple(location.at(Constant(item), f"{pointer}/{index}") for index, item in enumerate(value))
     return ArrayNode(pointer, prefix, (), size, size, constant=value)
 
 
 def _object(value: dict[str, Any], location: Location, path: tuple[str, ...]) -> Node:
     pointer = location.pointer_to(*path)
     check_names(value, pointer)
-    properties = {name: location.beside(Constant(item), *path, name) for name, item in value.items()}
+    properties = {name: location.at(Constant(item), f"{pointer}/{escape(name)}") for name, item in value.items()}
     required = dict.fromkeys(value, pointer)
-    return ObjectNode(pointer, properties, required, location.beside(False, *path), constant=value)
+    return ObjectNode(pointer, properties, required, location.at(False, pointer), constant=value)

@@ -36,11 +36,11 @@ from constrain.grammar.json_schema.normal.normalize import Normalizer
 from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
 from constrain.grammar.json_schema.text_dependent.counted_multiples import CountedMultiples, Multiples, can_be_counted
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import Template, UnfoldingMaker
 from constrain.grammar.json_schema.writing.context import Right
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import is_regular_number, plain_scalar, scalar, scalar_name
 from constrain.grammar.regular import Empty, Regular, literal
+from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
 from constrain.limits import spend
 
 Container = ArrayNode | ObjectNode

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from constrain.grammar.ir import NEVER, Symbol
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
     IsUsable,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
 
 
@@ -83,7 +83,7 @@ class AnyOrder:
         self.required.append(required)
         self.most.append(most)
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         automaton = _Automaton(self, unfolding.is_usable)
         return automaton, automaton.start()

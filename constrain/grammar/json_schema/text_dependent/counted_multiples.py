@@ -16,15 +16,15 @@ from typing import NamedTuple
 from constrain.grammar.ir import NEVER, GrammarBuilder
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.nodes import Bound, NumberNode
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.regular import Regular, literal
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
-from constrain.grammar.regular import Regular, literal
 
 MAX_PERIOD = 500
 """Where there are several divisors, the greatest common multiple for which there is a regular language."""
@@ -189,7 +189,7 @@ class CountedMultiples:
         """A rule that says that there are such numbers."""
         return (self._first["0"],)
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton, and its first state."""
         return self, _State(-1, False, -1)
 

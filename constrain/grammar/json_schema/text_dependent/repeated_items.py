@@ -10,24 +10,26 @@ from typing import NamedTuple
 
 from constrain.grammar.ir import HARD, NEVER, OPEN
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
+from constrain.grammar.json_schema.normal.instances import instance, last_value
 from constrain.grammar.json_schema.normal.nodes import ArrayNode
-from constrain.grammar.json_schema.text_dependent.different import DifferentValues, Written
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
+from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
+from constrain.grammar.json_schema.text_dependent.unique_items import different_values
+from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
-from constrain.grammar.json_schema.text_dependent.unique_items import different_values
 
 
 class _Items(NamedTuple):
     size: int
     """How many items there are, up to where that matters."""
-    items: frozenset[Instance] | None
+    items: Values | None
     """The items, all different; None once one was there twice."""
 
 
@@ -49,9 +51,9 @@ class RepeatedItems:
         self.node = node
         self.layout = layout
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        return _Automaton(self, different_values(self.written, unfolding)), _Items(0, frozenset())
+        return _Automaton(self, different_values(self.written, unfolding)), _Items(0, PersistentSet())
 
 
 class _Automaton:
@@ -92,7 +94,7 @@ class _Automaton:
     def close(self, state: _Items, edge: Hashable, text: TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
         assert state.items is not None
-        return _Items(self._counted(state.size + 1), state.items | {instance(last_value(text))})
+        return _Items(self._counted(state.size + 1), state.items.plus(instance(last_value(text))))
 
     def least(self, state: _Items, costs: Costs) -> int:
         """What it costs to repeat an item, or behind that the items that must still come."""

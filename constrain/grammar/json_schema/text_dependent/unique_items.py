@@ -5,7 +5,7 @@ What an item is becomes known as the text is written, so the place behind a comm
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from itertools import product
 from typing import NamedTuple
 
@@ -18,14 +18,16 @@ from constrain.grammar.json_schema.normal.instances import Instance, instance, l
 from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, StringNode
-from constrain.grammar.json_schema.text_dependent.different import DifferentValues, Written
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
+from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
+from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
 from constrain.limits import spend
 
@@ -57,7 +59,7 @@ def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple
         yield handle, tuple(count + step for count, (_, step) in zip(counts, chosen, strict=True))
 
 
-def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: frozenset[Instance]) -> bool:
+def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: Container[Instance]) -> bool:
     """Whether the items from ``begin`` to before ``end`` can all be different from each other and from ``items``.
 
     A matching between items and values, by augmenting paths (Kuhn, 1955).  Items of plentiful values need none: those
@@ -86,7 +88,7 @@ class _Items(NamedTuple):
     """How many items there are, up to where that matters."""
     counts: tuple[int, ...]
     """How often each ``contains`` was met."""
-    items: frozenset[Instance]
+    items: Values
 
 
 class _Ahead(NamedTuple):
@@ -94,7 +96,7 @@ class _Ahead(NamedTuple):
 
     size: int
     counts: tuple[int, ...]
-    items: frozenset[Instance]
+    items: Values
 
 
 class UniqueItems:
@@ -114,14 +116,14 @@ class UniqueItems:
         self.node = node
         self.layout = layout
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return _Automaton(self, different_values(self.written, unfolding)), _Items(
-            0, (0,) * len(self.node.contains), frozenset()
+            0, (0,) * len(self.node.contains), PersistentSet()
         )
 
 
-def different_values(written: Written, unfolding: JsonUnfolding) -> DifferentValues:
+def different_values(written: Written, unfolding: UnfoldedAutomata) -> DifferentValues:
     """The one maker of a grammar's symbols."""
 
     def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:
@@ -149,7 +151,7 @@ class _Automaton:
         self._comma = lexeme(template.layout.comma)
         self._close = lexeme(template.layout.close_array)
 
-    def begun(self, items: frozenset[Instance]) -> tuple[_Items, int | None]:
+    def begun(self, items: Values) -> tuple[_Items, int | None]:
         """The state after some items, and the kind of the branch behind the next one; None if that must be the last.
 
         Of arrays without ``prefix`` and ``contains``.
@@ -168,7 +170,7 @@ class _Automaton:
         for handle, counts in ways(self._node, state.size, state.counts):
             symbols = self._values.different(self._template.layout, handle, state.items)
             if isinstance(state, _Ahead):
-                # Whether this item is the one before the comma is to be seen at its end.
+                # Only the end of this item decides whether it equals the one before the comma.
                 further += [((symbol,), counts, OPEN | HARD | UNSURE) for symbol in symbols]
                 continue
             ends_here = self._may_end(state.size + 1, counts)
@@ -191,10 +193,12 @@ class _Automaton:
         further: list[Edge] = []
         layout, values, counts = self._template.layout, self._values, state.counts
         handle = element(self._node, state.size)
-        known = state.items | self._scarce
+        known = state.items
+        for value in self._scarce:
+            known = known.plus(value)
         ways = [(values.different(layout, handle, known), state.items)]
-        left = sorted(self._scarce - state.items, key=repr)
-        ways += [(values.same(layout, handle, value), state.items | {value}) for value in left]
+        left = sorted((value for value in self._scarce if value not in state.items), key=repr)
+        ways += [(values.same(layout, handle, value), state.items.plus(value)) for value in left]
         size = state.size + 1
         for symbols, items in ways:
             for symbol in symbols:
@@ -204,7 +208,7 @@ class _Automaton:
                     further.append(((symbol, self._comma), counts, OPEN | HARD))
         return ends, further
 
-    def _can_go_on(self, size: int, items: frozenset[Instance]) -> bool:
+    def _can_go_on(self, size: int, items: Values) -> bool:
         """Whether there are different values for the next item, and for as many as there must be.
 
         ``items`` are those so far that are scarce.
@@ -230,7 +234,7 @@ class _Automaton:
         index = state.size + 1
         if self._high is None:
             index = min(index, self._enough)
-        return _Items(index, edge, state.items | {instance(last_value(text))})
+        return _Items(index, edge, state.items.plus(instance(last_value(text))))
 
     def least(self, state: _Items, costs: Costs) -> int:
         """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""

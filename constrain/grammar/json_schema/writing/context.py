@@ -10,7 +10,7 @@ from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.nodes import Conflict, Node, Normal
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import Template
+from constrain.grammar.rules_on_demand import Template
 
 Right = tuple[Symbol, ...]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import type_name
+from constrain.grammar.json_schema.lexical.constants import constant
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
@@ -23,7 +24,6 @@ from constrain.grammar.json_schema.normal.nodes import (
     Conflict,
     Node,
     NullNode,
-    NumberNode,
     ObjectNode,
     StringNode,
 )
@@ -136,8 +136,14 @@ class _Texts:
         # Decimals are equal if their values are, and may be written differently.
         key = (layout, type(value), str(value) if isinstance(value, Decimal) else value)
         if key not in self._scalars:
-            node = _scalar_node(value, pointer)
-            core = None if node is None else scalar(node, self._refuse, layout.notation)
+            core: Regular | Conflict | None
+            if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+                # Nearly all scalars of long lists are numbers, each another one.
+                number = number_as_written(value, pointer)
+                core = constant(number, NumberForm.ANY, has_fraction=False, notation=layout.notation)
+            else:
+                node = _scalar_node(value, pointer)
+                core = None if node is None else scalar(node, self._refuse, layout.notation)
             assert not isinstance(core, Conflict)
             self._scalars[key] = None if core is None else self.sequences.text(layout.value(core))
         return self._scalars[key]
@@ -150,6 +156,4 @@ def _scalar_node(value: Any, pointer: str) -> Node | None:
         return NullNode(pointer)
     if isinstance(value, bool):
         return BooleanNode(pointer, (value,))
-    if isinstance(value, (int, float, Decimal)):
-        return NumberNode(pointer, NumberForm.ANY, values=(number_as_written(value, pointer),))
     raise SchemaError(f"a value must be JSON, not {type_name(value)}", pointer)

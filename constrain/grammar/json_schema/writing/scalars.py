@@ -153,13 +153,9 @@ def is_regular_number(node: NumberNode) -> bool:
 
 
 def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | Conflict:
-    low, high, form = node.low, node.high, node.form
-    if notation.is_plain and not node.has_fraction and any(is_integral(each.value) for each in node.divisors):
-        # Multiples of integers are integers.
-        form = max(form, NumberForm.INTEGRAL)
+    low, high, form = node.low, node.high, _form_in(node, notation)
     if node.values is not None:
         numbers = [constant(value, form, node.has_fraction, notation) for value in dict.fromkeys(node.values)]
-        # Where items have to be different such a list is made for each of them.
         language = union_of_distinct(numbers) if len(numbers) < _MANY_NUMBERS else tree_of(numbers)
     elif low is None and high is None and not node.excluded:
         language = notation.numbers[form]
@@ -172,11 +168,23 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
                 f"no integer lies between {low.value} (at {low.pointer}) and {high.value} (at {high.pointer})",
                 low.pointer,
             )
-    parts = [language]
+    return intersect(language, *_demands(node, refuse))
+
+
+def _form_in(node: NumberNode, notation: Notation) -> NumberForm:
+    if notation.is_plain and not node.has_fraction and any(is_integral(each.value) for each in node.divisors):
+        # Multiples of integers are integers.
+        return max(node.form, NumberForm.INTEGRAL)
+    return node.form
+
+
+def _demands(node: NumberNode, refuse: Refuse) -> list[Regular]:
+    """What the numbers of a node must be in beside their bounds."""
+    parts: list[Regular] = []
     for divisor in node.divisors:
         found = multiples(divisor.value)
         if found is None:
-            found = _one_by_one(divisor.value, low, high)
+            found = _one_by_one(divisor.value, node.low, node.high)
         if found is None:
             refuse(f"multipleOf {divisor.value} is not supported without narrow bounds", divisor.pointer)
         else:
@@ -195,7 +203,33 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
         parts.append(complement(PLAIN_INTEGER))
     if node.is_moderate:
         parts.append(MODERATE_NUMBER)
-    return intersect(*parts)
+    return parts
+
+
+def numbers_to_exclude_from(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular:
+    """The numbers of a node without ``values``, in those notations in which each has finitely many spellings.
+
+    Numbers are excluded from these by the languages of :func:`excluded_number`.  For a node with bounds these are all
+    of its notations.
+    """
+    form = _form_in(node, notation)
+    if node.low is None and node.high is None and not node.excluded:
+        zero, is_plain = Decimal(0), notation.is_plain
+        negative = number_language(form, None, False, zero, True, is_plain=is_plain)
+        language = union(negative, number_language(form, zero, False, None, False, is_plain=is_plain))
+    else:
+        language = _between(node, form, notation.is_plain)
+    return intersect(language, *_demands(node, refuse))
+
+
+def excluded_number(node: NumberNode, value: Decimal, notation: Notation) -> Regular:
+    """All spellings of one number in the language of :func:`numbers_to_exclude_from`, and maybe others."""
+    return number_language(_form_in(node, notation), value, False, value, False, is_plain=notation.is_plain)
+
+
+def any_of_numbers(node: NumberNode, languages: Regular, refuse: Refuse) -> Regular:
+    """Of some numbers that a node allows, given by languages of single numbers, the spellings that it allows."""
+    return intersect(languages, *_demands(node, refuse))
 
 
 # From so many on, numbers are written as a tree, which the engine follows faster than it takes to make.

@@ -1,4 +1,4 @@
-"""Host names with A-labels (``xn--...``), as rules that are made as a text comes to them.
+"""Host names with A-labels (``xn--...``), as rules made on demand.
 
 What is behind the prefix of an A-label is read octet by octet, and each time the text says what may follow
 (:mod:`~.punycode`): further octets, and the end of the label if it is valid.
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.idn.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
 from constrain.grammar.json_schema.lexical.strings import Spelling
-from constrain.grammar.json_schema.text_dependent.rules_on_demand import (
+from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regular import Regular, concat, intersect, literal
+from constrain.grammar.rules_on_demand import (
     Automaton,
     Costs,
     Edge,
-    JsonUnfolding,
     Right,
     TextBefore,
+    UnfoldedAutomata,
 )
-from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, concat, intersect, literal
 
 MAX_NAME = 253
 
@@ -121,13 +121,13 @@ class HostNames:
         """The symbol of names without A-labels."""
         return self._builder.lexeme(self._opened(concat(_QUOTE, _plain_names(self.spelling), _QUOTE)), "a host name")
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
         return _Names(self, unfolding), _BEGIN
 
 
 class _Names:
-    def __init__(self, template: HostNames, unfolding: JsonUnfolding) -> None:
+    def __init__(self, template: HostNames, unfolding: UnfoldedAutomata) -> None:
         self._begins = template.begins
         self._lexeme = unfolding.lexeme
         self._quote = unfolding.lexeme(_QUOTE)
@@ -154,7 +154,7 @@ class _Names:
         return ends, further
 
     def _edges_ahead(self, left: int) -> list[Edge]:
-        # Whether the label may end is to be seen in the text; so is what may follow when its end is near.
+        # The text decides whether the label may end, and what may follow when its end is near.
         unsure = OPEN | HARD | UNSURE
         further: list[Edge] = [((self._quote,), None, unsure), ((self._dot,), None, unsure)]
         octet = self._lexeme(_one_of(OCTETS, self._spelling), "Punycode")

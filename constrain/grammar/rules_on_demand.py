@@ -1,7 +1,7 @@
-"""Rules that are made as a text comes to them: the front-end's half of :class:`constrain.grammar.ir.Unfolding`.
+"""Rules made on demand, when a text reaches them: the front-end's half of :class:`constrain.grammar.ir.Unfolding`.
 
 A *template* is an automaton with too many states to write down, such as the sets of properties that an object may
-have had so far.  Its states are numbered as branches, and worked out one by one as texts reach them.
+have had so far.  Its states are numbered as branches.  A state is computed when a text first reaches it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Costs:
 class Template(Protocol):
     """Makes the automaton for one nonterminal."""
 
-    def begin(self, unfolding: JsonUnfolding) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
 
 
@@ -100,12 +100,12 @@ class UnfoldingMaker:
         self._lexemes = lexemes
         self._nonterminals = nonterminals
 
-    def __call__(self, is_usable: IsUsable) -> JsonUnfolding:
+    def __call__(self, is_usable: IsUsable) -> UnfoldedAutomata:
         """An unfolding for a compiled grammar."""
-        return JsonUnfolding(self._templates, self._lexemes, self._nonterminals, is_usable)
+        return UnfoldedAutomata(self._templates, self._lexemes, self._nonterminals, is_usable)
 
 
-class JsonUnfolding:
+class UnfoldedAutomata:
     """Numbers the states of automata as they are reached; see :class:`constrain.grammar.ir.Unfolding`.
 
     A branch whose turn has not come is kept as (the branch before it, edge): an object of 500 properties has

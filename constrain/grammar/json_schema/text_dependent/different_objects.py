@@ -1,0 +1,367 @@
+"""Objects that are different from others, or equal to one.
+
+As long as the members of an object are those of some of the others, what these have beside them is kept in mind.  The
+first member that is in none of them decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import NamedTuple
+
+from constrain.grammar.ir import NEVER, Symbol
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.normal.few_values import few_words, members_of
+from constrain.grammar.json_schema.normal.instances import Instance
+from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.nodes import ObjectNode
+from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
+from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
+from constrain.grammar.persistent import PersistentMap, PersistentSet
+from constrain.grammar.regular import Regular
+from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
+
+Member = tuple[str, Instance]
+Members = frozenset[Member]
+Others = PersistentSet[Members]
+
+_NONE: Others = PersistentSet()
+
+# More keys than a text can have.
+_MANY_KEYS = 1 << 32
+
+
+class _Members(NamedTuple):
+    used: int
+    """The names that were written, as a set of bits."""
+    last: int
+    """The position of the last of them; one beyond all once another key was written."""
+    size: int
+    """How many members there are; up to where that matters, once all is decided."""
+    keys: frozenset[str]
+    """What was written of the keys without a name that ``others`` have."""
+    others: Others
+    """What the objects that have the same members have beside these: objects that lack the same are alike from here."""
+    is_same: bool
+    """Whether it must be the one of ``others``, or none of them."""
+    is_empty: bool
+
+
+class ObjectAutomaton:
+    """The objects of a node that are different from others, or equal to one; its states are :class:`_Members`."""
+
+    def __init__(self, values: Differences, node: ObjectNode, layout: Layout) -> None:
+        self._values = values
+        self._node = node
+        self._layout = layout
+        self._any_order = values.written.any_order
+        self._low = 0 if node.low is None else node.low.value
+        self._high = None if node.high is None else node.high.value
+        self._named = [(name, handle) for name, handle in members_of(node) if is_text(name)]
+        self._position = {name: position for position, (name, _) in enumerate(self._named)}
+        self._required = sum(1 << self._position[name] for name in node.required)
+        self._classes = [
+            (keys, handle) for keys, handle in other_classes(node) if values.any(layout, handle) and few_words(keys, 1)
+        ]
+        self._possible = sum(
+            1 << position for position, (_, handle) in enumerate(self._named) if values.any(layout, handle)
+        )
+        lexeme = values.unfolding.lexeme
+        self._open = lexeme(layout.open_object)
+        self._close = lexeme(layout.close_object)
+        self._empty: Right = (
+            (self._open, self._close) if layout.empty_object is None else (lexeme(layout.empty_object),)
+        )
+        self._is_different = lru_cache(maxsize=10_000)(self._find_difference)
+        self._has_endless_keys = values.is_roomy(node)
+
+    @property
+    def named(self) -> list[tuple[str, Handle]]:
+        """The names that are treated alone, in order."""
+        return self._named
+
+    @property
+    def classes(self) -> list[tuple[Text, Handle]]:
+        """The classes of other keys."""
+        return self._classes
+
+    def key_cost(self, languages: tuple[Regular, Regular], costs: Costs, is_first: bool) -> int:
+        """What the cheapest of some keys costs, with its colon, and with its comma unless it is the first."""
+        return costs.of(self._values.unfolding.key(languages[0 if is_first else 1], "key"))
+
+    def value_cost(self, handle: Handle, costs: Costs) -> int:
+        """What the cheapest value costs."""
+        return costs.any_of(self._values.any(self._layout, handle))
+
+    def key_of_class(self, keys: Text) -> tuple[Regular, Regular]:
+        """The keys of a class, as the first of an object and as a later one."""
+        body = spelled(keys, self._layout.notation.spelling)
+        return self._layout.key(body), self._layout.next_key(body)
+
+    def named_key(self, name: str) -> tuple[Regular, Regular]:
+        """The key of a name, likewise."""
+        return named_keys(self._layout, name)
+
+    def start(self, others: Values, is_same: bool) -> _Members:
+        """The state before the opening brace."""
+        return _Members(0, -1, 0, frozenset(), others.derived(PersistentSet, _add_content), is_same, True)
+
+    def can_differ(self, others: Values) -> bool:
+        """Whether any object is none of ``others``."""
+        return self._can_end(self.start(others, False))
+
+    def edges(self, state: _Members) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+        ends: list[Right] = []
+        further: list[Edge] = []
+        before: Right = (self._open,) if state.is_empty else ()
+        if self._ends(state):
+            ends.append(self._empty if state.is_empty else (self._close,))
+        by_name = state.others.derived(PersistentMap, _add_members)
+
+        def add(key: Symbol, name: str, handle: Handle, then: _Members) -> None:
+            """A member with a name: with the value of some of the others, or with one of none."""
+            here = by_name.get(name) or NOTHING
+            for (rests, _), values in here.ways.items():
+                after = then._replace(others=rests)
+                if self._can_end(after):
+                    symbols = self._values.one_of(self._layout, handle, values)
+                    further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+            after = self._decided(then)
+            if not state.is_same and self._can_end(after):
+                symbols = self._values.different(self._layout, handle, here.values)
+                further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+
+        for position, (name, handle) in enumerate(self._named):
+            bit = 1 << position
+            if state.used & bit or not self._possible & bit or (position < state.last and not self._any_order):
+                continue
+            if state.is_same and name not in by_name:
+                continue
+            then = state._replace(used=state.used | bit, last=position, size=state.size + 1, is_empty=False)
+            add(self._key(named_keys(self._layout, name), name, state), name, handle, then)
+        for keys, handle in self._classes:
+            names = {name for name, _ in by_name.items() if name not in self._position}
+            names = {name for name in names if is_text(name) and contains(keys, name)}
+            then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
+            for name in sorted(names - state.keys):
+                key = self._key(named_keys(self._layout, name), name, state)
+                add(key, name, handle, then._replace(keys=state.keys | {name}))
+            after = self._decided(then)
+            if not state.is_same and self._can_end(after):
+                rest = every(keys, without(Words(frozenset(names)))) if names else keys
+                if not names or few_words(rest, 1):
+                    body = spelled(rest, self._layout.notation.spelling)
+                    key = self._key((self._layout.key(body), self._layout.next_key(body)), "key", state)
+                    symbols = self._values.any(self._layout, handle)
+                    further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+        return ends, further
+
+    def follow(self, state: _Members, edge: Hashable) -> Hashable:
+        """The state behind an edge."""
+        return edge
+
+    def close(self, state: _Members, edge: Hashable, text: TextBefore) -> Hashable:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def least(self, state: _Members, costs: Costs) -> int:
+        """What it costs to come to an end that is none of the others: with the first member that they do not have.
+
+        If there is none, or others have what is required, with their members as far as need be.
+        """
+        if not state.others and not state.is_same:
+            return self._least_of_any(state, costs)
+        todo = [state]
+        while todo:
+            here = todo[-1]
+            ends, further = self.edges(here)
+            ways = [costs.right(right) for right in ends]
+            ways += [
+                costs.right(right) + self._least_of_any(edge, costs)
+                for right, edge, _ in further
+                if not edge.others and not edge.is_same
+            ]
+            like = self._like_others(here, [(right, edge) for right, edge, _ in further if edge.others], bool(ways))
+            missing = [edge for _, edge in like if (self, edge) not in costs.known]
+            if missing:
+                todo += missing
+                continue
+            ways += [costs.right(right) + costs.known[self, edge] for right, edge in like]
+            costs.known[self, here] = min(min(ways, default=NEVER), NEVER)
+            todo.pop()
+        return costs.known[self, state]  # type: ignore[no-any-return]
+
+    def _like_others(
+        self, state: _Members, further: list[tuple[Right, _Members]], is_any: bool
+    ) -> list[tuple[Right, _Members]]:
+        """Of the ways to go on like some of the others, those with the first required member, or else the first."""
+        required = self._required & ~state.used
+        for _, edge in further:
+            if edge.used & ~state.used & required:
+                return [(right, other) for right, other in further if other.used == edge.used]
+        if is_any or not further:
+            return []
+        first = further[0][1]
+        return [(right, other) for right, other in further if (other.used, other.keys) == (first.used, first.keys)]
+
+    def least_behind(self, state: _Members, edge: Hashable, costs: Costs) -> int:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def least_different(self, count: int, costs: Costs) -> int:
+        """What an object costs at most that has a member which ``count`` others do not have."""
+        start = _Members(0, -1, 0, frozenset(), _NONE, False, True)
+        least = NEVER
+        for position, (_, handle) in enumerate(self._named):
+            if self._possible >> position & 1:
+                spare = self._values.spare(self._layout, handle, count, costs)
+                if spare.is_sure:
+                    least = min(least, self._least_with(1 << position, start, costs, {position: spare.cost}))
+        if self._high is None:
+            names = frozenset(name for name, _ in self._named)
+            free = without(Words(names)) if names else every()
+            for keys, handle in self._classes:
+                if keys == free:
+                    # A key that others do not have, however many they have.
+                    key = self.key_cost(self.key_of_class(keys), costs, False)
+                    key += self._values.letters(self._layout, _MANY_KEYS, costs)
+                    rest = self._least_with(0, start, costs, {})
+                    least = min(least, rest + key + self.value_cost(handle, costs))
+        return least
+
+    def _prices(self, costs: Costs) -> _Prices:
+        key = self, "prices"
+        if key not in costs.known:
+            costs.known[key] = _Prices(self, costs)
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def _least_of_any(self, state: _Members, costs: Costs) -> int:
+        """What the cheapest members cost that are still needed, and the closing brace."""
+        key = self, "any", state.used, state.last, state.size, state.is_empty
+        if key not in costs.known:
+            costs.known[key] = self._least_with(self._required & ~state.used, state, costs, {})
+        return costs.known[key]  # type: ignore[no-any-return]
+
+    def _least_with(self, names: int, state: _Members, costs: Costs, values: dict[int, int]) -> int:
+        """The same with some names at least, of which some have values of a given cost."""
+        prices = self._prices(costs)
+        names |= self._required & ~state.used
+        size = names.bit_count()
+        if state.is_empty and size == 0 and self._low == 0:
+            return costs.right(self._empty)
+        if self._high is not None and state.size + size > self._high:
+            return NEVER
+        total = 0
+        for position in range(len(self._named)):
+            if names >> position & 1:
+                total += prices.keys[position] + values.get(position, prices.values[position])
+        wanted = max(self._low - state.size - size, 0)
+        free = self._open_names(state) & ~names
+        for price, which in prices.ordered:
+            if wanted == 0:
+                break
+            if which is None:
+                total, wanted = total + wanted * price, 0
+            elif free >> which & 1:
+                total, wanted = total + price, wanted - 1
+        if wanted:
+            return NEVER
+        if state.is_empty:
+            total += costs.of(self._open) - (prices.comma if total < NEVER else 0)
+        return min(total + costs.of(self._close), NEVER)
+
+    def _key(self, languages: tuple[Regular, Regular], name: str, state: _Members) -> Symbol:
+        return self._values.unfolding.key(languages[0 if state.is_empty else 1], name)
+
+    def _decided(self, state: _Members) -> _Members:
+        """The state once the object is like none of the others."""
+        size = state.size if self._high is not None else min(state.size, self._low)
+        return state._replace(others=_NONE, keys=frozenset(), size=size)
+
+    def _open_names(self, state: _Members) -> int:
+        """The names that may still be written, as a set of bits."""
+        free = self._possible & ~state.used
+        return free if self._any_order else free & ~((1 << (state.last + 1)) - 1)
+
+    def _ends(self, state: _Members) -> bool:
+        if state.is_same:
+            return not any(state.others)
+        if self._required & ~state.used or state.size < self._low:
+            return False
+        return frozenset() not in state.others
+
+    def _can_end(self, state: _Members) -> bool:
+        """Whether there is a way from a state to an end."""
+        free = self._open_names(state)
+        if state.is_same:
+            # The names that are still to come have not been passed by.
+            (other,) = state.others
+            return not sum(1 << self._position[name] for name, _ in other if name in self._position) & ~free
+        if self._required & ~state.used & ~free:
+            return False
+        required = (self._required & ~state.used).bit_count()
+        if self._high is not None and state.size + required > self._high:
+            return False
+        if self._has_endless_keys:
+            return True
+        if not state.others:
+            return bool(self._classes) or state.size + free.bit_count() >= self._low
+        return self._is_different(state)
+
+    def _find_difference(self, state: _Members) -> bool:
+        free = self._open_names(state)
+        named = [
+            (name, handle, bool(self._required >> position & 1))
+            for position, (name, handle) in enumerate(self._named)
+            if free >> position & 1
+        ]
+        written = {name for position, (name, _) in enumerate(self._named) if state.used >> position & 1} | state.keys
+        low = max(self._low - state.size, 0)
+        high = None if self._high is None else self._high - state.size
+
+        def search(most: int) -> list[Instance]:
+            return self._values.few.of_members(named, self._classes, frozenset(written), low, high, most)
+
+        count = len(state.others)
+        if self._values.has_more((self, free, frozenset(written), low, high), search, count):
+            return True
+        return any(rest.content not in state.others for rest in search(count + 1))
+
+
+def _add_content(others: Others, value: Instance, is_added: bool) -> Others:
+    return others.plus(value.content) if is_added else others.minus(value.content)
+
+
+def _add_members(by_name: PersistentMap[str, ByValue], members: Members, is_added: bool) -> PersistentMap[str, ByValue]:
+    """The values of others by their names, each with what is left of the others without the member."""
+    for member in members:
+        name, value = member
+        here = (by_name.get(name) or NOTHING).changed(value, members - {member}, is_added)
+        by_name = by_name.plus(name, here) if here.size else by_name.minus(name)
+    return by_name
+
+
+class _Prices:
+    """What the members of an object cost that may have any value: each name, and the cheapest key without a name."""
+
+    def __init__(self, automaton: ObjectAutomaton, costs: Costs) -> None:
+        named = [automaton.named_key(name) for name, _ in automaton.named]
+        self.keys = [automaton.key_cost(key, costs, False) for key in named]
+        self.values = [automaton.value_cost(handle, costs) for _, handle in automaton.named]
+        ordered: list[tuple[int, int | None]] = [
+            (key + value, position) for position, (key, value) in enumerate(zip(self.keys, self.values, strict=True))
+        ]
+        others = [automaton.key_of_class(keys) for keys, _ in automaton.classes]
+        for key, (_, handle) in zip(others, automaton.classes, strict=True):
+            ordered.append((automaton.key_cost(key, costs, False) + automaton.value_cost(handle, costs), None))
+        self.ordered = sorted(ordered, key=lambda each: each[0])
+        # How much less a key costs without the comma, at least.
+        saved = [
+            automaton.key_cost(key, costs, False) - automaton.key_cost(key, costs, True) for key in (*named, *others)
+        ]
+        self.comma = min(saved, default=0)

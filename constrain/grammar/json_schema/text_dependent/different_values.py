@@ -1,0 +1,229 @@
+"""Rules for the values of a schema that are different from some others, or equal to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from constrain.errors import LimitError
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.few_values import FewValues
+from constrain.grammar.json_schema.normal.instances import Instance
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    Conflict,
+    Node,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+)
+from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayAutomaton
+from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
+from constrain.grammar.json_schema.text_dependent.interfaces import Spare, UniqueAutomaton, Values, Written
+from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings
+from constrain.grammar.json_schema.text_dependent.membership import Membership
+from constrain.grammar.json_schema.text_dependent.scalar_nodes import excluding, only
+from constrain.grammar.json_schema.text_dependent.spare_values import SpareValues
+from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
+from constrain.grammar.json_schema.writing.scalars import scalar, scalar_name
+from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.regular import Empty, Regular
+from constrain.grammar.rules_on_demand import Costs, UnfoldedAutomata
+
+MAX_LISTED = 2000
+"""How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
+
+UniqueMaker = Callable[["DifferentValues", ArrayNode, Layout], UniqueAutomaton]
+
+_NONE: Values = PersistentSet()
+
+
+class DifferentValues:
+    """Makes the symbols, for one compiled grammar; ``unique`` makes the automata of arrays with ``uniqueItems``."""
+
+    def __init__(self, written: Written, unfolding: UnfoldedAutomata, few: FewValues, unique: UniqueMaker) -> None:
+        self.written = written
+        self.unfolding = unfolding
+        self.few = few
+        self._unique = unique
+        membership = Membership(written, few)
+        self.allows = membership.allows
+        self.is_roomy = membership.is_roomy
+        self._spare = SpareValues(self)
+        self.letters = self._spare.letters
+        self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
+        self._known_scalars: dict[tuple[Node, Layout], KnownStrings | KnownNumbers] = {}
+        # How many values were asked for, and how many there were.
+        self._found: dict[Hashable, tuple[int, int]] = {}
+        self._singles: dict[tuple[Layout, Handle, Instance], list[Symbol]] = {}
+
+    def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
+        """The symbol of all values, if there are any."""
+        symbol = self.written.written_value(layout, handle)
+        return [symbol] if symbol is not None and self.unfolding.is_usable(symbol) else []
+
+    def different(self, layout: Layout, handle: Handle, others: Values) -> list[Symbol]:
+        """What derives the values that are none of ``others``."""
+        if not others:
+            return self.any(layout, handle)
+        nodes = self.written.normal(handle).nodes
+        by_kind = others.derived(dict, _by_kind)
+        if all(node.kind not in by_kind for node in nodes):
+            return self.any(layout, handle)
+        symbols, nodes = self._listed(layout, nodes, others)
+        for node in nodes:
+            mine = by_kind.get(node.kind, _NONE)
+            if isinstance(node, (ArrayNode, ObjectNode)):
+                if not mine:
+                    symbol = self.written.written_container(layout, node)
+                    if symbol is not None and self.unfolding.is_usable(symbol):
+                        symbols.append(symbol)
+                    continue
+                automaton = self.automaton(layout, node)
+                if automaton is not None and automaton.can_differ(mine):
+                    symbols.append(self.unfolding.nonterminal(automaton, automaton.start(mine, False)))
+            elif isinstance(node, (StringNode, NumberNode)) and mine:
+                known = self._known(layout, node)
+                if self._has_left(node, known, mine):
+                    symbols += self._lexeme(layout, *known.different(mine))
+            else:
+                rest = excluding(node, mine)
+                if rest is not None and self.few.of_node(rest, 1):
+                    symbols += self.scalar(layout, rest)
+        return symbols
+
+    def _has_left(self, node: StringNode | NumberNode, known: KnownStrings | KnownNumbers, values: Values) -> bool:
+        """Whether a node has any value beside some."""
+        count = known.count(values)
+        if count is not None:
+            has_more = self.has_more(node, lambda most: self.few.of_node(node, most), count)
+            if has_more is not None:
+                return has_more
+        rest = excluding(node, values)
+        return rest is not None and bool(self.few.of_node(rest, 1))
+
+    def has_more(self, key: Hashable, search: Callable[[int], list[Instance]], count: int) -> bool | None:
+        """Whether ``search`` finds more values than ``count``; None if that would take too long.
+
+        It is asked for twice as many each time, so seldom.  ``key`` says what it looks for.
+        """
+        wanted, found = self._found.get(key, (0, 0))
+        if wanted <= count and found == wanted:
+            wanted = 1 << count.bit_length()
+            try:
+                found = len(search(wanted))
+            except LimitError:
+                return None
+            self._found[key] = wanted, found
+        return found > count
+
+    def _listed(self, layout: Layout, nodes: tuple[Node, ...], others: Values) -> tuple[list[Symbol], tuple[Node, ...]]:
+        """The symbol of those arrays and objects of a long list that are none of ``others``; and the other nodes."""
+        several = [node for node in nodes if is_listed(node)]
+        if len(several) < MIN_LISTED or self.written.any_order or layout.inner is None:
+            return [], nodes
+        if len(several) > MAX_LISTED:
+            raise LimitError(f"at {several[0].pointer}: uniqueItems over more than {MAX_LISTED} arrays and objects")
+        known = set(several)
+        left = [node for node in several if not any(value in others for value in self.few.of_node(node, 1))]
+        language = listed_language(left, layout.inner, self.written.refuse)
+        symbols = [] if isinstance(language, Empty) else [self.unfolding.lexeme(language, "a value listed")]
+        return symbols, tuple(node for node in nodes if node not in known)
+
+    def same(self, layout: Layout, handle: Handle, value: Instance) -> list[Symbol]:
+        """What derives one value."""
+        symbols: list[Symbol] = []
+        for node in self.written.normal(handle).nodes:
+            if node.kind != value.kind or not self.allows(node, value):
+                continue
+            if isinstance(node, (ArrayNode, ObjectNode)):
+                if (
+                    is_listed(node)
+                    and layout.inner is not None
+                    and self.written.written_container(layout, node) is None
+                ):
+                    # The rules of its parts were never written.
+                    language = listed_language([node], layout.inner, self.written.refuse)
+                    symbols.append(self.unfolding.lexeme(language, "a value listed"))
+                    continue
+                automaton = self.automaton(layout, node)
+                if automaton is not None:
+                    symbols.append(self.unfolding.nonterminal(automaton, automaton.start(_NONE.plus(value), True)))
+            else:
+                symbols += self.scalar(layout, only(node, [value]))
+        return symbols
+
+    def one_of(self, layout: Layout, handle: Handle, values: Values) -> list[Symbol]:
+        """What derives one value, or any of several scalars of one kind."""
+        if len(values) == 1:
+            (value,) = values
+            key = layout, handle, value
+            if key not in self._singles:
+                self._singles[key] = self.same(layout, handle, value)
+            return self._singles[key]
+        kind = next(iter(values)).kind
+        symbols: list[Symbol] = []
+        for node in self.written.normal(handle).nodes:
+            if node.kind != kind:
+                continue
+            if isinstance(node, (StringNode, NumberNode)):
+                symbols += self._lexeme(layout, *self._known(layout, node).same(values))
+                continue
+            allowed = [value for value in values if self.allows(node, value)]
+            if allowed:
+                symbols += self.scalar(layout, only(node, allowed))
+        return symbols
+
+    def spare(self, layout: Layout, handle: Handle, count: int, costs: Costs) -> Spare:
+        """What the cheapest value that is none of ``count`` others costs at most."""
+        return self._spare.spare(layout, handle, count, costs)
+
+    def scalar(self, layout: Layout, node: Node) -> list[Symbol]:
+        """The symbol of a scalar node, if it has a value."""
+        core = scalar(node, self.written.refuse, layout.notation)
+        return [] if isinstance(core, Conflict) else self._lexeme(layout, core, scalar_name(node))
+
+    def automaton(self, layout: Layout, node: ArrayNode | ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
+        """The automaton of an array or object; None where nothing may be nested."""
+        key = node, layout
+        known = self._automata.get(key)
+        if known is None:
+            inner = layout.inner
+            if inner is None:
+                return None
+            if isinstance(node, ObjectNode):
+                known = ObjectAutomaton(self, node, inner)
+            else:
+                unique = None if node.unique is None else self._unique(self, node, inner)
+                known = ArrayAutomaton(self, node, inner, unique)
+            self._automata[key] = known
+        return known
+
+    def _known(self, layout: Layout, node: StringNode | NumberNode) -> KnownStrings | KnownNumbers:
+        key = node, layout
+        known = self._known_scalars.get(key)
+        if known is None:
+
+            def allows(value: Instance) -> bool:
+                return self.allows(node, value)
+
+            refuse, notation = self.written.refuse, layout.notation
+            if isinstance(node, StringNode):
+                known = KnownStrings(node, notation, allows, refuse)
+            else:
+                known = KnownNumbers(node, notation, allows, refuse)
+            self._known_scalars[key] = known
+        return known
+
+    def _lexeme(self, layout: Layout, core: Regular, name: str) -> list[Symbol]:
+        return [] if isinstance(core, Empty) else [self.unfolding.lexeme(layout.value(core), name)]
+
+
+def _by_kind(kinds: dict[str, Values], value: Instance, is_added: bool) -> dict[str, Values]:
+    """The values of each kind that there is."""
+    mine = kinds.get(value.kind, _NONE)
+    kinds = {**kinds, value.kind: mine.plus(value) if is_added else mine.minus(value)}
+    if not kinds[value.kind]:
+        del kinds[value.kind]
+    return kinds

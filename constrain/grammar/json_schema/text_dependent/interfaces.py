@@ -1,0 +1,94 @@
+"""What the automata of different values ask of the other rules, and of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, Protocol
+
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.few_values import FewValues
+from constrain.grammar.json_schema.normal.instances import Instance
+from constrain.grammar.json_schema.normal.nodes import Node, Normal
+from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore, UnfoldedAutomata
+
+Values = PersistentSet[Instance]
+
+
+class Written(Protocol):
+    """The rules of a schema that are there already."""
+
+    any_order: bool
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none."""
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced."""
+
+
+class UniqueAutomaton(Protocol):
+    """The items of an array that are all different; its states hold them (see :mod:`~.unique_items`)."""
+
+    def begun(self, items: Values) -> tuple[Hashable, int | None]:
+        """The state after some items, and the kind of the branch behind the next one; None if that must be the last."""
+
+    def edges(self, state: Any) -> tuple[list[Right], list[Edge]]:
+        """The ways to end in a state, and those to go on."""
+
+    def follow(self, state: Any, edge: Any) -> Hashable:
+        """The state behind an edge; for an open branch, the one that stands in for what it is in a text."""
+
+    def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
+        """The state behind an edge to an open branch, in a text."""
+
+    def least(self, state: Any, costs: Costs) -> int:
+        """What it costs to reach an end from a state."""
+
+    def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
+        """The same behind an edge to an open branch, whatever the text."""
+
+
+class Spare(NamedTuple):
+    """What a value costs at most that is none of some others, whatever these are."""
+
+    cost: int
+    is_sure: bool
+    """Whether there is such a value in any case; otherwise that is what it costs if there is one."""
+
+
+class Differences(Protocol):
+    """Makes the symbols of values that are different from others, or equal to one; for one compiled grammar."""
+
+    written: Written
+    unfolding: UnfoldedAutomata
+    few: FewValues
+
+    def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
+        """What derives all values, if there are any."""
+
+    def different(self, layout: Layout, handle: Handle, others: Values) -> list[Symbol]:
+        """What derives the values that are none of ``others``."""
+
+    def one_of(self, layout: Layout, handle: Handle, values: Values) -> list[Symbol]:
+        """What derives one value, or any of several scalars of one kind."""
+
+    def has_more(self, key: Hashable, search: Callable[[int], list[Instance]], count: int) -> bool | None:
+        """Whether ``search`` finds more values than ``count``; None if that would take too long."""
+
+    def is_roomy(self, node: Node) -> bool:
+        """Whether every beginning of a value is that of endlessly many; False also where no quick rule decides."""
+
+    def spare(self, layout: Layout, handle: Handle, count: int, costs: Costs) -> Spare:
+        """What the cheapest value that is none of ``count`` others costs at most."""
+
+    def letters(self, layout: Layout, count: int, costs: Costs) -> int:
+        """What as many letters cost at most as it takes to tell more than ``count`` strings apart."""

@@ -1,0 +1,90 @@
+"""Whether a schema has a value, and whether it has so many that a text never runs out of them."""
+
+from __future__ import annotations
+
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import Words, contains, every, without
+from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
+from constrain.grammar.json_schema.normal.instances import Instance, decimal
+from constrain.grammar.json_schema.normal.intersect import element, number_fits
+from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    BooleanNode,
+    Node,
+    NullNode,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
+from constrain.grammar.json_schema.text_dependent.interfaces import Written
+
+
+class Membership:
+    """For one compiled grammar."""
+
+    def __init__(self, written: Written, few: FewValues) -> None:
+        self._written = written
+        self._few = few
+
+    def allows(self, node: Node, value: Instance) -> bool:
+        """Whether a value is one of a node, and can be written again: numbers beyond 1e10000 are not."""
+        if node.kind != value.kind:
+            return False
+        content = value.content
+        if isinstance(node, NullNode):
+            return True
+        if isinstance(node, BooleanNode):
+            return content in node.values
+        if isinstance(node, StringNode):
+            return is_text(content) and contains(text_of(node), content)
+        if isinstance(node, NumberNode):
+            number = decimal(content)
+            if number is None:
+                return False
+            return number in node.values if node.values is not None else number_fits(number, node)
+        if isinstance(node, ArrayNode):
+            size = len(content)
+            if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
+                return False
+            if node.unique is not None and len(set(content)) < size:
+                return False
+            return all(self._allowed(element(node, index), item) for index, item in enumerate(content))
+        assert isinstance(node, ObjectNode)
+        members = dict(content)
+        size = len(members)
+        if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
+            return False
+        if not members.keys() >= node.required.keys():
+            return False
+        handles = dict(members_of(node))
+        classes = other_classes(node)
+        for name, member in members.items():
+            handle = handles.get(name)
+            if handle is None:
+                handle = next((handle for keys, handle in classes if contains(keys, name)), None)
+            if handle is None or not self._allowed(handle, member):
+                return False
+        return True
+
+    def is_roomy(self, node: Node) -> bool:
+        """Whether every beginning of a value is that of endlessly many; False also where no quick rule decides.
+
+        So it is with strings of any kind and length, with objects that take further keys, and arrays further items.
+        """
+        if isinstance(node, StringNode):
+            return node.values is None and not node.terms and node.high is None
+        if isinstance(node, ArrayNode):
+            return node.high is None and node.unique is None and bool(self._few.of(node.items, 1))
+        if isinstance(node, ObjectNode):
+            names = frozenset(filter(is_text, (name for name, _ in members_of(node))))
+            free = without(Words(names)) if names else every()
+            return node.high is None and any(
+                keys == free and self._few.of(handle, 1) for keys, handle in other_classes(node)
+            )
+        return False
+
+    def _allowed(self, handle: Handle, value: Instance) -> bool:
+        return any(self.allows(node, value) for node in self._written.normal(handle).nodes)
