@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine import compiled_grammar as compiled_module
-from constrain.engine.storage.schemas import BRANCHES
-from constrain.engine.storage.tables import BRANCH_DOTS, BRANCHES, NODES, POOL, SYMBOLS
+from constrain.engine.storage.schemas import BRANCH_DOTS, BRANCHES, CHILDREN, EXPRESSIONS, SYMBOLS
 from constrain.errors import LimitError, SchemaError
 
 BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
@@ -266,7 +265,7 @@ def work_of_items(schema: Any, values: list[Any], counted: list[range]) -> list[
         calls += event in ("call", "c_call")
 
     def tables() -> int:
-        return sum(grammar._tables.used(slot) for slot in (NODES, BRANCH_DOTS, SYMBOLS, POOL))
+        return sum(grammar._tables.used(slot) for slot in (EXPRESSIONS, BRANCH_DOTS, SYMBOLS, CHILDREN))
 
     work = dict.fromkeys(counted, 0)
     for index, value in enumerate(values):
