@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from constrain.engine.storage.access import i64, u8
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
-from constrain.engine.storage.jit import compile_inner, njit_inner, put_off
+from constrain.engine.storage.jit import address_of, call_by_address, njit_inner, put_off
 from constrain.engine.storage.schemas import TOKEN_BYTES, TOKEN_STARTS
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
@@ -64,10 +64,9 @@ addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
 
 def far_entry(index: int, kernel: Any) -> None:
     """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``."""
-    if put_off(kernel):
-        return
-    compiled = compile_inner(kernel)
-    addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    call_by_address(kernel)
+    if not put_off(kernel):
+        addresses[index] = address_of(kernel)
 
 
 def _caller_of(*kinds: Any) -> Any:
