@@ -10,8 +10,8 @@ Half of the time that numba takes for a kernel goes by in Python.  Four things o
 The other half is LLVM's.  Two things of it can be spared:
 
 - A kernel is optimised twice, the first time so that numba can remove counts of references.  Kernels count none.
-- A kernel that only kernels call becomes part of each of them, and is optimised and compiled there again.  What it would
-  be on its own nobody calls.
+- A kernel that only kernels call becomes part of each of them, and is optimised and compiled there.  What it would be
+  on its own nobody calls.
 
 What a kernel that is called comes to is the same.
 """
@@ -151,7 +151,7 @@ class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignor
     def get_pointer_to_function(self, name: str) -> int:
         """The address of a function; 0 without machine code."""
         self._ensure_finalized()
-        return super().get_pointer_to_function(name) if self.has_machine_code else 0  # type: ignore[no-any-return]
+        return super().get_pointer_to_function(name) if self.has_machine_code else 0
 
     @property
     def codegen(self) -> Any:
@@ -209,7 +209,10 @@ class KernelCompiler(_numba.CompilerBase):  # type: ignore[misc, unused-ignore]
 
 
 class InnerKernelCompiler(KernelCompiler):
-    """The same for a kernel that only kernels call; ``library.make_machine_code()`` makes it callable through a pointer."""
+    """The same for a kernel that only kernels call.
+
+    ``library.make_machine_code()`` makes it callable through a pointer.
+    """
 
     library = _InnerLibrary
 

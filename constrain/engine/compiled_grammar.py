@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain import limits
-from constrain.engine.automata import expressions as nodes
-from constrain.engine.automata import programs as program
+from constrain.engine.automata.byte_classes import make_byte_classes
+from constrain.engine.automata.lexemes import LEXEME_IS_KEY, LEXEME_IS_LIMITED, describe_lexemes
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.prelude import Stock, stock_for
+from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place, Traveller, find_again
@@ -25,7 +27,7 @@ from constrain.engine.masks.fast import indents, near_masks, star_closures, toke
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import ENDED, LOST, push_token
-from constrain.engine.parser.earley_sets import LEXEME_IS_KEY, LEXEME_IS_LIMITED
+from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.storage.header import (
@@ -266,7 +268,7 @@ class CompiledGrammar:
 
     def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
         tables, ctx = self._tables, self.ctx
-        lexemes = program.LexemeProgram(ir.lexemes, None if stock is None else stock.program)
+        lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
         if lexemes.counts:
             # Two seconds to compile, and few grammars need it.
             import constrain.engine.masks.fast.counted_masks  # noqa: F401 (called through a pointer)
@@ -284,18 +286,18 @@ class CompiledGrammar:
                 tables.reserve(slot, each * n_nodes)
             tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
             tables.reserve(CHILDREN, n_nodes // 4)
-        self._run(nodes.build_nodes, lexemes.code, registers)
+        self._run(build_expressions, lexemes.code, registers)
         n_lexemes = len(ir.lexemes)
         roots = registers[lexemes.first : lexemes.first + n_lexemes]
-        program.make_byte_classes(ctx, roots, ir.makes_lexemes)
+        make_byte_classes(ctx, roots, ir.makes_lexemes)
         tables.allocate(LEXEMES, 3 * n_lexemes, 3 * n_lexemes)
-        self._run(program.describe_lexemes, roots, 0)
+        self._run(describe_lexemes, roots, 0)
         if ir.distinct_keys:
             tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
             tables.get(LEXEMES)[2::3][list(chain(*ir.limited_keys))] |= LEXEME_IS_LIMITED
 
-        left, offsets, symbols = program.rule_arrays(ir)
-        unfolded = program.as_int32(array("i", ir.unfolded))
+        left, offsets, symbols = rule_arrays(ir)
+        unfolded = as_int32(array("i", ir.unfolded))
         tables.allocate(BRANCHES, 4 * len(unfolded))
         n_rules = len(ir.nonterminal_names)
         n_dots = len(symbols) + len(left) + 2
@@ -310,10 +312,10 @@ class CompiledGrammar:
         ):
             tables.allocate(slot, size)
         productive = np.zeros(n_rules, np.uint8)
-        if not program.flatten_rules(ctx, left, offsets, symbols, productive, ir.start, unfolded):
+        if not flatten_rules(ctx, left, offsets, symbols, productive, ir.start, unfolded):
             records = tables.get(LEXEMES).reshape(-1, 3)
             usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
-            reason, place = program.explain_empty(ir, productive, usable)
+            reason, place = explain_empty(ir, productive, usable)
             raise ir.make_error(f"the grammar matches no text: {reason}", place)
         if ir.ignore:
             consumes = tables.get(LEXEMES)[2::3]

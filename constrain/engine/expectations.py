@@ -23,10 +23,12 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
+from constrain.engine.automata.lexemes import LEXEME_NODE
 from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
-from constrain.engine.parser.earley_sets import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
+from constrain.engine.parser.cores import CORE_SCAN, CORE_SCAN_COUNT
+from constrain.engine.parser.earley_sets import ROW_CORE
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.schemas import (
     BYTE_CLASSES,

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from strategies import regulars
 
 import constrain
-from constrain.engine.automata import expressions as nodes
 from constrain.engine.automata import fingerprints
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import SPLIT_DENSE
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage.header import BUDGET, LONGEST
@@ -53,7 +53,7 @@ def tables_of(expressions: Sequence[Regular], longest: int = LONGEST_TOKEN) -> T
     tables.put(LITERAL_BYTES, program.literals)
     tables.put(BYTE_SETS, program.sets)
     registers = np.zeros(program.registers, np.int32)
-    while (result := nodes.build_nodes(tables.ctx, program.code, registers)) == FAIL:
+    while (result := build_expressions(tables.ctx, program.code, registers)) == FAIL:
         tables.grow()
     assert result == 0
     while fingerprints.print_nodes(tables.ctx) == FAIL:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine.automata.expressions import OP_STORE
+from constrain.engine.automata.operations import OP_STORE
 from constrain.engine.automata.prelude import Stock, stock_for
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.compiled_grammar import CompiledGrammar

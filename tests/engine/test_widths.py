@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 import constrain.engine
-from constrain.engine.parser.earley_sets import LAST_EPOCH
+from constrain.engine.parser.cores import LAST_EPOCH
 from constrain.engine.storage import header, schemas, tables
 from constrain.engine.storage.header import EPOCH, HEADER
 from constrain.engine.storage.schemas import (

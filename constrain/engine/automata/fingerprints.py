@@ -32,21 +32,11 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    LITERAL,
-    REPEAT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
-    SET,
-    UNION,
-)
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import mix
-from constrain.engine.storage.header import CTX, LONGEST
+from constrain.engine.storage.header import CTX, LONGEST, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_HASH, F_PRINT, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -249,7 +239,7 @@ def _write_form(ctx, node):
 
 
 @njit_inner(RESULT2)
-def _print_node(ctx, node, _unused):
+def _print_expression(ctx, node, _unused):
     """Make the fingerprint of an expression without intersections and complements; returns 0 or FAIL.
 
     Parts first, with the work stack, so that expressions may be nested to any depth.
@@ -293,7 +283,7 @@ def _print_node(ctx, node, _unused):
     return int64(0)
 
 
-far_entry(F_PRINT, _print_node)
+far_entry(F_PRINT, _print_expression)
 
 
 @njit_entry(RESULT0)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.engine.automata import expressions as nodes
 from constrain.engine.automata import fingerprints
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import Int32Array, LexemeProgram
 from constrain.engine.storage.header import BUDGET, LONGEST
 from constrain.engine.storage.schemas import (
@@ -91,7 +91,7 @@ class Stock:
         tables.ctx[LONGEST], tables.ctx[BUDGET] = longest, _WORK
         tables.put(LITERAL_BYTES, self.program.literals)
         tables.put(BYTE_SETS, self.program.sets)
-        while (result := nodes.build_nodes(tables.ctx, self.program.code, self.registers)) == FAIL:
+        while (result := build_expressions(tables.ctx, self.program.code, self.registers)) == FAIL:
             tables.grow()
         if result != 0:
             raise LimitError("the expressions that grammars share are too large")

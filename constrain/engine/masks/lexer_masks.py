@@ -25,13 +25,8 @@ from constrain.engine.automata.expressions import (
     EPSILON,
     FITS_FLAG,
     INTERSECT,
-    LONG,
     LOOP_FLAG,
     REPEAT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
-    RESULT3,
     make_concat,
     make_repeat,
 )
@@ -44,10 +39,21 @@ from constrain.engine.automata.lexer_states import (
     NOT_SPLIT,
     leads_on,
 )
+from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.fast.self_loops import forget_loops
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, NEW_SPLIT
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    RESULT0,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+)
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,

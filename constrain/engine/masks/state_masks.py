@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT2
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     SPLIT_COUNT,
@@ -38,7 +37,7 @@ from constrain.engine.parser.configurations import (
     state_kinds,
 )
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_SPLIT, OPEN
+from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_SPLIT, OPEN, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_LIST,

@@ -17,11 +17,9 @@ from __future__ import annotations
 from numba import int32, int64, types, uint8
 
 from constrain.engine.parser.configurations import MASK_FIELDS
-from constrain.engine.parser.earley_sets import (
-    make_origin_sets,
-)
+from constrain.engine.parser.origin_sets import make_origin_sets
 from constrain.engine.storage.access import i32, i64, set_used, used
-from constrain.engine.storage.hashing import finish_hash, mix
+from constrain.engine.storage.hashing import finish_hash, mix, rehash
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.schemas import (
@@ -60,21 +58,6 @@ from constrain.engine.storage.schemas import (
     states,
     transitions,
 )
-
-
-@njit_inner(types.void(CTX, int64, int64))
-def _fill_buckets(ctx, hashes_slot, buckets_slot):
-    """Index the hash codes anew."""
-    hashes = i32(ctx, hashes_slot)
-    buckets = i32(ctx, buckets_slot)
-    for i in range(len(buckets)):
-        buckets[i] = -1
-    mask = len(buckets) - 1
-    for entry in range(used(ctx, hashes_slot)):
-        i = int64(hashes[entry]) & mask
-        while buckets[i] >= 0:
-            i = (i + 1) & mask
-        buckets[i] = entry
 
 
 @njit_inner(types.void(CTX, int32[::1]))
@@ -141,7 +124,7 @@ def _move_rows(ctx, row_map):
     for i in range(len(keys)):
         keys[i] = 0
     set_used(ctx, TOKEN_STEP_KEYS, 0)
-    _fill_buckets(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS)
+    rehash(i32(ctx, EARLEY_SET_HASHES), count, i32(ctx, EARLEY_SET_BUCKETS))
 
 
 @njit_inner(types.void(CTX, int32[::1], int32[::1]))
@@ -196,7 +179,7 @@ def _move_states(ctx, state_map, row_map):
     set_used(ctx, STATE_KEYS, count)
     set_used(ctx, TRANSITIONS, count * classes)
     set_used(ctx, STATE_COSTS, 0)
-    _fill_buckets(ctx, STATE_HASHES, STATE_BUCKETS)
+    rehash(i32(ctx, STATE_HASHES), count, i32(ctx, STATE_BUCKETS))
 
 
 @njit_entry(types.void(CTX, uint8[::1], int32[::1], int32[::1]))

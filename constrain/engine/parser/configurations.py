@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from numba import int32, int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT0, RESULT1, RESULT2
 from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, MODE, NONE_FOLLOWED
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
-from constrain.engine.parser.earley_sets import (
-    BRANCH,
-    END,
-    IS_KEY_END,
-    is_within,
-    make_start_row,
-)
-from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
-from constrain.engine.storage.hashing import finish_hash, map_get, map_put, mix, sort_keys
+from constrain.engine.parser import cores as earley_cores  # noqa: F401 (through pointers)
+from constrain.engine.parser import scan  # noqa: F401 (through pointers)
+from constrain.engine.parser.cores import IS_KEY_END
+from constrain.engine.parser.earley_sets import is_within, make_start_set
+from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, map_get, map_put, mix, sort_keys
 from constrain.engine.storage.header import (
     CLASSES,
     CTX,
@@ -37,6 +34,9 @@ from constrain.engine.storage.header import (
     OPEN,
     OPEN_AT,
     OPEN_STATE,
+    RESULT0,
+    RESULT1,
+    RESULT2,
     STATUS_SHIFT,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
@@ -80,8 +80,6 @@ from constrain.engine.storage.schemas import (
     kernel_items,
     lexer_states,
     lexer_transitions,
-    state_buckets,
-    state_hashes,
     state_keys,
     state_masks,
     state_work,
@@ -125,6 +123,18 @@ def reset_work(ctx):
     set_used(ctx, STATE_WORK, 0)
 
 
+@njit_inner(types.boolean(CTX, int64, int64))
+def _has_configurations(ctx, state, count):
+    """Whether the configurations of a state are STATE_WORK[:count]."""
+    if states(ctx)[state].count != count:
+        return False
+    pool, offset, keys = configurations(ctx), states(ctx)[state].offset, state_work(ctx)
+    for i in range(count):
+        if pool[offset + i].earley_set != keys[i] >> 32 or pool[offset + i].lexer_state != keys[i] & 0x7FFFFFFF:
+            return False
+    return True
+
+
 @njit_inner(RESULT2)
 def intern_state(ctx, count, accepts):
     """The state with the threads STATE_WORK[:count], as keys ``row << 32 | lexer state`` in any order."""
@@ -138,33 +148,20 @@ def intern_state(ctx, count, accepts):
             code = mix(code, keys[n])
             n += 1
     code = finish_hash(code)
-    buckets = state_buckets(ctx)
     records = states(ctx)
-    threads = configurations(ctx)
-    mask = len(buckets) - 1
-    i = code & mask
-    while buckets[i] >= 0:
-        state = buckets[i]
-        if records[state].count == n and records[state].accepts == accepts:
-            offset = records[state].offset
-            same = True
-            for j in range(n):
-                if (
-                    threads[offset + j].earley_set != keys[j] >> 32
-                    or threads[offset + j].lexer_state != keys[j] & 0x7FFFFFFF
-                ):
-                    same = False
-                    break
-            if same:
-                return state
-        i = (i + 1) & mask
+    state = find(ctx, STATE_HASHES, STATE_BUCKETS, code, -1)
+    while state >= 0:
+        if records[state].accepts == accepts and _has_configurations(ctx, state, n):
+            return state
+        state = find(ctx, STATE_HASHES, STATE_BUCKETS, code, state)
     state = used(ctx, STATE_HASHES)
+    threads = configurations(ctx)
     classes = ctx[CLASSES]
-    if not room(ctx, STATES, 3) or not room(ctx, STATE_HASHES, 1) or not room(ctx, CONFIGURATIONS, 2 * n):
+    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 3) or not room(ctx, STATE_KEYS, 1):
         return int64(FAIL)
-    if not room(ctx, TRANSITIONS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
+    if not room(ctx, CONFIGURATIONS, 2 * n) or not room(ctx, STATE_MASKS, MASK_FIELDS):
         return int64(FAIL)
-    if not bucket_room(ctx, STATE_BUCKETS, state):
+    if not room(ctx, TRANSITIONS, classes):
         return int64(FAIL)
     offset = used(ctx, CONFIGURATIONS) // 2
     for j in range(n):
@@ -175,8 +172,6 @@ def intern_state(ctx, count, accepts):
     records[state].count = n
     records[state].accepts = accepts
     set_used(ctx, STATES, 3 * state + 3)
-    state_hashes(ctx)[state] = code
-    set_used(ctx, STATE_HASHES, state + 1)
     trans = transitions(ctx)
     lexer_trans = lexer_transitions(ctx)
     # Unsigned and without a branch: the loops take whole registers then.
@@ -192,8 +187,7 @@ def intern_state(ctx, count, accepts):
     set_used(ctx, STATE_KEYS, state + 1)
     state_masks(ctx)[state].dense = NO_MASK
     set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
-    buckets[i] = state
-    return state
+    return insert(ctx, STATE_HASHES, STATE_BUCKETS, code)
 
 
 @njit_inner(RESULT1)
@@ -352,7 +346,7 @@ def make_start_state(ctx):
         return int64(FAIL)
     if used(ctx, STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
-    row = make_start_row(ctx)
+    row = make_start_set(ctx)
     return row if row < 0 else state_at_row(ctx, row)
 
 

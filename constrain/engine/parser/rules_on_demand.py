@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from constrain.engine.automata import expressions as nodes
-from constrain.engine.automata import programs as program
+from constrain.engine.automata.lexemes import LEXEME_IS_KEY, describe_lexemes
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
-from constrain.engine.parser.earley_sets import BRANCH, BRANCH_COUNT, END, LEXEME_IS_KEY
+from constrain.engine.parser.rules import BRANCH, BRANCH_COUNT, END, add_branch
 from constrain.engine.storage.schemas import (
     BRANCHES,
     BYTE_SETS,
@@ -104,7 +104,7 @@ class UnfoldedRules:
             for right in rights:
                 flat += right
                 flat.append(END)
-            self._run(program.add_branch, branch, np.array(flat, np.int32))
+            self._run(add_branch, branch, np.array(flat, np.int32))
         if self.costs is not None:
             self.costs.catch_up()
 
@@ -160,11 +160,11 @@ class UnfoldedRules:
                 registers = np.zeros(2 * len(registers), np.int32)
                 registers[: len(self._registers)] = self._registers
                 self._registers = registers
-            self._run(nodes.build_nodes, self._lexemes.code, self._registers)
+            self._run(build_expressions, self._lexemes.code, self._registers)
             count = len(unfolding.lexemes) - n_lexemes
             place = tables.used(LEXEMES) // 3
             tables.append(LEXEMES, np.zeros(3 * count, np.int32))
-            self._run(program.describe_lexemes, self._registers[first : first + count].copy(), place)
+            self._run(describe_lexemes, self._registers[first : first + count].copy(), place)
             if self._follows_keys:
                 keys = [
                     place + number - n_lexemes

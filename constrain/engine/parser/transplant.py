@@ -26,6 +26,12 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     LITERAL,
     NOT,
+    REPEAT,
+    SET,
+    UNION,
+)
+from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
+from constrain.engine.automata.operations import (
     OP_CONCAT,
     OP_EMPTY,
     OP_FIT,
@@ -36,12 +42,8 @@ from constrain.engine.automata.expressions import (
     OP_SET,
     OP_STORE,
     OP_UNION,
-    REPEAT,
-    SET,
-    UNION,
-    build_nodes,
+    build_expressions,
 )
-from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, intern_state, reset_work
 from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_COUNT, ROW_OFFSET
 from constrain.engine.storage.access import i64, room, set_used
@@ -188,7 +190,7 @@ class Transplant:
             }[head & 255]
             code += [OP_STORE, registers[node]]
         made = np.zeros(len(order) + 1, np.int32)
-        run(build_nodes, np.array(code, np.int32), made)
+        run(build_expressions, np.array(code, np.int32), made)
         self._nodes = dict(zip(order, made.tolist(), strict=False))
 
     def _members(self, lexer_state: int) -> list[list[int]]:

@@ -108,7 +108,7 @@ def compile_inner(kernel: Any) -> Any:
 
 def call_by_address(kernel: Any) -> None:
     """Let an inner kernel have machine code of its own once it is compiled, for :func:`address_of`."""
-    if not kernel.overloads:
+    if hasattr(kernel, "overloads") and not kernel.overloads:
         kernel._compiler.pipeline_class = KernelCompiler
 
 

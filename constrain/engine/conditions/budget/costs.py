@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types
 
-from constrain.engine.automata.expressions import RESULT1, RESULT2
 from constrain.engine.conditions.budget.expression_costs import (
     COST_FIELDS,
     LEAST_ON,
@@ -32,8 +31,7 @@ from constrain.engine.conditions.budget.expression_costs import (
     choose_class_bytes,
 )
 from constrain.engine.parser.configurations import row_kinds
-from constrain.engine.parser.earley_sets import (
-    BRANCH,
+from constrain.engine.parser.cores import (
     CORE_COUNT,
     CORE_GROUP,
     CORE_GROUP_COUNT,
@@ -41,16 +39,12 @@ from constrain.engine.parser.earley_sets import (
     CORE_OFFSET,
     CORE_SCAN,
     CORE_SCAN_COUNT,
-    END,
-    ROW_ACCEPTS,
-    ROW_CORE,
-    ROW_COUNT,
-    ROW_DONE,
-    ROW_OFFSET,
     SELF,
 )
+from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_CORE, ROW_COUNT, ROW_DONE, ROW_OFFSET
+from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, START_NT
+from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, START_NT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
 from constrain.engine.storage.schemas import (

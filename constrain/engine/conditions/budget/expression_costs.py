@@ -24,14 +24,11 @@ from constrain.engine.automata.expressions import (
     NOT,
     NULLABLE_FLAG,
     REPEAT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
     SET,
     UNION,
 )
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.header import CLASSES, CTX, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_NODE_COST, far_call, far_entry
 from constrain.engine.storage.schemas import (

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT1, RESULT2
 from constrain.engine.automata.lexer_states import (
     LEX_COUNT,
     LEX_OFFSET,
@@ -41,7 +40,7 @@ from constrain.engine.parser.configurations import (
     state_kinds,
 )
 from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,

@@ -23,8 +23,6 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     NULLABLE_FLAG,
     REPEAT,
-    RESULT1,
-    RESULT2,
     SET,
     UNION,
     make_concat,
@@ -40,7 +38,7 @@ from constrain.engine.masks.fast.self_loops import next_node
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_split
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS
+from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_AGREE,

@@ -17,17 +17,7 @@ from __future__ import annotations
 
 from numba import int32, int64, types
 
-from constrain.engine.automata.expressions import (
-    CONCAT,
-    NULLABLE_FLAG,
-    REPEAT,
-    RESULT1,
-    RESULT2,
-    SET,
-    UNION,
-    make_concat,
-    make_repeat,
-)
+from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, REPEAT, SET, UNION, make_concat, make_repeat
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     SPLIT_COUNT,
@@ -38,7 +28,7 @@ from constrain.engine.automata.lexer_states import (
 )
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_split, next_child
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CTX, INNER_BLANKS, N_WORDS
+from constrain.engine.storage.header import CTX, INNER_BLANKS, N_WORDS, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_INDENTS,

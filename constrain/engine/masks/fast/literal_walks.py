@@ -10,19 +10,10 @@ from __future__ import annotations
 
 from numba import int64
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EPSILON,
-    LITERAL,
-    NULLABLE_FLAG,
-    RESULT2,
-    RESULT3,
-    UNION,
-)
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, EPSILON, LITERAL, NULLABLE_FLAG, UNION
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CTX, LONGEST
+from constrain.engine.storage.header import CTX, LONGEST, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ACCEPT_SET, F_PLAIN, far_call, far_entry
 from constrain.engine.storage.schemas import (

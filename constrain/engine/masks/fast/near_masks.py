@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from numba import int32, int64, types
 
-from constrain.engine.automata.expressions import RESULT2, RESULT3
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
 )
@@ -25,7 +24,7 @@ from constrain.engine.masks.lexer_masks import (
     with_same_bytes,
 )
 from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS
+from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ENDS, F_LEXER_STEP, F_NEAR, F_SPLIT, far_call, far_entry
 from constrain.engine.storage.schemas import (

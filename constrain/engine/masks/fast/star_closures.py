@@ -27,11 +27,7 @@ from constrain.engine.automata.expressions import (
     LOOP_FLAG,
     NOT,
     REPEAT,
-    RESULT1,
-    RESULT2,
-    RESULT3,
     UNION,
-    is_live,
     make_concat,
     make_repeat,
 )
@@ -41,6 +37,7 @@ from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     NOT_SPLIT,
 )
+from constrain.engine.automata.liveness import is_live
 from constrain.engine.masks.fast.repetitions import (
     allow_up_to,
     bound_tells,
@@ -65,7 +62,17 @@ from constrain.engine.masks.lexer_masks import (
 )
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, NEW_SPLIT
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LIST_END,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+)
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_CLOSURE,

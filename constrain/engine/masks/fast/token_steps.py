@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from numba import int64
 
-from constrain.engine.automata.expressions import RESULT2, is_nullable
+from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.lexer_states import members_after
 from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, LEAP_SHIFT
+from constrain.engine.storage.header import CLASSES, LEAP_SHIFT, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEAP, F_LEXER_STATE, F_STATE_OF_ROW, far_call, far_entry
 from constrain.engine.storage.schemas import (
