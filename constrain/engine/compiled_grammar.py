@@ -119,18 +119,18 @@ _WORK_PER_CALL = 10_000_000
 # Where time is limited a call gets a part of that at first, and twice as much each time it comes back for more.
 _WORK_AT_FIRST = 500_000
 
-# Tables of expressions, with the elements that each takes.
-_NODE_TABLES = {
-    EXPRESSIONS: 4,
-    EXPRESSION_PRINTS: 2,
-    FIRST_BYTES: 4,
-    LAST_BYTES: 4,
-    NECESSARY_BYTES: 4,
-    SHORTEST_LENGTHS: 1,
-    END_LENGTHS: 1,
-    LIVENESS: 1,
-    EXPRESSION_HASHES: 1,
-}
+# Tables with an element for each expression.
+_EXPRESSION_TABLES = (
+    EXPRESSIONS,
+    EXPRESSION_PRINTS,
+    FIRST_BYTES,
+    LAST_BYTES,
+    NECESSARY_BYTES,
+    SHORTEST_LENGTHS,
+    END_LENGTHS,
+    LIVENESS,
+    EXPRESSION_HASHES,
+)
 
 # The calls that every token takes.
 push_token_unchecked = without_dispatch(push_token)
@@ -282,23 +282,23 @@ class CompiledGrammar:
         n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
         if n_nodes > NEW_EXPRESSIONS:
             # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-            for slot, each in _NODE_TABLES.items():
-                tables.reserve(slot, each * n_nodes)
+            for slot in _EXPRESSION_TABLES:
+                tables.reserve(slot, n_nodes)
             tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
             tables.reserve(CHILDREN, n_nodes // 4)
         self._run(build_expressions, lexemes.code, registers)
         n_lexemes = len(ir.lexemes)
         roots = registers[lexemes.first : lexemes.first + n_lexemes]
         make_byte_classes(ctx, roots, ir.makes_lexemes)
-        tables.allocate(LEXEMES, 3 * n_lexemes, 3 * n_lexemes)
+        tables.allocate(LEXEMES, n_lexemes, n_lexemes)
         self._run(describe_lexemes, roots, 0)
         if ir.distinct_keys:
-            tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
-            tables.get(LEXEMES)[2::3][list(chain(*ir.limited_keys))] |= LEXEME_IS_LIMITED
+            tables.get(LEXEMES)["consumes"][list(ir.distinct_keys)] |= LEXEME_IS_KEY
+            tables.get(LEXEMES)["consumes"][list(chain(*ir.limited_keys))] |= LEXEME_IS_LIMITED
 
         left, offsets, symbols = rule_arrays(ir)
         unfolded = as_int32(array("i", ir.unfolded))
-        tables.allocate(BRANCHES, 4 * len(unfolded))
+        tables.allocate(BRANCHES, len(unfolded))
         n_rules = len(ir.nonterminal_names)
         n_dots = len(symbols) + len(left) + 2
         for slot, size in (
@@ -313,12 +313,12 @@ class CompiledGrammar:
             tables.allocate(slot, size)
         productive = np.zeros(n_rules, np.uint8)
         if not flatten_rules(ctx, left, offsets, symbols, productive, ir.start, unfolded):
-            records = tables.get(LEXEMES).reshape(-1, 3)
+            records = tables.get(LEXEMES)
             usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
             reason, place = explain_empty(ir, productive, usable)
             raise ir.make_error(f"the grammar matches no text: {reason}", place)
         if ir.ignore:
-            consumes = tables.get(LEXEMES)[2::3]
+            consumes = tables.get(LEXEMES)["consumes"]
             ignored = sorted({index for index in ir.ignore if consumes[index]})
             tables.put(IGNORED, np.array(ignored, np.int32))
             ctx[N_IGNORE] = len(ignored)
@@ -326,8 +326,8 @@ class CompiledGrammar:
             self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
 
     def _allocate_masks(self) -> None:
-        for slot, words in ((DENSE_MASKS, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (BOUNDARIES, 8192)):
-            self._tables.allocate(slot, words)
+        for slot, size in ((DENSE_MASKS, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (BOUNDARIES, 4096)):
+            self._tables.allocate(slot, size)
 
     # -- after an exception ------------------------------------------------------------------
 

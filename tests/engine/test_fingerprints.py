@@ -22,7 +22,6 @@ from strategies import regulars
 import constrain
 from constrain.engine.automata import fingerprints
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
-from constrain.engine.automata.lexer_states import SPLIT_DENSE
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
@@ -65,7 +64,7 @@ class Naive:
     """Forms and fingerprints by the book, node by node: a node is made after its parts."""
 
     def __init__(self, tables: Tables) -> None:
-        records = tables.get(EXPRESSIONS).reshape(-1, 4).tolist()
+        records = [record[1:] for record in tables.get(EXPRESSIONS).tolist()]
         pool, data = tables.array(CHILDREN), tables.array(LITERAL_BYTES).tobytes()
         sets = tables.array(BYTE_SETS).tobytes()
         longest = int(tables.ctx[LONGEST])
@@ -260,7 +259,7 @@ def test_expressions_that_no_token_can_tell_apart_share_a_split(counts: tuple[in
         compiled = constrain.CompiledGrammar(builder.finish(text), vocabulary)
         mask = constrain.allocate_token_bitmask(1, vocabulary.size)
         constrain.Matcher(compiled).fill_next_token_bitmask(mask)
-        dense = compiled._tables.get(LEXER_MASKS).reshape(-1, 5)[:, SPLIT_DENSE]
+        dense = compiled._tables.get(LEXER_MASKS)["dense"]
         return vocabulary.known_splits, int((dense <= FIRST_SHARED).sum())
 
     # A grammar publishes one split at a time.

@@ -1,4 +1,4 @@
-"""Calls through pointers: all of them are declared in one list, and each has the kernel behind it that the list names."""
+"""Calls through pointers: one list declares all of them, and each has the kernel behind it that the list names."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def test_another_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def leap(ctx: Any, a: Any, b: Any) -> int:
         return 0
 
-    with pytest.raises(ValueError, match="stands in for masks.fast.token_steps.leap"):
+    with pytest.raises(ValueError, match=r"stands in for masks\.fast.token_steps\.leap"):
         links.far_entry(links.F_LEAP, leap)
     assert np.array_equal(links.addresses, before)

@@ -40,7 +40,7 @@ def make_byte_classes(ctx, registers, apart):
     class_of = byte_classes(ctx)
     sets = byte_sets(ctx)
     single = np.zeros(256, np.uint8)
-    needed = np.zeros(used(ctx, BYTE_SETS) // 4, np.uint8)
+    needed = np.zeros(used(ctx, BYTE_SETS), np.uint8)
     data = literal_bytes(ctx)
     nodes = expressions(ctx)
     pool = children(ctx)

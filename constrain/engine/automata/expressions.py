@@ -90,9 +90,9 @@ def append_expression(ctx, head, a, b, c, code):
     ctx[BUDGET] -= 1
     if not has_room(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS):
         return int64(FAIL)
-    if not room(ctx, EXPRESSIONS, 4) or not room(ctx, LIVENESS, 1) or not room(ctx, EXPRESSION_PRINTS, 2):
+    if not room(ctx, EXPRESSIONS, 1) or not room(ctx, LIVENESS, 1) or not room(ctx, EXPRESSION_PRINTS, 1):
         return int64(FAIL)
-    if not room(ctx, FIRST_BYTES, 4) or not room(ctx, LAST_BYTES, 4) or not room(ctx, NECESSARY_BYTES, 4):
+    if not room(ctx, FIRST_BYTES, 1) or not room(ctx, LAST_BYTES, 1) or not room(ctx, NECESSARY_BYTES, 1):
         return int64(FAIL)
     if not room(ctx, SHORTEST_LENGTHS, 1) or not room(ctx, END_LENGTHS, 1):
         return int64(FAIL)
@@ -103,7 +103,7 @@ def append_expression(ctx, head, a, b, c, code):
     records[expression].third = c
     far_call(ctx, F_DESCRIBE, expression, 0)
     liveness(ctx)[expression] = UNKNOWN
-    set_used(ctx, EXPRESSIONS, 4 * expression + 4)
+    set_used(ctx, EXPRESSIONS, expression + 1)
     set_used(ctx, LIVENESS, expression + 1)
     return insert(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code)
 

@@ -34,14 +34,13 @@ from numba import int64, types, uint64
 
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
-from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import mix
 from constrain.engine.storage.header import CTX, LONGEST, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_HASH, F_PRINT, far_call, far_entry
 from constrain.engine.storage.schemas import (
     EXPRESSION_HASHES,
-    EXPRESSIONS,
     FIRST_BYTES,
     HASHED_WORDS,
     LAST_BYTES,
@@ -255,19 +254,18 @@ def _print_expression(ctx, node, _unused):
         if _is_known(ctx, here):
             set_used(ctx, WORK_STACK, top - 1)
             continue
-        nodes = i32(ctx, EXPRESSIONS)
-        kind = nodes[4 * here] & 255
-        a, parts = int64(nodes[4 * here + 1]), int64(0)
+        record = expressions(ctx)[here]
+        kind, a, parts = record.kind, record.first, int64(0)
         if kind == CONCAT:
             parts = int64(2)
         elif kind == REPEAT:
             parts = int64(1)
         elif kind == UNION:
-            parts = int64(nodes[4 * here + 2])
+            parts = record.second
         if not room(ctx, WORK_STACK, parts):
             return int64(FAIL)
         for i in range(parts):
-            part = children(ctx)[a + i] if kind == UNION else int64(nodes[4 * here + 1 + i])
+            part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else record.second)
             if not _is_known(ctx, part):
                 work_stack(ctx)[used(ctx, WORK_STACK)] = part
                 set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)

@@ -76,7 +76,7 @@ def intern_accept_set(ctx, base, count):
         if records[known].count == count and is_staged(ctx, ACCEPT_MEMBERS, records[known].offset, base, count):
             return known
         known = find(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code, known)
-    if not has_room(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS) or not room(ctx, ACCEPT_SETS, 2):
+    if not has_room(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS) or not room(ctx, ACCEPT_SETS, 1):
         return int64(FAIL)
     if not room(ctx, ACCEPT_MEMBERS, count):
         return int64(FAIL)
@@ -84,7 +84,7 @@ def intern_accept_set(ctx, base, count):
     records[entry].offset = used(ctx, ACCEPT_MEMBERS)
     records[entry].count = count
     keep_staged(ctx, ACCEPT_MEMBERS, base, count)
-    set_used(ctx, ACCEPT_SETS, 2 * entry + 2)
+    set_used(ctx, ACCEPT_SETS, entry + 1)
     return insert(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code)
 
 
@@ -111,7 +111,7 @@ def _begin_transitions(ctx, state, base, count):
     begins[state, 1] = w1
     begins[state, 2] = w2
     begins[state, 3] = w3
-    set_used(ctx, LEXER_FIRST_BYTES, 4 * state + 4)
+    set_used(ctx, LEXER_FIRST_BYTES, state + 1)
     begin, end = uint64(state * classes), uint64((state + 1) * classes)
     if count_bits(w0) + count_bits(w1) + count_bits(w2) + count_bits(w3) < _FEW_BYTES:
         class_of = byte_classes(ctx)
@@ -143,11 +143,11 @@ def intern_lexer_state(ctx, base, count):
         state = find(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code, state)
     state = used(ctx, LEXER_STATE_HASHES)
     classes = ctx[CLASSES]
-    if not has_room(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS) or not room(ctx, LEXER_STATES, 4):
+    if not has_room(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS) or not room(ctx, LEXER_STATES, 1):
         return int64(FAIL)
-    if not room(ctx, LEXER_MEMBERS, 2 * count) or not room(ctx, LEXER_TWINS, 1) or not room(ctx, LEXER_FIRST_BYTES, 4):
+    if not room(ctx, LEXER_MEMBERS, 2 * count) or not room(ctx, LEXER_TWINS, 1) or not room(ctx, LEXER_FIRST_BYTES, 1):
         return int64(FAIL)
-    if not room(ctx, LEXER_TRANSITIONS, classes) or not room(ctx, LEXER_MASKS, 5):
+    if not room(ctx, LEXER_TRANSITIONS, classes) or not room(ctx, LEXER_MASKS, 1):
         return int64(FAIL)
     # The accept set is staged behind the members, which are the top of the work stack.
     if not room(ctx, WORK_STACK, count):
@@ -170,12 +170,12 @@ def intern_lexer_state(ctx, base, count):
     records[state].count = count
     records[state].accept = accept
     records[state].goes_on = goes_on
-    set_used(ctx, LEXER_STATES, 4 * state + 4)
+    set_used(ctx, LEXER_STATES, state + 1)
     _begin_transitions(ctx, state, base, count)
     lexer_twins(ctx)[state] = -1
     set_used(ctx, LEXER_TWINS, state + 1)
     lexer_masks(ctx)[state].dense = NOT_SPLIT
-    set_used(ctx, LEXER_MASKS, 5 * state + 5)
+    set_used(ctx, LEXER_MASKS, state + 1)
     return insert(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code)
 
 

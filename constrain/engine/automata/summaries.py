@@ -80,7 +80,7 @@ def _set_edge_bytes(ctx, node, slot):
         elif kind > EPSILON:
             bits = int64(-1)
         edge[4 * node + word] = bits
-    set_used(ctx, slot, 4 * node + 4)
+    set_used(ctx, slot, node + 1)
 
 
 @njit_inner(types.void(CTX, int64))
@@ -109,7 +109,7 @@ def _set_necessary_bytes(ctx, node):
         elif kind == REPEAT and b > 0:
             bits = must[a, word]
         must[node, word] = bits
-    set_used(ctx, NECESSARY_BYTES, 4 * node + 4)
+    set_used(ctx, NECESSARY_BYTES, node + 1)
 
 
 @njit_inner(types.void(CTX, int64))
@@ -170,7 +170,7 @@ def describe(ctx, node, _unused):
     """Compute what is kept about a new node besides its record; there is room for it."""
     # Fingerprints are made as they are asked for (automata/fingerprints.py).
     expression_prints(ctx)[node, 0] = expression_prints(ctx)[node, 1] = 0
-    set_used(ctx, EXPRESSION_PRINTS, 2 * node + 2)
+    set_used(ctx, EXPRESSION_PRINTS, node + 1)
     _set_edge_bytes(ctx, node, int64(FIRST_BYTES))
     _set_edge_bytes(ctx, node, int64(LAST_BYTES))
     _set_necessary_bytes(ctx, node)

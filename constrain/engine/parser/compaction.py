@@ -100,8 +100,8 @@ def _move_rows(ctx, row_map):
     for i in range(done):
         memo[i] = -1
         stamps[i] = 0
-    set_used(ctx, EARLEY_SETS, 5 * count)
-    set_used(ctx, EARLEY_ITEMS, 2 * items)
+    set_used(ctx, EARLEY_SETS, count)
+    set_used(ctx, EARLEY_ITEMS, items)
     set_used(ctx, EARLEY_SET_HASHES, count)
     set_used(ctx, COMPLETION_MEMO, done)
     set_used(ctx, COMPLETION_STAMPS, done)
@@ -172,10 +172,10 @@ def _move_states(ctx, state_map, row_map):
         elif trans[i] < -1:
             # The step to an open state.
             trans[i] = -state_map[-trans[i] - 2] - 2
-    set_used(ctx, STATES, 3 * count)
-    set_used(ctx, CONFIGURATIONS, 2 * thread)
+    set_used(ctx, STATES, count)
+    set_used(ctx, CONFIGURATIONS, thread)
     set_used(ctx, STATE_HASHES, count)
-    set_used(ctx, STATE_MASKS, MASK_FIELDS * count)
+    set_used(ctx, STATE_MASKS, count)
     set_used(ctx, STATE_KEYS, count)
     set_used(ctx, TRANSITIONS, count * classes)
     set_used(ctx, STATE_COSTS, 0)

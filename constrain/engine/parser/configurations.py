@@ -157,21 +157,21 @@ def intern_state(ctx, count, accepts):
     state = used(ctx, STATE_HASHES)
     threads = configurations(ctx)
     classes = ctx[CLASSES]
-    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 3) or not room(ctx, STATE_KEYS, 1):
+    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 1) or not room(ctx, STATE_KEYS, 1):
         return int64(FAIL)
-    if not room(ctx, CONFIGURATIONS, 2 * n) or not room(ctx, STATE_MASKS, MASK_FIELDS):
+    if not room(ctx, CONFIGURATIONS, n) or not room(ctx, STATE_MASKS, 1):
         return int64(FAIL)
     if not room(ctx, TRANSITIONS, classes):
         return int64(FAIL)
-    offset = used(ctx, CONFIGURATIONS) // 2
+    offset = used(ctx, CONFIGURATIONS)
     for j in range(n):
         threads[offset + j].earley_set = keys[j] >> 32
         threads[offset + j].lexer_state = keys[j] & 0x7FFFFFFF
-    set_used(ctx, CONFIGURATIONS, 2 * (offset + n))
+    set_used(ctx, CONFIGURATIONS, offset + n)
     records[state].offset = offset
     records[state].count = n
     records[state].accepts = accepts
-    set_used(ctx, STATES, 3 * state + 3)
+    set_used(ctx, STATES, state + 1)
     trans = transitions(ctx)
     lexer_trans = lexer_transitions(ctx)
     # Unsigned and without a branch: the loops take whole registers then.
@@ -186,7 +186,7 @@ def intern_state(ctx, count, accepts):
     state_keys(ctx)[state] = 0
     set_used(ctx, STATE_KEYS, state + 1)
     state_masks(ctx)[state].dense = NO_MASK
-    set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
+    set_used(ctx, STATE_MASKS, state + 1)
     return insert(ctx, STATE_HASHES, STATE_BUCKETS, code)
 
 

@@ -181,15 +181,15 @@ def _write_items(ctx):
     total = used(ctx, KERNEL_ITEMS)
     keys = i64(ctx, KERNEL_ITEMS)
     sort_keys(keys, total)
-    if not room(ctx, CORE_SCANS, 3 * total) or not room(ctx, CORE_WAITS, 2 * total):
+    if not room(ctx, CORE_SCANS, total) or not room(ctx, CORE_WAITS, total):
         return int64(FAIL)
-    if not room(ctx, CORE_GROUPS, 3 * total):
+    if not room(ctx, CORE_GROUPS, total):
         return int64(FAIL)
     items = work_stack(ctx)
     scans = core_scans(ctx)
     groups = core_groups(ctx)
     waits = core_waits(ctx)
-    scan, group, wait = used(ctx, CORE_SCANS) // 3, used(ctx, CORE_GROUPS) // 3, used(ctx, CORE_WAITS) // 2
+    scan, group, wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
     last = int64(-1)
     for i in range(total):
         symbol = (keys[i] >> 32) - END
@@ -211,9 +211,9 @@ def _write_items(ctx):
         waits[wait].source = items[item + 1]
         groups[group - 1].count += 1
         wait += 1
-    set_used(ctx, CORE_SCANS, 3 * scan)
-    set_used(ctx, CORE_GROUPS, 3 * group)
-    set_used(ctx, CORE_WAITS, 2 * wait)
+    set_used(ctx, CORE_SCANS, scan)
+    set_used(ctx, CORE_GROUPS, group)
+    set_used(ctx, CORE_WAITS, wait)
     return int64(0)
 
 
@@ -223,7 +223,7 @@ def _initial_state(ctx, first_scan):
     scans = core_scans(ctx)
     all_lexemes = lexemes(ctx)
     all_ignored = ignored(ctx)
-    i, j = used(ctx, CORE_SCANS) // 3 - 1, 0
+    i, j = used(ctx, CORE_SCANS) - 1, 0
     if not room(ctx, WORK_STACK, 2 * (i + 1 - first_scan + ctx[N_IGNORE])):
         return int64(FAIL)
     start = used(ctx, WORK_STACK)
@@ -254,7 +254,7 @@ def make_core(ctx, base, count):
         if records[core].count == count and is_staged(ctx, CORE_DOTS, records[core].offset, base, count):
             return core
         core = find(ctx, CORE_HASHES, CORE_BUCKETS, code, core)
-    if not has_room(ctx, CORE_HASHES, CORE_BUCKETS) or not room(ctx, CORES, 7) or not room(ctx, CORE_KINDS, 1):
+    if not has_room(ctx, CORE_HASHES, CORE_BUCKETS) or not room(ctx, CORES, 1) or not room(ctx, CORE_KINDS, 1):
         return int64(FAIL)
     if not room(ctx, CORE_DOTS, count):
         return int64(FAIL)
@@ -264,7 +264,7 @@ def make_core(ctx, base, count):
     first_scan, first_group, first_wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
     if _write_items(ctx) < 0:
         return int64(FAIL)
-    initial = _initial_state(ctx, first_scan // 3)
+    initial = _initial_state(ctx, first_scan)
     if initial < 0:
         set_used(ctx, CORE_SCANS, first_scan)
         set_used(ctx, CORE_GROUPS, first_group)
@@ -274,11 +274,11 @@ def make_core(ctx, base, count):
     records[core].offset = used(ctx, CORE_DOTS)
     records[core].count = count
     records[core].initial = initial
-    records[core].scans = first_scan // 3
-    records[core].scan_count = (used(ctx, CORE_SCANS) - first_scan) // 3
-    records[core].groups = first_group // 3
-    records[core].group_count = (used(ctx, CORE_GROUPS) - first_group) // 3
-    set_used(ctx, CORES, 7 * core + 7)
+    records[core].scans = first_scan
+    records[core].scan_count = used(ctx, CORE_SCANS) - first_scan
+    records[core].groups = first_group
+    records[core].group_count = used(ctx, CORE_GROUPS) - first_group
+    set_used(ctx, CORES, core + 1)
     core_kinds(ctx)[core] = kinds
     set_used(ctx, CORE_KINDS, core + 1)
     keep_staged(ctx, CORE_DOTS, base, count)

@@ -82,14 +82,14 @@ def make_set(ctx, items, accepts):
         if records[row].accepts == accepts and _has_items(ctx, row, n):
             return row
         row = find(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code, row)
-    if not has_room(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS) or not room(ctx, EARLEY_SETS, 5):
+    if not has_room(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS) or not room(ctx, EARLEY_SETS, 1):
         return int64(FAIL)
-    if not room(ctx, EARLEY_ITEMS, 2 * n) or not room(ctx, WORK_STACK, n) or not room(ctx, ORIGIN_SETS_AT, 1):
+    if not room(ctx, EARLEY_ITEMS, n) or not room(ctx, WORK_STACK, n) or not room(ctx, ORIGIN_SETS_AT, 1):
         return int64(FAIL)
     row = used(ctx, EARLEY_SET_HASHES)
     pool = earley_items(ctx)
     # The items go to their final place first: making the core reuses KERNEL_ITEMS.
-    offset = used(ctx, EARLEY_ITEMS) // 2
+    offset = used(ctx, EARLEY_ITEMS)
     base = used(ctx, WORK_STACK)
     tmp = work_stack(ctx)
     dots = int64(0)
@@ -119,13 +119,13 @@ def make_set(ctx, items, accepts):
         completion_stamps(ctx)[i] = 0
     set_used(ctx, COMPLETION_MEMO, done + groups)
     set_used(ctx, COMPLETION_STAMPS, done + groups)
-    set_used(ctx, EARLEY_ITEMS, 2 * (offset + n))
+    set_used(ctx, EARLEY_ITEMS, offset + n)
     records[row].core = core
     records[row].offset = offset
     records[row].count = n
     records[row].accepts = accepts
     records[row].completions = done
-    set_used(ctx, EARLEY_SETS, 5 * row + 5)
+    set_used(ctx, EARLEY_SETS, row + 1)
     return insert(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code)
 
 

@@ -143,7 +143,7 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     ``unfolded[i]`` say whether it derives anything; instead of them it gets the one that is branch ``i``, to be made.
     """
     all_lexemes = lexemes(ctx)
-    n_lexemes = used(ctx, LEXEMES) // 3
+    n_lexemes = used(ctx, LEXEMES)
     n_rules = len(productive)
     has = np.zeros(n_lexemes, np.uint8)
     for i in range(n_lexemes):
@@ -182,7 +182,7 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
         all_branches[i].count = -1
         all_branches[i].left = unfolded[i]
         all_branches[i].kind = 0
-    set_used(ctx, BRANCHES, 4 * len(unfolded))
+    set_used(ctx, BRANCHES, len(unfolded))
     for p in range(len(left)):
         if branch_of[left[p]] >= 0:
             continue

@@ -13,6 +13,7 @@ Not for grammars whose rules are made while texts are read: their rows name rule
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import int64
@@ -30,7 +31,6 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
-from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.automata.operations import (
     OP_CONCAT,
     OP_EMPTY,
@@ -44,8 +44,7 @@ from constrain.engine.automata.operations import (
     OP_UNION,
     build_expressions,
 )
-from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, intern_state, reset_work
-from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_COUNT, ROW_OFFSET
+from constrain.engine.parser.configurations import intern_state, reset_work
 from constrain.engine.storage.access import i64, room, set_used
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry
@@ -129,7 +128,7 @@ class Transplant:
 
     def _find_parts(self) -> dict[int, list[int]]:
         """The expressions of the lexer states, and all that they consist of, each with its parts."""
-        nodes, pool = self._old.get(EXPRESSIONS).reshape(-1, 4), self._old.get(CHILDREN)
+        nodes, pool = self._old.get(EXPRESSIONS), self._old.get(CHILDREN)
         parts: dict[int, list[int]] = {}
         size = 0
         todo = [node for lexer_state in self._alive_lexer_states for _, node in self._members(lexer_state)]
@@ -137,8 +136,7 @@ class Transplant:
             node = todo.pop()
             if node in parts:
                 continue
-            kind, a, b, _ = nodes[node].tolist()
-            kind &= 255
+            kind, _, a, b, _ = nodes[node].tolist()
             size += b if kind in (UNION, INTERSECT) else 1
             if size > _MOST_PARTS:
                 raise TablesFullError("what is alive is too much to be moved")
@@ -160,20 +158,20 @@ class Transplant:
         self._make_rows(run)
         numbers = {}
         for state in self._states:
-            accepts = int(self._old.array(STATES)[3 * state + STATE_ACCEPTS])
+            accepts = int(self._old.array(STATES)[state]["accepts"])
             parts = [(self._rows[row], self._lexer_states[lexer_state]) for row, lexer_state in self._threads(state)]
             number = numbers[state] = _plant(run, _STATE, accepts, parts)
             new.array(STATE_KEYS)[number] = self._old.array(STATE_KEYS)[state]
         return numbers
 
     def _make_expressions(self, run: Callable[..., int]) -> None:
-        nodes = self._old.get(EXPRESSIONS).reshape(-1, 4)
+        nodes = self._old.get(EXPRESSIONS)
         # A part has a lower number than the whole.
         order = sorted(self._parts)
         registers = {node: register for register, node in enumerate(order)}
         code: list[int] = []
         for node in order:
-            head, a, b, c = nodes[node].tolist()
+            kind, head, a, b, c = nodes[node].tolist()
             parts = self._parts[node]
             code += [~registers[part] for part in parts]
             code += {
@@ -187,7 +185,7 @@ class Transplant:
                 INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, len(parts)),
                 NOT: (OP_NOT,),
                 REPEAT: (OP_REPEAT, b, c),
-            }[head & 255]
+            }[kind]
             code += [OP_STORE, registers[node]]
         made = np.zeros(len(order) + 1, np.int32)
         run(build_expressions, np.array(code, np.int32), made)
@@ -195,23 +193,22 @@ class Transplant:
 
     def _members(self, lexer_state: int) -> list[list[int]]:
         """The pairs (lexeme, expression) of a lexer state."""
-        record = self._old.array(LEXER_STATES)[4 * lexer_state : 4 * lexer_state + 4]
-        return self._pairs(LEXER_MEMBERS, record[LEX_OFFSET], record[LEX_COUNT], 1)
+        record = self._old.array(LEXER_STATES)[lexer_state]
+        members = self._old.array(LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
+        pairs: list[list[int]] = members.reshape(-1, 2).tolist()
+        return pairs
 
-    def _threads(self, state: int) -> list[list[int]]:
+    def _threads(self, state: int) -> list[tuple[int, int]]:
         """The pairs (row, lexer state) of a state."""
-        record = self._old.array(STATES)[3 * state : 3 * state + 3]
-        return self._pairs(CONFIGURATIONS, record[STATE_OFFSET], record[STATE_COUNT], 2)
+        return self._pairs(CONFIGURATIONS, self._old.array(STATES)[state])
 
-    def _items(self, row: int) -> list[list[int]]:
+    def _items(self, row: int) -> list[tuple[int, int]]:
         """The pairs (dot, origin) of a row."""
-        record = self._old.array(EARLEY_SETS)[5 * row : 5 * row + 5]
-        return self._pairs(EARLEY_ITEMS, record[ROW_OFFSET], record[ROW_COUNT], 2)
+        return self._pairs(EARLEY_ITEMS, self._old.array(EARLEY_SETS)[row])
 
-    def _pairs(self, slot: int, offset: int, count: int, each: int) -> list[list[int]]:
-        """Pairs of a pool, whose offsets count ``each`` numbers."""
-        begin = int(offset) * each
-        pairs: list[list[int]] = self._old.array(slot)[begin : begin + 2 * int(count)].reshape(-1, 2).tolist()
+    def _pairs(self, slot: int, owner: Any) -> list[tuple[int, int]]:
+        """The pairs of a pool that a record with an offset and a count stands for."""
+        pairs: list[tuple[int, int]] = self._old.array(slot)[owner["offset"] :][: owner["count"]].tolist()
         return pairs
 
     def _make_lexer_states(self, run: Callable[..., int]) -> None:
@@ -231,7 +228,7 @@ class Transplant:
         # An origin is an older row.
         for row in sorted(found - set(self._rows)):
             parts = [(dot, self._rows[origin]) for dot, origin in self._items(row)]
-            self._rows[row] = _plant(run, _ROW, int(self._old.array(EARLEY_SETS)[5 * row + ROW_ACCEPTS]), parts)
+            self._rows[row] = _plant(run, _ROW, int(self._old.array(EARLEY_SETS)[row]["accepts"]), parts)
 
 
 def _plant(run: Callable[..., int], kind: int, accepts: int, parts: list[tuple[int, int]]) -> int:

@@ -18,7 +18,10 @@ NAMES: list[str] = []
 """What errors call each table."""
 
 SPECS: list[tuple[Any, int, int]] = []
-"""For each table: the type of its numbers, how many fit in at first, and for buckets the slot of the hash codes."""
+"""For each table: the type of its numbers, the elements that fit in at first, and for buckets the slot of the codes."""
+
+ELEMENTS: list[np.dtype[Any]] = []
+"""For each table: what an element of it is.  All sizes and places count elements."""
 
 
 def _table(
@@ -43,7 +46,8 @@ def _table(
     base = dtype.base if dtype.names is None else dtype[dtype.names[-1]]
     slot = len(NAMES)
     NAMES.append(name)
-    SPECS.append((base.type, capacity * dtype.itemsize // base.itemsize, hashes))
+    SPECS.append((base.type, capacity, hashes))
+    ELEMENTS.append(dtype)
     return slot, view_of(name, slot, dtype, HEADER)
 
 

@@ -104,7 +104,7 @@ def _cut(ctx, state):
         if is_open:
             here = -here - 2
         # Beyond what was cut into single bytes nothing is known, and nothing needed.
-        if here <= 0 or STATE_FIELDS * here >= used(ctx, STATE_COSTS):
+        if here <= 0 or here >= used(ctx, STATE_COSTS):
             break
         count = table[here].tokens
         if count == UNKNOWN:

@@ -102,7 +102,7 @@ def cost_grammar(ctx):
     """
     choose_class_bytes(ctx)
     all_lexemes = lexemes(ctx)
-    n_lexemes = used(ctx, LEXEMES) // 3
+    n_lexemes = used(ctx, LEXEMES)
     set_used(ctx, COST_STACK, 0)
     lexeme_cost = np.empty(n_lexemes, np.int64)
     for lexeme in range(n_lexemes):
@@ -397,7 +397,7 @@ def cost_members(ctx, row, lexer_state, result):
     for member in range(begin, begin + 2 * lexer_states(ctx)[lexer_state].count, 2):
         lexeme, node = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
         record = COST_FIELDS * node
-        if record >= used(ctx, EXPRESSION_COSTS) or i32(ctx, EXPRESSION_COSTS)[record + LEAST_ON] == UNKNOWN:
+        if node >= used(ctx, EXPRESSION_COSTS) or i32(ctx, EXPRESSION_COSTS)[record + LEAST_ON] == UNKNOWN:
             status = far_call(ctx, F_NODE_COST, node, 0)
             if status < 0:
                 return status
@@ -425,12 +425,12 @@ def cost_members(ctx, row, lexer_state, result):
 def state_cost(ctx, state, _unused):
     """Make the least cost of finishing from a state known, and the byte that begins it; returns 0, FAIL or LIMIT."""
     known = used(ctx, STATE_COSTS)
-    if STATE_FIELDS * state >= known:
-        total = STATE_FIELDS * used(ctx, STATE_HASHES)
+    if state >= known:
+        total = used(ctx, STATE_HASHES)
         if not room(ctx, STATE_COSTS, total - known):
             return int64(FAIL)
         table = i32(ctx, STATE_COSTS)
-        for i in range(known, total):
+        for i in range(STATE_FIELDS * known, STATE_FIELDS * total):
             table[i] = UNKNOWN
         set_used(ctx, STATE_COSTS, total)
     record = STATE_FIELDS * state

@@ -125,7 +125,7 @@ class UnfoldedCosts:
         if symbol < 0:
             cost = self._lexemes.get(symbol)
             if cost is None:
-                if 3 * ~symbol >= tables.used(LEXEMES):
+                if ~symbol >= tables.used(LEXEMES):
                     self._add_new()
                 cost = self._lexemes[symbol] = self._run(costs.lexeme_cost, ~symbol)
             return cost

@@ -325,7 +325,7 @@ def indent_split(ctx, lexer_state, free):
     dense = int64(split[5 * free + SPLIT_DENSE])
     if (
         not room(ctx, TOKEN_LISTS, count)
-        or not room(ctx, BOUNDARIES, 2 * crossing_count)
+        or not room(ctx, BOUNDARIES, crossing_count)
         or not room(ctx, DENSE_MASKS, ctx[N_WORDS])
     ):
         return int64(FAIL)
@@ -339,13 +339,13 @@ def indent_split(ctx, lexer_state, free):
         end += 1 - ((scratch[token >> 5] >> (token & 31)) & 1)
     set_used(ctx, TOKEN_LISTS, end)
     crossings = boundaries(ctx)
-    begin_crossing = end_crossing = used(ctx, BOUNDARIES) // 2
+    begin_crossing = end_crossing = used(ctx, BOUNDARIES)
     for i in range(first_crossing, first_crossing + crossing_count):
         node = crossings[i].node
         if not _is_below(ctx, base, node if node >= 0 else ~node):
             crossings[end_crossing].node, crossings[end_crossing].accept = crossings[i].node, crossings[i].accept
             end_crossing += 1
-    set_used(ctx, BOUNDARIES, 2 * end_crossing)
+    set_used(ctx, BOUNDARIES, end_crossing)
     if dense != NO_DENSE:
         clear_scratch(ctx)
         add_dense(ctx, dense)
