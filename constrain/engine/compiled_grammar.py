@@ -17,7 +17,7 @@ from constrain import limits
 from constrain.engine.automata.byte_classes import make_byte_classes
 from constrain.engine.automata.lexemes import LEXEME_IS_KEY, LEXEME_IS_LIMITED, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
-from constrain.engine.automata.prelude import Stock, stock_for
+from constrain.engine.automata.prelude import Prelude, prelude_for
 from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens, quote_tokens
@@ -247,7 +247,7 @@ class CompiledGrammar:
         self._scratch: Any = None
         self._unfolded: UnfoldedRules | None = None
         longest = self.vocabulary.trie.depth
-        stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
+        stock = None if self.ir.stock is None else prelude_for(self.ir.stock, longest)
         if stock is None:
             tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
         else:
@@ -266,7 +266,7 @@ class CompiledGrammar:
         for make in self.table_makers:
             make(self)
 
-    def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
+    def _load_grammar(self, ir: GrammarIR, stock: Prelude | None) -> None:
         tables, ctx = self._tables, self.ctx
         lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
         if lexemes.counts:
@@ -598,7 +598,7 @@ class CompiledGrammar:
         tables = self._tables
         slot, extra = tables.wanted()
         if not self.start_state:
-            collected = _ALL  # there is nothing to collect yet
+            collected = _ALL  # there is nothing to compact yet
         # Before it doubles: is there more in these tables than may be?
         if (
             collected == _NOTHING
@@ -629,7 +629,7 @@ class CompiledGrammar:
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
-        from constrain.engine.parser.compaction import collect  # not needed before, and seldom ever
+        from constrain.engine.parser.compaction import compact
 
         cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
@@ -638,7 +638,7 @@ class CompiledGrammar:
         live[[cursor._state for cursor in cursors if cursor._state > 0]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
-        collect(self.ctx, live, numbers, np.empty(self._tables.used(EARLEY_SET_HASHES), np.int32))
+        compact(self.ctx, live, numbers, np.empty(self._tables.used(EARLEY_SET_HASHES), np.int32))
         self.start_state = int(numbers[self.start_state])
         self.generation += 1
         done: dict[int, Link] = {}

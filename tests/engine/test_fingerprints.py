@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from strategies import regulars
 
 import constrain
-from constrain.engine.automata import fingerprints
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
+from constrain.engine.automata.fingerprints import print_expressions
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
@@ -55,7 +55,7 @@ def tables_of(expressions: Sequence[Regular], longest: int = LONGEST_TOKEN) -> T
     while (result := build_expressions(tables.ctx, program.code, registers)) == FAIL:
         tables.grow()
     assert result == 0
-    while fingerprints.print_nodes(tables.ctx) == FAIL:
+    while print_expressions(tables.ctx) == FAIL:
         tables.grow()
     return tables
 

@@ -111,7 +111,9 @@ def test_no_table_grows_beyond_what_its_places_fit_into(monkeypatch: pytest.Monk
     of.reserve(EARLEY_ITEMS, most // 2 + 1)
     of.reserve(EARLEY_ITEMS, most)
     assert of.capacity(EARLEY_ITEMS) == most
-    with pytest.raises(constrain.LimitError, match=r"more than 1,000,000 entries \(the row items table is full\)"):
+    with pytest.raises(
+        constrain.LimitError, match=r"more than 1,000,000 entries \(the Earley set items table is full\)"
+    ):
         of.reserve(EARLEY_ITEMS, most + 1)
     with pytest.raises(constrain.LimitError, match="entries"):
         of.allocate(EARLEY_ITEMS, most + 1)

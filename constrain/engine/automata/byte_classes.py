@@ -32,27 +32,27 @@ from constrain.engine.storage.schemas import (
 
 @njit_allocating(types.void(CTX, I32, int64))
 def make_byte_classes(ctx, registers, apart):
-    """Partition the 256 bytes so that no literal and no set in some nodes tells two bytes of a class apart.
+    """Partition the 256 bytes so that no literal and no set in some expressions tells two bytes of a class apart.
 
-    ``registers`` (int32[n]) are the nodes.  With ``apart`` each byte is a class of its own, whatever lexemes may come
-    later.
+    ``registers`` (int32[n]) are the expressions.  With ``apart`` each byte is a class of its own, whatever lexemes may
+    come later.
     """
     class_of = byte_classes(ctx)
     sets = byte_sets(ctx)
     single = np.zeros(256, np.uint8)
     needed = np.zeros(used(ctx, BYTE_SETS), np.uint8)
     data = literal_bytes(ctx)
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     pool = children(ctx)
-    # There may be nodes that these do not lead to.  A node is made after its parts, so one pass down finds all.
+    # Other expressions may be there too.  An expression is made after its parts, so one pass down finds all.
     marks = np.zeros(used(ctx, EXPRESSION_HASHES), np.uint8)
     for i in range(len(registers)):
         marks[registers[i]] = 1
-    for node in range(len(marks) - 1, -1, -1):
-        if not marks[node]:
+    for expression in range(len(marks) - 1, -1, -1):
+        if not marks[expression]:
             continue
-        kind = nodes[node].kind
-        a, b = nodes[node].first, nodes[node].second
+        kind = records[expression].kind
+        a, b = records[expression].first, records[expression].second
         if kind == LITERAL:
             for i in range(a, a + b):
                 single[data[i]] = 1

@@ -51,81 +51,81 @@ _FEW_PARTS = 4
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
-def _stays(ctx, node, byte):
+def _stays(ctx, expression, byte):
     """Whether a sequence begins with any number of bytes of a set, of which this is one, as white space does."""
-    nodes = expressions(ctx)
-    head, tail = nodes[node].first, nodes[node].second
-    if nodes[head].kind != REPEAT or nodes[head].second > 0 or nodes[head].third >= 0:
+    records = expressions(ctx)
+    head, tail = records[expression].first, records[expression].second
+    if records[head].kind != REPEAT or records[head].second > 0 or records[head].third >= 0:
         return False
-    part, word = nodes[head].first, byte >> 6
-    if nodes[part].kind != SET:
+    part, word = records[head].first, byte >> 6
+    if records[part].kind != SET:
         return False
     # What follows must not begin so: then there would be two ways.
-    bits = byte_sets(ctx)[nodes[part].first, word] & ~first_bytes(ctx)[tail, word]
+    bits = byte_sets(ctx)[records[part].first, word] & ~first_bytes(ctx)[tail, word]
     return (bits >> (byte & 63)) & 1 != 0
 
 
 @njit_inner(RESULT2)
-def known_derivative(ctx, node, byte):
-    """The derivative of a leaf, or of any node if it was computed before; else -1."""
-    nodes = expressions(ctx)
-    kind = nodes[node].kind
+def known_derivative(ctx, expression, byte):
+    """The derivative of a leaf, or of any expression if it was computed before; else -1."""
+    records = expressions(ctx)
+    kind = records[expression].kind
     if kind == LITERAL:
-        offset = nodes[node].first
+        offset = records[expression].first
         if literal_bytes(ctx)[offset] != byte:
             return int64(EMPTY)
-        length = nodes[node].second
+        length = records[expression].second
         if length == 1:
             return int64(EPSILON)
         return intern_expression(ctx, LITERAL, offset + 1, length - 1, 0)
     if kind == SET:
-        word = byte_sets(ctx)[nodes[node].first, byte >> 6]
+        word = byte_sets(ctx)[records[expression].first, byte >> 6]
         return (word >> (byte & 63)) & 1  # EPSILON is 1 and EMPTY is 0
     if kind <= EPSILON:
         return int64(EMPTY)
     if kind == ALL:
         return int64(ALL)
     # Most bytes cannot begin most expressions; saying so needs no memo.
-    if not (first_bytes(ctx)[node, byte >> 6] >> (byte & 63)) & 1:
+    if not (first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
         return int64(EMPTY)
-    if kind == CONCAT and _stays(ctx, node, byte):
-        return node
-    return map_get(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (node << 8 | byte) + 1)
+    if kind == CONCAT and _stays(ctx, expression, byte):
+        return expression
+    return map_get(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (expression << 8 | byte) + 1)
 
 
 @njit_inner(RESULT2)
-def _simple_derivative(ctx, node, byte):
+def _simple_derivative(ctx, expression, byte):
     """The derivative of a sequence of which one leaf matches the byte; -1 if it is not as simple, or FAIL.
 
     So are the names of keys, which are characters, each in its spellings, and the blanks around them.  Such derivatives
     are not worth remembering.
     """
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     begins = first_bytes(ctx)
     word, bit = byte >> 6, int64(1) << (byte & 63)
-    while nodes[node].kind == CONCAT:
-        first, rest = nodes[node].first, nodes[node].second
-        kind = nodes[first].kind
+    while records[expression].kind == CONCAT:
+        first, rest = records[expression].first, records[expression].second
+        kind = records[first].kind
         if kind == REPEAT:
-            item, low, high = nodes[first].first, nodes[first].second, nodes[first].third
-            if nodes[item].kind != SET:
+            item, low, high = records[first].first, records[first].second, records[first].third
+            if records[item].kind != SET:
                 return int64(-1)
             if not begins[item, word] & bit:
                 if low > 0:
                     return int64(EMPTY)
-                node = rest
+                expression = rest
                 continue
             if low == 0 and begins[rest, word] & bit:
                 return int64(-1)
             if high < 0 and low == 0:
-                return node
+                return expression
             fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high)
             return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
-        if nodes[first].flags & NULLABLE_FLAG:
+        if records[first].flags & NULLABLE_FLAG:
             return int64(-1)
         if kind == UNION:
             found = int64(EMPTY)
-            begin, count = nodes[first].first, nodes[first].second
+            begin, count = records[first].first, records[first].second
             if count > _FEW_PARTS:
                 return int64(-1)
             for i in range(begin, begin + count):
@@ -137,7 +137,7 @@ def _simple_derivative(ctx, node, byte):
             if found == EMPTY:
                 return int64(EMPTY)
             first = found
-            kind = nodes[first].kind
+            kind = records[first].kind
         if kind != LITERAL and kind != SET:
             return int64(-1)
         part = known_derivative(ctx, first, byte)
@@ -146,28 +146,28 @@ def _simple_derivative(ctx, node, byte):
 
 
 @njit_inner(RESULT2)
-def derivative(ctx, node, byte):
-    """What may follow ``byte`` in ``node``: { w : byte w in L(node) }; a node id, or FAIL.
+def derivative(ctx, expression, byte):
+    """What may follow ``byte`` in ``expression``: { w : byte w in L(expression) }; an expression id, or FAIL.
 
-    Post-order over the parts of the expression with the work stack, memoised per (node, byte), so
+    Post-order over the parts of the expression with the work stack, memoised per (expression, byte), so
     that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
     """
-    result = _simple_derivative(ctx, node, byte)
+    result = _simple_derivative(ctx, expression, byte)
     if result == -1:
-        result = known_derivative(ctx, node, byte)
+        result = known_derivative(ctx, expression, byte)
     if result != -1:
         return result
     bottom = used(ctx, WORK_STACK)
     if not room(ctx, WORK_STACK, 1):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = node
+    work_stack(ctx)[bottom] = expression
     set_used(ctx, WORK_STACK, bottom + 1)
     while used(ctx, WORK_STACK) > bottom:
         top = used(ctx, WORK_STACK)
-        node = work_stack(ctx)[top - 1]
-        nodes = expressions(ctx)
-        kind = nodes[node].kind
-        a, b, c = nodes[node].first, nodes[node].second, nodes[node].third
+        expression = work_stack(ctx)[top - 1]
+        records = expressions(ctx)
+        kind = records[expression].kind
+        a, b, c = records[expression].first, records[expression].second, records[expression].third
         missing = int64(-1)
         if kind == UNION or kind == INTERSECT:
             dead = False
@@ -190,7 +190,7 @@ def derivative(ctx, node, byte):
                 set_used(ctx, WORK_STACK, top)
                 result = int64(EMPTY)
             else:
-                result = far_call(ctx, F_SET_OPERATION, int64(nodes[node].flags & (FITS_FLAG | 255)), top)
+                result = far_call(ctx, F_SET_OPERATION, int64(records[expression].flags & (FITS_FLAG | 255)), top)
         else:
             part = known_derivative(ctx, a, byte)
             if part < -1:
@@ -225,7 +225,7 @@ def derivative(ctx, node, byte):
             continue
         if result < 0:
             return result
-        if map_put(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (node << 8 | byte) + 1, result) < 0:
+        if map_put(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (expression << 8 | byte) + 1, result) < 0:
             return int64(FAIL)
         set_used(ctx, WORK_STACK, top - 1)
     return result

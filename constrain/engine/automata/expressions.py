@@ -55,7 +55,7 @@ NULLABLE_FLAG = 1 << 8
 
 
 # An expression with an intersection or a complement inside may denote nothing although it is not
-# node 0, so whether it is alive has to be searched for.
+# expression 0, so whether it is alive has to be searched for.
 COMPLEX_FLAG = 2 << 8
 
 
@@ -76,9 +76,9 @@ UNKNOWN, ALIVE, DEAD, VISITED = 0, 1, 2, 3
 
 
 @njit_inner(int64(CTX, int64))
-def is_nullable(ctx, node):
-    """Whether a node's language holds the empty string (1 or 0)."""
-    return int64(expressions(ctx)[node].flags >> 8) & 1
+def is_nullable(ctx, expression):
+    """Whether an expression's language holds the empty string (1 or 0)."""
+    return int64(expressions(ctx)[expression].flags >> 8) & 1
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64, int64))
@@ -124,7 +124,7 @@ def intern_expression(ctx, head, a, b, c):
 
 @njit_inner(RESULT2)
 def make_concat(ctx, left, right):
-    """``left`` then ``right``, kept right-associative so that equal sequences are the same node."""
+    """``left`` then ``right``, kept right-associative so that equal sequences are the same expression."""
     if left == EMPTY or right == EMPTY:
         return int64(EMPTY)
     if left == EPSILON:
@@ -132,17 +132,17 @@ def make_concat(ctx, left, right):
     if right == EPSILON:
         return left
     base = used(ctx, WORK_STACK)
-    nodes = expressions(ctx)
-    while nodes[left].kind == CONCAT:
+    records = expressions(ctx)
+    while records[left].kind == CONCAT:
         if not room(ctx, WORK_STACK, 1):
             return int64(FAIL)
-        work_stack(ctx)[used(ctx, WORK_STACK)] = nodes[left].first
+        work_stack(ctx)[used(ctx, WORK_STACK)] = records[left].first
         set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
-        left = nodes[left].second
+        left = records[left].second
     while True:
-        nodes = expressions(ctx)
-        flags = (nodes[left].flags | nodes[right].flags) & INHERITED
-        nullable = nodes[left].flags & nodes[right].flags & NULLABLE_FLAG
+        records = expressions(ctx)
+        flags = (records[left].flags | records[right].flags) & INHERITED
+        nullable = records[left].flags & records[right].flags & NULLABLE_FLAG
         right = intern_expression(ctx, CONCAT | flags | nullable, left, right, 0)
         if right < 0 or used(ctx, WORK_STACK) == base:
             return right
@@ -151,35 +151,35 @@ def make_concat(ctx, left, right):
 
 
 @njit_inner(RESULT1)
-def make_not(ctx, node):
-    """The complement of ``node``."""
-    if node == EMPTY:
+def make_not(ctx, expression):
+    """The complement of ``expression``."""
+    if expression == EMPTY:
         return int64(ALL)
-    if node == ALL:
+    if expression == ALL:
         return int64(EMPTY)
-    nodes = expressions(ctx)
-    if nodes[node].kind == NOT:
-        return nodes[node].first
-    nullable = NULLABLE_FLAG - (nodes[node].flags & NULLABLE_FLAG)
-    return intern_expression(ctx, NOT | COMPLEX_FLAG | LOOP_FLAG | nullable, node, 0, 0)
+    records = expressions(ctx)
+    if records[expression].kind == NOT:
+        return records[expression].first
+    nullable = NULLABLE_FLAG - (records[expression].flags & NULLABLE_FLAG)
+    return intern_expression(ctx, NOT | COMPLEX_FLAG | LOOP_FLAG | nullable, expression, 0, 0)
 
 
 @njit_inner(RESULT3)
-def make_repeat(ctx, node, low, high):
-    """``node`` from ``low`` to ``high`` times; ``high`` -1 for no bound."""
-    if high == 0 or node == EPSILON:
+def make_repeat(ctx, expression, low, high):
+    """``expression`` from ``low`` to ``high`` times; ``high`` -1 for no bound."""
+    if high == 0 or expression == EPSILON:
         return int64(EPSILON)
-    if node == EMPTY:
+    if expression == EMPTY:
         return int64(EPSILON) if low == 0 else int64(EMPTY)
-    head = expressions(ctx)[node].flags
+    head = expressions(ctx)[expression].flags
     if head & NULLABLE_FLAG:
         low = 0
     if low == 1 and high == 1:
-        return node
-    if node == ALL:
+        return expression
+    if expression == ALL:
         return int64(ALL)
     flags = (head & INHERITED) | (NULLABLE_FLAG if low == 0 else 0) | (LOOP_FLAG if high < 0 else 0)
-    return intern_expression(ctx, REPEAT | flags, node, low, high)
+    return intern_expression(ctx, REPEAT | flags, expression, low, high)
 
 
 @njit_inner(RESULT2)

@@ -1,7 +1,7 @@
 """Lexer states: which lexemes may be under way, and how far each of them is.
 
-A lexer state is an interned, sorted set of (lexeme, expression node).  State 0 is the empty set.
-It knows nothing of the parser: the same state serves every row that expects the same lexemes.
+A lexer state is an interned, sorted set of (lexeme, expression expression).  State 0 is the empty set.
+It knows nothing of the parser: the same state serves every Earley set that expects the same lexemes.
 There is no longest match.  A state says which lexemes *could* end here (its accept set); the
 recognizer then follows both roads, ending and going on.
 """
@@ -62,7 +62,7 @@ NO_DENSE, NOT_SPLIT = -1, -2
 LEADS_ON = -2
 """In LEXER_TRANSITIONS: the byte leads on, to a state that has not been made; -1 if not even that is known."""
 
-# With fewer bytes than this to begin with, a row of transitions is written byte by byte.
+# With fewer bytes than this to begin with, an Earley set of transitions is written byte by byte.
 _FEW_BYTES = 24
 
 
@@ -101,11 +101,11 @@ def _begin_transitions(ctx, state, base, count):
     class_byte = class_bytes(ctx)
     w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
     for j in range(count):
-        node = tmp[base + 2 * j + 1]
-        w0 |= first[node, 0]
-        w1 |= first[node, 1]
-        w2 |= first[node, 2]
-        w3 |= first[node, 3]
+        expression = tmp[base + 2 * j + 1]
+        w0 |= first[expression, 0]
+        w1 |= first[expression, 1]
+        w2 |= first[expression, 2]
+        w3 |= first[expression, 3]
     begins = lexer_first_bytes(ctx)
     begins[state, 0] = w0
     begins[state, 1] = w1
@@ -156,11 +156,11 @@ def intern_lexer_state(ctx, base, count):
     accepted = 0
     goes_on = 0
     for j in range(count):
-        node = tmp[base + 2 * j + 1]
-        if is_nullable(ctx, node):
+        expression = tmp[base + 2 * j + 1]
+        if is_nullable(ctx, expression):
             tmp[stage + accepted] = tmp[base + 2 * j]
             accepted += 1
-        if node != EPSILON:
+        if expression != EPSILON:
             goes_on = 1
     accept = intern_accept_set(ctx, stage, accepted)
     if accept < 0:
@@ -197,13 +197,13 @@ def leads_on(ctx, state, byte_class):
     byte = class_bytes(ctx)[byte_class]
     word = byte >> 6
     first = first_bytes(ctx)
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     pool = lexer_members(ctx)
     offset = lexer_states(ctx)[state].offset
     for i in range(offset, offset + 2 * lexer_states(ctx)[state].count, 2):
-        node = pool[i + 1]
+        expression = pool[i + 1]
         # Whether anything is left of an intersection or a complement takes its derivative to know.
-        if (first[node, word] >> (byte & 63)) & 1 and not nodes[node].flags & COMPLEX_FLAG:
+        if (first[expression, word] >> (byte & 63)) & 1 and not records[expression].flags & COMPLEX_FLAG:
             trans[place] = LEADS_ON
             return int64(1)
     return int64(0)
@@ -217,14 +217,14 @@ def members_after(ctx, slot, offset, count, byte):
         pool = i32(ctx, slot)
         lexeme = pool[offset + 2 * i]
         before = int64(pool[offset + 2 * i + 1])
-        node = known_derivative(ctx, before, byte)
-        if node < 0:
-            node = far_call(ctx, F_DERIVATIVE, before, byte)
-            if node < 0:
-                return node
-        if node == EMPTY:
+        expression = known_derivative(ctx, before, byte)
+        if expression < 0:
+            expression = far_call(ctx, F_DERIVATIVE, before, byte)
+            if expression < 0:
+                return expression
+        if expression == EMPTY:
             continue
-        live = is_live(ctx, node)
+        live = is_live(ctx, expression)
         if live < 0:
             return live
         if live == 0:
@@ -234,7 +234,7 @@ def members_after(ctx, slot, offset, count, byte):
         top = used(ctx, WORK_STACK)
         tmp = work_stack(ctx)
         tmp[top] = lexeme
-        tmp[top + 1] = node
+        tmp[top + 1] = expression
         set_used(ctx, WORK_STACK, top + 2)
     return (used(ctx, WORK_STACK) - base) // 2
 

@@ -42,25 +42,26 @@ _LONG_PATH = 64
 
 
 @njit_inner(RESULT2)
-def search_live(ctx, node, _unused):
-    """Whether a node with intersections or complements inside, and not nullable, is alive; see is_live."""
-    known = liveness(ctx)[node]
+def search_live(ctx, expression, _unused):
+    """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live."""
+    known = liveness(ctx)[expression]
     if known == ALIVE or known == DEAD:
         return int64(known == ALIVE)
     # Depth first for a nullable derivative.  On a long path it goes towards shorter strings first: with a counter of
-    # thousands the way to its end would be long.  The visited nodes are kept on the work stack; the path, as (node,
-    # next class), on the liveness stack, where a class is counted from ``classes`` on when any successor will do.
+    # thousands the way to its end would be long.  The visited expressions are kept on the work stack.  The path, as
+    # (expression, next class), is on the liveness stack; a class is counted from ``classes`` on when any successor will
+    # do.
     bottom = used(ctx, WORK_STACK)
     path = used(ctx, LIVENESS_STACK)
     classes = ctx[CLASSES]
     if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = node
+    work_stack(ctx)[bottom] = expression
     set_used(ctx, WORK_STACK, bottom + 1)
-    liveness_stack(ctx)[path] = node
+    liveness_stack(ctx)[path] = expression
     liveness_stack(ctx)[path + 1] = classes
     set_used(ctx, LIVENESS_STACK, path + 2)
-    liveness(ctx)[node] = VISITED
+    liveness(ctx)[expression] = VISITED
     status = int64(0)
     while used(ctx, LIVENESS_STACK) > path and status == 0:
         top = used(ctx, LIVENESS_STACK)
@@ -119,22 +120,22 @@ far_entry(F_LIVE, search_live)
 
 
 @njit_inner(RESULT1)
-def is_live(ctx, node):
-    """1 if the node's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
-    nodes = expressions(ctx)
+def is_live(ctx, expression):
+    """1 if the expression's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
+    records = expressions(ctx)
     while True:
-        if node == EMPTY:
+        if expression == EMPTY:
             return int64(0)
-        head = nodes[node].flags
+        head = records[expression].flags
         if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
             return int64(1)
         if head & 255 != CONCAT:
-            return far_call(ctx, F_LIVE, node, 0)
+            return far_call(ctx, F_LIVE, expression, 0)
         # A sequence is alive if its parts are; searching it as a whole would walk through all of them.
-        first = nodes[node].first
-        head = nodes[first].flags
+        first = records[expression].first
+        head = records[first].flags
         if head & COMPLEX_FLAG and not head & NULLABLE_FLAG:
             live = far_call(ctx, F_LIVE, first, 0)
             if live != 1:
                 return live
-        node = nodes[node].second
+        expression = records[expression].second

@@ -46,9 +46,9 @@ def build_expressions(ctx, program, registers):
     if used(ctx, EXPRESSION_HASHES) == 0:
         for kind in range(3):
             flags = (NULLABLE_FLAG if kind > EMPTY else 0) | (LOOP_FLAG if kind == ALL else 0)
-            node = intern_expression(ctx, kind | flags, 0, 0, 0)
-            if node < 0:
-                return node
+            expression = intern_expression(ctx, kind | flags, 0, 0, 0)
+            if expression < 0:
+                return expression
     pc = 0
     while pc < len(program):
         if not room(ctx, WORK_STACK, 1):
@@ -66,38 +66,38 @@ def build_expressions(ctx, program, registers):
             pc += 2
             continue
         if op == OP_EMPTY:
-            node = int64(EMPTY)
+            expression = int64(EMPTY)
             pc += 1
         elif op == OP_LITERAL:
-            node = make_literal(ctx, int64(program[pc + 1]), int64(program[pc + 2]))
+            expression = make_literal(ctx, int64(program[pc + 1]), int64(program[pc + 2]))
             pc += 3
         elif op == OP_SET:
-            node = intern_expression(ctx, SET, int64(program[pc + 1]), 0, 0)
+            expression = intern_expression(ctx, SET, int64(program[pc + 1]), 0, 0)
             pc += 2
         elif op == OP_NOT:
-            node = make_not(ctx, work_stack(ctx)[top - 1])
+            expression = make_not(ctx, work_stack(ctx)[top - 1])
             top -= 1
             pc += 1
         elif op == OP_REPEAT:
-            node = make_repeat(ctx, work_stack(ctx)[top - 1], int64(program[pc + 1]), int64(program[pc + 2]))
+            expression = make_repeat(ctx, work_stack(ctx)[top - 1], int64(program[pc + 1]), int64(program[pc + 2]))
             top -= 1
             pc += 3
         elif op == OP_CONCAT:
             count = int64(program[pc + 1])
-            node = work_stack(ctx)[top - 1]
+            expression = work_stack(ctx)[top - 1]
             for i in range(top - 2, top - count - 1, -1):
-                node = make_concat(ctx, work_stack(ctx)[i], node)
-                if node < 0:
-                    return node
+                expression = make_concat(ctx, work_stack(ctx)[i], expression)
+                if expression < 0:
+                    return expression
             top -= count
             pc += 2
         else:
             top -= int64(program[pc + 1])
             fits = FITS_FLAG if op == OP_FIT else 0
-            node = far_call(ctx, F_SET_OPERATION, UNION if op == OP_UNION else INTERSECT | fits, top)
+            expression = far_call(ctx, F_SET_OPERATION, UNION if op == OP_UNION else INTERSECT | fits, top)
             pc += 2
-        if node < 0:
-            return node
-        work_stack(ctx)[top] = node
+        if expression < 0:
+            return expression
+        work_stack(ctx)[top] = expression
         set_used(ctx, WORK_STACK, top + 1)
     return int64(0)

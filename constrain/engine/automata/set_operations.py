@@ -39,11 +39,11 @@ from constrain.engine.storage.statuses import FAIL, LIMIT
 
 
 @njit_inner(types.UniTuple(int64, 3)(CTX, int64))  # type: ignore[no-untyped-call]
-def _counter(ctx, node):
+def _counter(ctx, expression):
     """(item, low, high) of the counter that a sequence begins with."""
-    nodes = expressions(ctx)
-    head = nodes[node].first
-    return nodes[head].first, nodes[head].second, nodes[head].third
+    records = expressions(ctx)
+    head = records[expression].first
+    return records[head].first, records[head].second, records[head].third
 
 
 @njit_inner(RESULT2)
@@ -56,14 +56,14 @@ def subsume(ctx, base, count):
     if not room(ctx, WORK_STACK, count) or not room(ctx, SUBSUMED, count):
         return int64(FAIL)
     tmp = work_stack(ctx)
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     # The counted parts, by what follows them; only those with equal tails are compared.
     keys = subsumed(ctx)
     counted = int64(0)
     for i in range(count):
-        node = tmp[base + i]
-        if nodes[node].kind == CONCAT and nodes[nodes[node].first].kind == REPEAT:
-            keys[counted] = nodes[node].second << 32 | i
+        expression = tmp[base + i]
+        if records[expression].kind == CONCAT and records[records[expression].first].kind == REPEAT:
+            keys[counted] = records[expression].second << 32 | i
             counted += 1
     if counted < 2:
         return count
@@ -103,17 +103,17 @@ far_entry(F_SUBSUME, subsume)
 def _flatten(ctx, kind, base, neutral):
     """Let the parts on WORK_STACK from ``base`` on that are of this kind give way to their own parts; 0 or FAIL."""
     tmp = work_stack(ctx)
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     pool = children(ctx)
     for i in range(base, used(ctx, WORK_STACK)):
         child = tmp[i]
-        if nodes[child].kind == kind:
+        if records[child].kind == kind:
             tmp[i] = neutral
-            length = nodes[child].second
+            length = records[child].second
             if not room(ctx, WORK_STACK, length):
                 return int64(FAIL)
             end = used(ctx, WORK_STACK)
-            offset = nodes[child].first
+            offset = records[child].first
             for j in range(length):
                 tmp[end + j] = pool[offset + j]
             set_used(ctx, WORK_STACK, end + length)
@@ -140,14 +140,14 @@ def _sort_parts(ctx, base, count):
 
 @njit_inner(int64(CTX, int64, int64))
 def make_set_operation(ctx, kind, base):
-    """Union or intersection of the nodes on the work stack from ``base`` up, which are taken off it.
+    """Union or intersection of the expressions on the work stack from ``base`` up, which are taken off it.
 
     FITS_FLAG may be added to the kind.
     """
     fits = kind & FITS_FLAG
     kind &= 255
     tmp = work_stack(ctx)
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     neutral, absorbing = (EMPTY, ALL) if kind == UNION else (ALL, EMPTY)
     if _flatten(ctx, kind, base, neutral) < 0:
         return int64(FAIL)
@@ -165,7 +165,7 @@ def make_set_operation(ctx, kind, base):
             continue
         tmp[base + n] = child
         n += 1
-        flags |= nodes[child].flags & INHERITED
+        flags |= records[child].flags & INHERITED
         child_nullable = is_nullable(ctx, child)
         if kind == UNION:
             nullable |= child_nullable
@@ -189,7 +189,7 @@ def make_set_operation(ctx, kind, base):
     code = hash_staged(ctx, mix(0, head), base, n)
     known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, -1)
     while known >= 0:
-        record = nodes[known]
+        record = records[known]
         if record.flags == head and record.second == n and is_staged(ctx, CHILDREN, record.first, base, n):
             return known
         known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, known)

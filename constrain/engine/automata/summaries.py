@@ -46,15 +46,15 @@ LONG = 1 << 24
 
 
 @njit_inner(types.void(CTX, int64, int64))
-def _set_edge_bytes(ctx, node, slot):
-    """Compute the set of bytes that may begin (FIRST_BYTES) or end (LAST_BYTES) a node's strings.
+def _set_edge_bytes(ctx, expression, slot):
+    """Compute the set of bytes that may begin (FIRST_BYTES) or end (LAST_BYTES) an expression's strings.
 
     It is 256 bits, possibly more than do.
     """
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     edge = i64(ctx, slot)
-    kind = nodes[node].kind
-    a, b = nodes[node].first, nodes[node].second
+    kind = records[expression].kind
+    a, b = records[expression].first, records[expression].second
     outer, inner = (a, b) if slot == FIRST_BYTES else (b, a)
     for word in range(4):
         bits = int64(0)
@@ -66,7 +66,7 @@ def _set_edge_bytes(ctx, node, slot):
             bits = byte_sets(ctx)[a, word]
         elif kind == CONCAT:
             bits = edge[4 * outer + word]
-            if nodes[outer].flags & NULLABLE_FLAG:
+            if records[outer].flags & NULLABLE_FLAG:
                 bits |= edge[4 * inner + word]
         elif kind == UNION:
             for i in range(b):
@@ -79,17 +79,17 @@ def _set_edge_bytes(ctx, node, slot):
             bits = edge[4 * a + word]
         elif kind > EPSILON:
             bits = int64(-1)
-        edge[4 * node + word] = bits
-    set_used(ctx, slot, node + 1)
+        edge[4 * expression + word] = bits
+    set_used(ctx, slot, expression + 1)
 
 
 @njit_inner(types.void(CTX, int64))
-def _set_necessary_bytes(ctx, node):
-    """Compute the set of bytes that every string of a node has somewhere; it is 256 bits, possibly fewer than are."""
-    nodes = expressions(ctx)
+def _set_necessary_bytes(ctx, expression):
+    """Compute the set of bytes that every string of an expression has; it is 256 bits, possibly fewer than are."""
+    records = expressions(ctx)
     must = necessary_bytes(ctx)
-    kind = nodes[node].kind
-    a, b = nodes[node].first, nodes[node].second
+    kind = records[expression].kind
+    a, b = records[expression].first, records[expression].second
     for word in range(4):
         bits = int64(0)
         if kind == LITERAL:
@@ -108,17 +108,17 @@ def _set_necessary_bytes(ctx, node):
                 bits |= must[children(ctx)[a + i], word]
         elif kind == REPEAT and b > 0:
             bits = must[a, word]
-        must[node, word] = bits
-    set_used(ctx, NECESSARY_BYTES, node + 1)
+        must[expression, word] = bits
+    set_used(ctx, NECESSARY_BYTES, expression + 1)
 
 
 @njit_inner(types.void(CTX, int64))
-def _set_shortest_length(ctx, node):
-    """Compute a length that no string of a node is shorter than."""
-    nodes = expressions(ctx)
+def _set_shortest_length(ctx, expression):
+    """Compute a length that no string of an expression is shorter than."""
+    records = expressions(ctx)
     shortest = shortest_lengths(ctx)
-    kind = nodes[node].kind
-    a, b = nodes[node].first, nodes[node].second
+    kind = records[expression].kind
+    a, b = records[expression].first, records[expression].second
     length = int64(0)
     if kind == LITERAL:
         length = b
@@ -135,20 +135,20 @@ def _set_shortest_length(ctx, node):
             length = max(length, shortest[children(ctx)[a + i]])
     elif kind == REPEAT:
         length = shortest[a] * b
-    shortest[node] = min(length, int64(LONG))
-    set_used(ctx, SHORTEST_LENGTHS, node + 1)
+    shortest[expression] = min(length, int64(LONG))
+    set_used(ctx, SHORTEST_LENGTHS, expression + 1)
 
 
 @njit_inner(types.void(CTX, int64))
-def _set_end_length(ctx, node):
-    """Compute how many bytes are enough to complete any beginning of a string of a node; ``LONG`` if unknown."""
-    nodes = expressions(ctx)
+def _set_end_length(ctx, expression):
+    """Compute how many bytes are enough to complete any beginning of a string of an expression; ``LONG`` if unknown."""
+    records = expressions(ctx)
     shortest = shortest_lengths(ctx)
     reach = end_lengths(ctx)
-    kind = nodes[node].kind
-    a, b = nodes[node].first, nodes[node].second
+    kind = records[expression].kind
+    a, b = records[expression].first, records[expression].second
     length = int64(0)
-    if nodes[node].flags & COMPLEX_FLAG:
+    if records[expression].flags & COMPLEX_FLAG:
         length = int64(LONG)
     elif kind == LITERAL:
         length = b
@@ -161,21 +161,21 @@ def _set_end_length(ctx, node):
             length = max(length, reach[children(ctx)[a + i]])
     elif kind == REPEAT:
         length = reach[a] + shortest[a] * max(b - 1, int64(0))
-    reach[node] = min(length, int64(LONG))
-    set_used(ctx, END_LENGTHS, node + 1)
+    reach[expression] = min(length, int64(LONG))
+    set_used(ctx, END_LENGTHS, expression + 1)
 
 
 @njit_inner(RESULT2)
-def describe(ctx, node, _unused):
-    """Compute what is kept about a new node besides its record; there is room for it."""
+def describe(ctx, expression, _unused):
+    """Compute what is kept about a new expression besides its record; there is room for it."""
     # Fingerprints are made as they are asked for (automata/fingerprints.py).
-    expression_prints(ctx)[node, 0] = expression_prints(ctx)[node, 1] = 0
-    set_used(ctx, EXPRESSION_PRINTS, node + 1)
-    _set_edge_bytes(ctx, node, int64(FIRST_BYTES))
-    _set_edge_bytes(ctx, node, int64(LAST_BYTES))
-    _set_necessary_bytes(ctx, node)
-    _set_shortest_length(ctx, node)
-    _set_end_length(ctx, node)
+    expression_prints(ctx)[expression, 0] = expression_prints(ctx)[expression, 1] = 0
+    set_used(ctx, EXPRESSION_PRINTS, expression + 1)
+    _set_edge_bytes(ctx, expression, int64(FIRST_BYTES))
+    _set_edge_bytes(ctx, expression, int64(LAST_BYTES))
+    _set_necessary_bytes(ctx, expression)
+    _set_shortest_length(ctx, expression)
+    _set_end_length(ctx, expression)
     return int64(0)
 
 

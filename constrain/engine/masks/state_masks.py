@@ -44,7 +44,7 @@ from constrain.engine.storage.links import (
     F_MASK,
     F_SCAN,
     F_SPLIT,
-    F_STATE_OF_ROW,
+    F_STATE_OF_SET,
     F_STEP,
     F_TWIN,
     far_call,
@@ -194,7 +194,7 @@ def _state_after(ctx, row, accept):
     begins = far_call(ctx, F_TWIN, cores(ctx)[core].initial, 0)
     if begins < 0:
         return begins
-    return far_call(ctx, F_STATE_OF_ROW, next_row, begins)
+    return far_call(ctx, F_STATE_OF_SET, next_row, begins)
 
 
 @njit_inner(RESULT2)

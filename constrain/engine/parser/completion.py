@@ -71,7 +71,7 @@ _TOO_MANY = -2
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _complete(ctx, rule, origin, epoch):
-    """Ask for rule ``rule``, begun in row ``origin``, to be completed: put it on WORK_LIST once per epoch.
+    """Ask for rule ``rule``, begun in Earley set ``origin``, to be completed: put it on WORK_LIST once per epoch.
 
     Returns 1 if it is the start rule (the input is a sentence), else 0, or FAIL.
     """
@@ -105,28 +105,28 @@ def _complete(ctx, rule, origin, epoch):
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
-def _advance(ctx, dot, source, row, epoch):
-    """Add the items with this dot that (row, source) stands for; complete those that are or may be at their end."""
+def _advance(ctx, dot, source, earley_set, epoch):
+    """Add the items with this dot that a source in a set stands for; complete those that are or may be at their end."""
     symbol = symbols(ctx)[dot]
     ends = nullable_rest(ctx)[dot] != 0
     rule = dot_left(ctx)[dot]
     begin, stop = int64(0), int64(1)
     old = int64(0)
-    only = row
+    only = earley_set
     if source != SELF:
         only = int64(-1)
-        core = earley_sets(ctx)[row].core
-        begin = earley_sets(ctx)[row].offset
-        stop = begin + earley_sets(ctx)[row].count
+        core = earley_sets(ctx)[earley_set].core
+        begin = earley_sets(ctx)[earley_set].offset
+        stop = begin + earley_sets(ctx)[earley_set].count
         old = core_dots(ctx)[cores(ctx)[core].offset + source]
-        record = origin_sets_at(ctx)[row]
+        record = origin_sets_at(ctx)[earley_set]
         if record >= 0:
             sets = origin_sets(ctx)
             record += SET_FIELDS * source
             begin = sets[record + SET_ITEMS]
             stop = begin + sets[record + SET_COUNT]
             if stop - begin == 1:
-                # The items of many rows do not fit into a processor's cache.
+                # The items of many Earley sets do not fit into a processor's cache.
                 only = sets[record + SET_LEAST]
         elif stop - begin == cores(ctx)[core].count:
             begin += source
@@ -161,8 +161,8 @@ def _advance(ctx, dot, source, row, epoch):
 def add_set(ctx, dot, place, epoch):
     """Add the items with this dot for all origins of a set; complete them as _advance does, unless ``epoch`` is < 0.
 
-    Those that are in the row under way already were completed when they were added, or with the row that all of its
-    items were taken from.
+    Those that are in the set under way already were completed when they were added, or with the Earley set that all of
+    its items were taken from.
     """
     new_set = new_set_of(ctx, dot, int64(1))
     if new_set < 0:
@@ -305,19 +305,19 @@ def _complete_alone(ctx, slot, epoch):
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
-def advance_and_complete(ctx, dot, source, row, epoch):
+def advance_and_complete(ctx, dot, source, earley_set, epoch):
     """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL.
 
-    ``epoch`` is that of the row under way: what has been completed in it is not completed again.
+    ``epoch`` is that of the Earley set under way: what has been completed in it is not completed again.
     """
     set_used(ctx, WORK_LIST, 0)
-    place = origin_set_of(ctx, row, source)
+    place = origin_set_of(ctx, earley_set, source)
     if place >= 0:
         accepts = add_set(ctx, dot, place, epoch)
         return accepts if accepts < 0 else _follow_completions(ctx, epoch, accepts)
     ctx[EPOCH] += 1
     own_epoch = ctx[EPOCH]
-    accepts = _advance(ctx, dot, source, row, own_epoch)
+    accepts = _advance(ctx, dot, source, earley_set, own_epoch)
     if accepts < 0:
         return accepts
     work = work_list(ctx)

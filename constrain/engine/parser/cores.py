@@ -61,11 +61,11 @@ _KEY_SHIFT = 2
 
 
 IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
-"""In CORE_KINDS, beside the kinds of branches: such a key ends where a row with this core begins."""
+"""In CORE_KINDS, beside the kinds of branches: such a key ends where an Earley set with this core begins."""
 
 
 SELF = -1
-"""In CORE_SCANS and CORE_WAITS: the item was predicted in the row itself.  Other values: the position of its dot."""
+"""In CORE_SCANS and CORE_WAITS: the item was predicted in the set itself.  Other values: the position of its dot."""
 
 
 LAST_EPOCH = (1 << 31) - 1
@@ -76,7 +76,7 @@ LAST_EPOCH = (1 << 31) - 1
 def begin_epoch(ctx):
     """Make the marks of PREDICTED and COMPLETION_STAMPS void: they hold if they are the number of the epoch."""
     if ctx[EPOCH] > LAST_EPOCH >> 1:
-        # Numbers are used again.  Not only at the last: within an epoch of a row each of its completions has its own.
+        # Numbers are used again.  Not only at the last: within the epoch of a set each of its completions has its own.
         for slot in (PREDICTED, COMPLETION_STAMPS):
             marks = i32(ctx, slot)
             for i in range(len(marks)):

@@ -17,7 +17,7 @@ from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix, sort_keys
 from constrain.engine.storage.header import CTX, RESULT0, RESULT2, START_NT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_CORE, F_ROW, far_call, far_entry
+from constrain.engine.storage.links import F_CORE, F_EARLEY_SET, far_call, far_entry
 from constrain.engine.storage.schemas import (
     COMPLETION_MEMO,
     COMPLETION_STAMPS,
@@ -45,11 +45,11 @@ ROW_CORE, ROW_OFFSET, ROW_COUNT, ROW_ACCEPTS, ROW_DONE = range(5)
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
-def _has_items(ctx, row, count):
-    """Whether the items of a row are KERNEL_ITEMS[:count]."""
-    if earley_sets(ctx)[row].count != count:
+def _has_items(ctx, earley_set, count):
+    """Whether the items of an Earley set are KERNEL_ITEMS[:count]."""
+    if earley_sets(ctx)[earley_set].count != count:
         return False
-    pool, offset, keys = earley_items(ctx), earley_sets(ctx)[row].offset, kernel_items(ctx)
+    pool, offset, keys = earley_items(ctx), earley_sets(ctx)[earley_set].offset, kernel_items(ctx)
     for i in range(count):
         if pool[offset + i].dot != keys[i] >> 32 or pool[offset + i].origin != keys[i] & 0x7FFFFFFF:
             return False
@@ -58,9 +58,9 @@ def _has_items(ctx, row, count):
 
 @njit_inner(RESULT2)
 def make_set(ctx, items, accepts):
-    """The row with the kernel items in KERNEL_ITEMS[:items], as keys ``dot << 32 | origin``, in any order.
+    """The Earley set with the kernel items in KERNEL_ITEMS[:items], as keys ``dot << 32 | origin``, in any order.
 
-    ``accepts`` is 1 if the whole input so far is a sentence.  Returns the row's id or FAIL.
+    ``accepts`` is 1 if the whole input so far is a sentence.  Returns the Earley set's id or FAIL.
     """
     keys = i64(ctx, KERNEL_ITEMS)
     n = int64(1)
@@ -77,16 +77,16 @@ def make_set(ctx, items, accepts):
         code = mix(code, keys[i])
     code = finish_hash(code)
     records = earley_sets(ctx)
-    row = find(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code, -1)
-    while row >= 0:
-        if records[row].accepts == accepts and _has_items(ctx, row, n):
-            return row
-        row = find(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code, row)
+    earley_set = find(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code, -1)
+    while earley_set >= 0:
+        if records[earley_set].accepts == accepts and _has_items(ctx, earley_set, n):
+            return earley_set
+        earley_set = find(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code, earley_set)
     if not has_room(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS) or not room(ctx, EARLEY_SETS, 1):
         return int64(FAIL)
     if not room(ctx, EARLEY_ITEMS, n) or not room(ctx, WORK_STACK, n) or not room(ctx, ORIGIN_SETS_AT, 1):
         return int64(FAIL)
-    row = used(ctx, EARLEY_SET_HASHES)
+    earley_set = used(ctx, EARLEY_SET_HASHES)
     pool = earley_items(ctx)
     # The items go to their final place first: making the core reuses KERNEL_ITEMS.
     offset = used(ctx, EARLEY_ITEMS)
@@ -111,8 +111,8 @@ def make_set(ctx, items, accepts):
     sets = make_origin_sets(ctx, offset, n, dots)
     if sets < -1:
         return sets
-    origin_sets_at(ctx)[row] = sets
-    set_used(ctx, ORIGIN_SETS_AT, row + 1)
+    origin_sets_at(ctx)[earley_set] = sets
+    set_used(ctx, ORIGIN_SETS_AT, earley_set + 1)
     done = used(ctx, COMPLETION_MEMO)
     for i in range(done, done + groups):
         completion_memo(ctx)[i] = -1
@@ -120,26 +120,26 @@ def make_set(ctx, items, accepts):
     set_used(ctx, COMPLETION_MEMO, done + groups)
     set_used(ctx, COMPLETION_STAMPS, done + groups)
     set_used(ctx, EARLEY_ITEMS, offset + n)
-    records[row].core = core
-    records[row].offset = offset
-    records[row].count = n
-    records[row].accepts = accepts
-    records[row].completions = done
-    set_used(ctx, EARLEY_SETS, row + 1)
+    records[earley_set].core = core
+    records[earley_set].offset = offset
+    records[earley_set].count = n
+    records[earley_set].accepts = accepts
+    records[earley_set].completions = done
+    set_used(ctx, EARLEY_SETS, earley_set + 1)
     return insert(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code)
 
 
-far_entry(F_ROW, make_set)
+far_entry(F_EARLEY_SET, make_set)
 
 
 @njit_inner(RESULT2)
-def is_within(ctx, row, other):
-    """Whether all items of a row are in another one, and it accepts only if that does."""
-    if earley_sets(ctx)[row].accepts > earley_sets(ctx)[other].accepts:
+def is_within(ctx, earley_set, other):
+    """Whether all items of an Earley set are in another one, and it accepts only if that does."""
+    if earley_sets(ctx)[earley_set].accepts > earley_sets(ctx)[other].accepts:
         return int64(0)
     pool = earley_items(ctx)
-    i = earley_sets(ctx)[row].offset
-    end = i + earley_sets(ctx)[row].count
+    i = earley_sets(ctx)[earley_set].offset
+    end = i + earley_sets(ctx)[earley_set].count
     j = earley_sets(ctx)[other].offset
     stop = j + earley_sets(ctx)[other].count
     while i < end:
@@ -155,9 +155,9 @@ def is_within(ctx, row, other):
 
 @njit_inner(RESULT0)
 def make_start_set(ctx):
-    """Row 0: the start rule, nothing read.  The start rule's only production begins at dot 0."""
+    """Earley set 0: the start rule, nothing read.  The start rule's only production begins at dot 0."""
     set_used(ctx, KERNEL_ITEMS, 0)
     if not room(ctx, KERNEL_ITEMS, 1):
         return int64(FAIL)
     kernel_items(ctx)[0] = 0
-    return far_call(ctx, F_ROW, int64(1), nullable(ctx)[ctx[START_NT]])
+    return far_call(ctx, F_EARLEY_SET, int64(1), nullable(ctx)[ctx[START_NT]])

@@ -40,8 +40,8 @@ _MANY_ORIGINS = 16
 """From so many origins on those of a dot may be kept as a set, if it has no more words than origins."""
 
 
-# Fields of a set's record in ORIGIN_SETS, one for each dot of the row's core, and of the size of a cache line: where
-# its words begin; how many there are (0: no set is kept); the word of the 64 lowest rows; the least and the greatest
+# Fields of a record in ORIGIN_SETS, one for each dot of the Earley set's core, and of the size of a cache line: where
+# its words begin; how many there are (0: no set is kept); the word of the 64 lowest origins; the least and the greatest
 # origin; whether all between are in it; where the items with this dot begin, and how many there are.
 SET_BEGIN, SET_WORDS, SET_FIRST, SET_LEAST, SET_GREATEST, SET_IS_FULL, SET_ITEMS, SET_COUNT = range(8)
 
@@ -50,13 +50,14 @@ SET_FIELDS = 8
 
 
 # Fields of the record of a set that is under way, in NEW_SETS: its dot; where its words begin in NEW_WORDS, the first
-# of which is that of row 0; the first of them that is used, and behind the last; origins between which all are in it.
+# of which is that of Earley set 0; the first of them that is used, and behind the last; origins between which all are
+# in it.
 NEW_DOT, NEW_BEGIN, NEW_LOW, NEW_HIGH, NEW_FULL_FROM, NEW_FULL_TO = range(6)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def make_origin_sets(ctx, offset, count, dots):
-    """The place in ORIGIN_SETS of the sets of a row with the sorted items ``EARLEY_ITEMS[offset:][:count]``.
+    """The place in ORIGIN_SETS of the sets of an Earley set with the sorted items ``EARLEY_ITEMS[offset:][:count]``.
 
     ``dots`` is how many different ones they have.  Returns -1 if no dot has many origins; FAIL if there is no room.
     """
@@ -106,11 +107,11 @@ def make_origin_sets(ctx, offset, count, dots):
 
 
 @njit_inner(RESULT2)
-def origin_set_of(ctx, row, source):
-    """The place in ORIGIN_SETS of the record of the origins that (row, source) stands for, or -1."""
+def origin_set_of(ctx, earley_set, source):
+    """The place in ORIGIN_SETS of the record of the origins that (Earley set, source) stands for, or -1."""
     if source == SELF:
         return int64(-1)
-    place = origin_sets_at(ctx)[row]
+    place = origin_sets_at(ctx)[earley_set]
     if place < 0:
         return int64(-1)
     place += SET_FIELDS * source
@@ -119,7 +120,7 @@ def origin_set_of(ctx, row, source):
 
 @njit_inner(RESULT2)
 def new_set_of(ctx, dot, may_make):
-    """The place in NEW_SETS of a dot's origins in the row under way; FAIL if there is no room.
+    """The place in NEW_SETS of a dot's origins in the Earley set under way; FAIL if there is no room.
 
     If there is none, it is made, or without ``may_make`` -1.  SET_OF_DOT needs no clearing (sparse sets, as in
     drop_repeated).

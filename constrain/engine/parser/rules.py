@@ -47,18 +47,10 @@ from constrain.grammar.ir import GrammarIR
 END = 1 << 30
 """In SYMBOLS: the end of a production.  Other values: a nonterminal (>= 0), ``~lexeme`` (< 0), or BRANCH + a branch."""
 
-
 BRANCH = 1 << 28
-"""The same number as in the IR (which is asserted below)."""
-
-
-# Fields of a branch's record: its dots in BRANCH_DOTS, and how many (-1: not made yet); the rule that it is part of;
-# its kind, and so in CORE_KINDS those of all branches in a core.
-BRANCH_FIRST, BRANCH_COUNT, BRANCH_LEFT, BRANCH_KIND = range(4)
-
+"""The same number as in the IR."""
 
 assert BRANCH == ir_module.BRANCH
-
 
 # How far a message about an empty grammar is followed into the rules.
 _EXPLAIN_DEPTH, _EXPLAIN_WIDTH = 100, 4

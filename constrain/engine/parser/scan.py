@@ -12,7 +12,7 @@ from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ROW, F_SCAN, far_call, far_entry
+from constrain.engine.storage.links import F_EARLEY_SET, F_SCAN, far_call, far_entry
 from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     NEW_SETS,
@@ -35,16 +35,16 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import FAIL
 
 _MANY_ITEMS = 64
-"""So many items of a row under way are put in order by sets rather than by sorting."""
+"""So many items of an Earley set under way are put in order by sets rather than by sorting."""
 
 
 @njit_inner(RESULT1)
-def add_row(ctx, row):
-    """Add all items of a row to those under way; returns 0 or FAIL."""
-    begin = earley_sets(ctx)[row].offset
-    items = earley_sets(ctx)[row].count
-    core = earley_sets(ctx)[row].core
-    record = origin_sets_at(ctx)[row]
+def add_row(ctx, earley_set):
+    """Add all items of an Earley set to those under way; returns 0 or FAIL."""
+    begin = earley_sets(ctx)[earley_set].offset
+    items = earley_sets(ctx)[earley_set].count
+    core = earley_sets(ctx)[earley_set].core
+    record = origin_sets_at(ctx)[earley_set]
     if not room(ctx, KERNEL_ITEMS, items):
         return int64(FAIL)
     n = used(ctx, KERNEL_ITEMS)
@@ -69,9 +69,9 @@ def add_row(ctx, row):
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
-def _scan_into_kernel(ctx, row, accept_set, epoch):
-    """Add to KERNEL_ITEMS what the row becomes after any one of the lexemes; returns the accept bit or FAIL."""
-    core = earley_sets(ctx)[row].core
+def _scan_into_kernel(ctx, earley_set, accept_set, epoch):
+    """Add to KERNEL_ITEMS what the Earley set becomes after any one of the lexemes; returns the accept bit or FAIL."""
+    core = earley_sets(ctx)[earley_set].core
     first = cores(ctx)[core].scans
     count = cores(ctx)[core].scan_count
     offset = accept_sets(ctx)[accept_set].offset
@@ -81,10 +81,10 @@ def _scan_into_kernel(ctx, row, accept_set, epoch):
         all_ignored = ignored(ctx)
         for i in range(ctx[N_IGNORE]):
             if all_ignored[i] == lexeme:
-                # An ignored lexeme leaves the row as it is.
-                if add_row(ctx, row) < 0:
+                # An ignored lexeme leaves the Earley set as it is.
+                if add_row(ctx, earley_set) < 0:
                     return int64(FAIL)
-                accepts |= earley_sets(ctx)[row].accepts
+                accepts |= earley_sets(ctx)[earley_set].accepts
         # Scans are sorted by falling lexeme number.
         low, high = first, first + count
         scans = core_scans(ctx)
@@ -97,7 +97,7 @@ def _scan_into_kernel(ctx, row, accept_set, epoch):
         while low < first + count and core_scans(ctx)[low].lexeme == lexeme:
             scans = core_scans(ctx)
             dot, source = scans[low].dot, scans[low].source
-            status = advance_and_complete(ctx, dot, source, row, epoch)
+            status = advance_and_complete(ctx, dot, source, earley_set, epoch)
             if status < 0:
                 return status
             accepts |= status
@@ -107,10 +107,11 @@ def _scan_into_kernel(ctx, row, accept_set, epoch):
 
 @njit_inner(RESULT2)
 def scan(ctx, offset, count):
-    """The row after a lexeme: STATE_WORK[offset:][:count] are (row, accept set) as ``row << 32 | accept_set``.
+    """The Earley set after a lexeme.
 
+    STATE_WORK[offset:][:count] are pairs ``earley_set << 32 | accept_set``: which lexemes end, and where they began.
     One pair is the usual case, and remembered.  Several arise where lexemes that began at different
-    places end at the same byte; their items then form one row, as in Earley's algorithm.
+    places end at the same byte; their items then form one Earley set, as in Earley's algorithm.
     """
     pairs = i64(ctx, STATE_WORK)[offset:]
     if count == 1:
@@ -131,10 +132,10 @@ def scan(ctx, offset, count):
     items = used(ctx, KERNEL_ITEMS)
     if (used(ctx, NEW_SETS) > 0 or items >= _MANY_ITEMS) and gather_sets(ctx, items) < 0:
         return int64(FAIL)
-    row = far_call(ctx, F_ROW, used(ctx, KERNEL_ITEMS), accepts)
-    if row >= 0 and count == 1 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0], row) < 0:
+    earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, KERNEL_ITEMS), accepts)
+    if earley_set >= 0 and count == 1 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0], earley_set) < 0:
         return int64(FAIL)
-    return row
+    return earley_set
 
 
 far_entry(F_SCAN, scan)

@@ -50,7 +50,7 @@ F_LEXER_STATE = _link(
     "automata.lexer_states.intern_lexer_state", "place of the staged members, how many", "lexer state"
 )
 F_CORE = _link("parser.cores.make_core", "place of the staged dots, how many", "core")
-F_ROW = _link("parser.earley_sets.make_set", "how many KERNEL_ITEMS, whether it accepts", "Earley set")
+F_EARLEY_SET = _link("parser.earley_sets.make_set", "how many KERNEL_ITEMS, whether it accepts", "Earley set")
 F_SCAN = _link("parser.scan.scan", "place of the pairs in STATE_WORK, how many", "Earley set")
 F_STEP = _link("parser.configurations.step", "state, byte class", "state, with OPEN added if it is an open one")
 F_SPLIT = _link("masks.lexer_masks.split", "lexer state", "0")
@@ -96,7 +96,7 @@ F_COUNTED = _link(
     "whether its tokens are split",
 )
 F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
-F_STATE_OF_ROW = _link("parser.configurations.state_of_row", "Earley set, lexer state", "state")
+F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
 F_PRINT = _link("automata.fingerprints._print_expression", "expression", "0")
 F_WITHOUT_INDENTS = _link("masks.fast.indents.without_indents", "expression", "expression without bounds, or the same")

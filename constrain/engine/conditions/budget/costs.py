@@ -30,7 +30,7 @@ from constrain.engine.conditions.budget.expression_costs import (
     capped,
     choose_class_bytes,
 )
-from constrain.engine.parser.configurations import row_kinds
+from constrain.engine.parser.configurations import set_kinds
 from constrain.engine.parser.cores import (
     CORE_COUNT,
     CORE_GROUP,
@@ -383,7 +383,7 @@ def cost_members(ctx, row, lexer_state, result):
     if _row_cost(ctx, row) < 0:
         return int64(FAIL)
     core = 7 * earley_sets(ctx)[row].core
-    if row_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
+    if set_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
         # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
         result[0], result[2] = earley_set_costs(ctx)[2 * row], NEVER
         return int64(0)
