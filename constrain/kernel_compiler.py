@@ -1,13 +1,19 @@
 """How numba compiles the kernels of this package: its own way, less what they have no use for.
 
-Most of the time that numba takes for a kernel goes by in Python.  Four things of it can be spared:
+Half of the time that numba takes for a kernel goes by in Python.  Four things of it can be spared:
 
 - Python's garbage collector goes through all that numba keeps, again and again, and finds nothing.
 - What type the sum of two integers has is found out anew for each sum, twice at least, by trying a dozen ways to add.
 - Passes over the kernel look for what is in none: closures, expressions of whole arrays, overloads to be inlined.
 - Compiler options are compared by reading each of them, for each overload that numba thinks of.
 
-Together that is three tenths of the time.  What numba makes of a kernel is the same.
+The other half is LLVM's.  Two things of it can be spared:
+
+- A kernel is optimised twice, the first time so that numba can remove counts of references.  Kernels count none.
+- A kernel that only kernels call becomes part of each of them, and is optimised and compiled there.  What it would be
+  on its own nobody calls.
+
+What a kernel that is called comes to is the same.
 """
 
 from __future__ import annotations
@@ -15,10 +21,13 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 _numba: Any = importlib.import_module("numba.core.compiler")  # has no types, or incomplete ones
+_codegen: Any = importlib.import_module("numba.core.codegen")
+_runtime: Any = importlib.import_module("numba.core.runtime").rtsys
 
 _WITHOUT_USE = ("InlineClosureLikes", "InlineOverloads", "NopythonRewrites")
 
@@ -42,12 +51,19 @@ class _Remembering:
     """
 
     answers: ClassVar[dict[Any, Any]] = {}
+    lasting: ClassVar[dict[Any, Any]] = {}
+    """Those about operators of integers, which nothing is compiled for."""
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         """The signature of ``func`` for these arguments."""
         ask = super().resolve_function_type  # type: ignore[misc]
         if kws or not _are_plain(args):
             return ask(func, args, kws)
+        if func in _OPERATORS and all(isinstance(each, _INTEGERS) for each in args):
+            answer = self.lasting.get((func, args))
+            if answer is None:
+                answer = self.lasting[func, args] = ask(func, args, kws)
+            return answer
         return self._remembered((func, args), lambda: ask(func, args, kws))
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
@@ -71,6 +87,8 @@ def _are_plain(args: Iterable[Any]) -> bool:
 
 _types: Any = importlib.import_module("numba.core.types")
 _PLAIN = (_types.Number, _types.Boolean, _types.Literal, _types.Array)
+_INTEGERS = (_types.Integer, _types.Boolean)
+_OPERATORS = frozenset(value for name, value in vars(operator).items() if not name.startswith("_") and callable(value))
 
 
 @functools.cache
@@ -80,6 +98,77 @@ def _remembering(context: Any) -> Any:
     twin: Any = object.__new__(kind)
     twin.__dict__ = context.__dict__
     return twin
+
+
+class _Library(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignore]
+    """The code of a kernel."""
+
+    def add_linking_library(self, library: Any) -> None:
+        """Link another library into this one."""
+        if library is not _runtime.library:
+            super().add_linking_library(library)
+
+    def _optimize_functions(self, module: Any) -> None:
+        # Optimising all of it begins with that.
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignore]
+    """The code of a kernel that becomes part of others, and is machine code on its own once somebody asks for that."""
+
+    has_machine_code = False
+
+    def add_linking_library(self, library: Any) -> None:
+        """Link another library into this one."""
+        if library is not _runtime.library:
+            super().add_linking_library(library)
+
+    def _optimize_final_module(self) -> None:
+        if self.has_machine_code:
+            _Library._optimize_final_module(self)
+
+    def _finalize_final_module(self) -> None:
+        if self.has_machine_code:
+            super()._finalize_final_module()
+            return
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def make_machine_code(self) -> None:
+        """Make it callable by its address."""
+        if self.has_machine_code:
+            return
+        self._get_module_for_linking()
+        self.has_machine_code = True
+        self._optimize_final_module()
+        self._finalize_final_module()
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """The address of a function; 0 without machine code."""
+        self._ensure_finalized()
+        return super().get_pointer_to_function(name) if self.has_machine_code else 0
+
+    @property
+    def codegen(self) -> Any:
+        """The owner of the library, or without machine code one who has no place for what Python would read."""
+        return self._codegen if self.has_machine_code else _WithoutEnvironments
+
+    def serialize_using_object_code(self) -> Any:
+        """What is kept on disk."""
+        if self.has_machine_code:
+            return super().serialize_using_object_code()
+        return self.serialize_using_bitcode()
+
+
+class _WithoutEnvironments:
+    @staticmethod
+    def set_env(_name: str, _environment: Any) -> None:
+        """Keep nothing."""
 
 
 _KEEPS_VALUES = hasattr(_numba.Flags(), "_values")
@@ -107,11 +196,25 @@ class KernelCompiler(_numba.CompilerBase):  # type: ignore[misc, unused-ignore]
             if collects:
                 gc.enable()
 
+    library = _Library
+
     def define_pipelines(self) -> list[Any]:
         """numba's passes, less those without use."""
+        if not self.state.flags.nrt:
+            self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+            self.state.library.enable_object_caching()
         passes = _numba.DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in _WITHOUT_USE]
         return [passes]
+
+
+class InnerKernelCompiler(KernelCompiler):
+    """The same for a kernel that only kernels call.
+
+    ``library.make_machine_code()`` makes it callable through a pointer.
+    """
+
+    library = _InnerLibrary
 
 
 OPTIONS: dict[str, Any] = {"nogil": True, "pipeline_class": KernelCompiler}

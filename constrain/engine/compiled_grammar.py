@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain import limits
-from constrain.engine.automata import expressions as nodes
-from constrain.engine.automata import programs as program
-from constrain.engine.automata.prelude import Stock, stock_for
+from constrain.engine.automata.byte_classes import make_byte_classes
+from constrain.engine.automata.lexemes import LEXEME_IS_KEY, LEXEME_IS_LIMITED, describe_lexemes
+from constrain.engine.automata.operations import build_expressions
+from constrain.engine.automata.prelude import Prelude, prelude_for
+from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place, Traveller, find_again
@@ -25,7 +27,7 @@ from constrain.engine.masks.fast import indents, near_masks, star_closures, toke
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import ENDED, LOST, push_token
-from constrain.engine.parser.earley_sets import LEXEME_IS_KEY, LEXEME_IS_LIMITED
+from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.storage.header import (
@@ -117,18 +119,18 @@ _WORK_PER_CALL = 10_000_000
 # Where time is limited a call gets a part of that at first, and twice as much each time it comes back for more.
 _WORK_AT_FIRST = 500_000
 
-# Tables of expressions, with the elements that each takes.
-_NODE_TABLES = {
-    EXPRESSIONS: 4,
-    EXPRESSION_PRINTS: 2,
-    FIRST_BYTES: 4,
-    LAST_BYTES: 4,
-    NECESSARY_BYTES: 4,
-    SHORTEST_LENGTHS: 1,
-    END_LENGTHS: 1,
-    LIVENESS: 1,
-    EXPRESSION_HASHES: 1,
-}
+# Tables with an element for each expression.
+_EXPRESSION_TABLES = (
+    EXPRESSIONS,
+    EXPRESSION_PRINTS,
+    FIRST_BYTES,
+    LAST_BYTES,
+    NECESSARY_BYTES,
+    SHORTEST_LENGTHS,
+    END_LENGTHS,
+    LIVENESS,
+    EXPRESSION_HASHES,
+)
 
 # The calls that every token takes.
 push_token_unchecked = without_dispatch(push_token)
@@ -245,7 +247,7 @@ class CompiledGrammar:
         self._scratch: Any = None
         self._unfolded: UnfoldedRules | None = None
         longest = self.vocabulary.trie.depth
-        stock = None if self.ir.stock is None else stock_for(self.ir.stock, longest)
+        stock = None if self.ir.stock is None else prelude_for(self.ir.stock, longest)
         if stock is None:
             tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
         else:
@@ -264,9 +266,9 @@ class CompiledGrammar:
         for make in self.table_makers:
             make(self)
 
-    def _load_grammar(self, ir: GrammarIR, stock: Stock | None) -> None:
+    def _load_grammar(self, ir: GrammarIR, stock: Prelude | None) -> None:
         tables, ctx = self._tables, self.ctx
-        lexemes = program.LexemeProgram(ir.lexemes, None if stock is None else stock.program)
+        lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
         if lexemes.counts:
             # Two seconds to compile, and few grammars need it.
             import constrain.engine.masks.fast.counted_masks  # noqa: F401 (called through a pointer)
@@ -280,23 +282,23 @@ class CompiledGrammar:
         n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
         if n_nodes > NEW_EXPRESSIONS:
             # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-            for slot, each in _NODE_TABLES.items():
-                tables.reserve(slot, each * n_nodes)
+            for slot in _EXPRESSION_TABLES:
+                tables.reserve(slot, n_nodes)
             tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
             tables.reserve(CHILDREN, n_nodes // 4)
-        self._run(nodes.build_nodes, lexemes.code, registers)
+        self._run(build_expressions, lexemes.code, registers)
         n_lexemes = len(ir.lexemes)
         roots = registers[lexemes.first : lexemes.first + n_lexemes]
-        program.make_byte_classes(ctx, roots, ir.makes_lexemes)
-        tables.allocate(LEXEMES, 3 * n_lexemes, 3 * n_lexemes)
-        self._run(program.describe_lexemes, roots, 0)
+        make_byte_classes(ctx, roots, ir.makes_lexemes)
+        tables.allocate(LEXEMES, n_lexemes, n_lexemes)
+        self._run(describe_lexemes, roots, 0)
         if ir.distinct_keys:
-            tables.get(LEXEMES)[2::3][list(ir.distinct_keys)] |= LEXEME_IS_KEY
-            tables.get(LEXEMES)[2::3][list(chain(*ir.limited_keys))] |= LEXEME_IS_LIMITED
+            tables.get(LEXEMES)["consumes"][list(ir.distinct_keys)] |= LEXEME_IS_KEY
+            tables.get(LEXEMES)["consumes"][list(chain(*ir.limited_keys))] |= LEXEME_IS_LIMITED
 
-        left, offsets, symbols = program.rule_arrays(ir)
-        unfolded = program.as_int32(array("i", ir.unfolded))
-        tables.allocate(BRANCHES, 4 * len(unfolded))
+        left, offsets, symbols = rule_arrays(ir)
+        unfolded = as_int32(array("i", ir.unfolded))
+        tables.allocate(BRANCHES, len(unfolded))
         n_rules = len(ir.nonterminal_names)
         n_dots = len(symbols) + len(left) + 2
         for slot, size in (
@@ -310,13 +312,13 @@ class CompiledGrammar:
         ):
             tables.allocate(slot, size)
         productive = np.zeros(n_rules, np.uint8)
-        if not program.flatten_rules(ctx, left, offsets, symbols, productive, ir.start, unfolded):
-            records = tables.get(LEXEMES).reshape(-1, 3)
+        if not flatten_rules(ctx, left, offsets, symbols, productive, ir.start, unfolded):
+            records = tables.get(LEXEMES)
             usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
-            reason, place = program.explain_empty(ir, productive, usable)
+            reason, place = explain_empty(ir, productive, usable)
             raise ir.make_error(f"the grammar matches no text: {reason}", place)
         if ir.ignore:
-            consumes = tables.get(LEXEMES)[2::3]
+            consumes = tables.get(LEXEMES)["consumes"]
             ignored = sorted({index for index in ir.ignore if consumes[index]})
             tables.put(IGNORED, np.array(ignored, np.int32))
             ctx[N_IGNORE] = len(ignored)
@@ -324,8 +326,8 @@ class CompiledGrammar:
             self._unfolded = UnfoldedRules(ir, tables, self._run, lexemes, registers, productive)
 
     def _allocate_masks(self) -> None:
-        for slot, words in ((DENSE_MASKS, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (BOUNDARIES, 8192)):
-            self._tables.allocate(slot, words)
+        for slot, size in ((DENSE_MASKS, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (BOUNDARIES, 4096)):
+            self._tables.allocate(slot, size)
 
     # -- after an exception ------------------------------------------------------------------
 
@@ -596,7 +598,7 @@ class CompiledGrammar:
         tables = self._tables
         slot, extra = tables.wanted()
         if not self.start_state:
-            collected = _ALL  # there is nothing to collect yet
+            collected = _ALL  # there is nothing to compact yet
         # Before it doubles: is there more in these tables than may be?
         if (
             collected == _NOTHING
@@ -627,7 +629,7 @@ class CompiledGrammar:
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
-        from constrain.engine.parser.compaction import collect  # not needed before, and seldom ever
+        from constrain.engine.parser.compaction import compact
 
         cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
@@ -636,7 +638,7 @@ class CompiledGrammar:
         live[[cursor._state for cursor in cursors if cursor._state > 0]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
-        collect(self.ctx, live, numbers, np.empty(self._tables.used(EARLEY_SET_HASHES), np.int32))
+        compact(self.ctx, live, numbers, np.empty(self._tables.used(EARLEY_SET_HASHES), np.int32))
         self.start_state = int(numbers[self.start_state])
         self.generation += 1
         done: dict[int, Link] = {}

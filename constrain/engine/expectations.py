@@ -23,10 +23,7 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
-from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
 from constrain.engine.parser import configurations as states
-from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET
-from constrain.engine.parser.earley_sets import CORE_SCAN, CORE_SCAN_COUNT, LEXEME_NODE, ROW_CORE
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.schemas import (
     BYTE_CLASSES,
@@ -149,18 +146,18 @@ class _Reader:
         self._lexeme = compiled.lexeme
         self._get = tables.get
         self._left = tables.array(DOT_LEFT)
-        self._nodes = tables.get(EXPRESSIONS).reshape(-1, 4)
+        self._nodes = tables.get(EXPRESSIONS)
         self._known: dict[int, Regular] = {}
 
     def at(self, state: int, allowed: int, limit: int) -> list[Expectation]:
-        record = self._get(STATES)[3 * state : 3 * state + 3]
-        threads = self._get(CONFIGURATIONS).reshape(-1, 2)[record[STATE_OFFSET] :][: record[STATE_COUNT]]
+        record = self._get(STATES)[state]
+        threads = self._get(CONFIGURATIONS)[record["offset"] :][: record["count"]]
         # (lexeme, node) -> the cores of the rows in which it is expected.
         places: dict[tuple[int, int], list[int]] = {}
         for row, lexer_state in threads.tolist():
-            core = int(self._get(EARLEY_SETS)[5 * row + ROW_CORE])
-            lex = self._get(LEXER_STATES)[4 * lexer_state : 4 * lexer_state + 4]
-            members = self._get(LEXER_MEMBERS)[lex[LEX_OFFSET] :][: 2 * lex[LEX_COUNT]].reshape(-1, 2)
+            core = int(self._get(EARLEY_SETS)[row]["core"])
+            lex = self._get(LEXER_STATES)[lexer_state]
+            members = self._get(LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
             for lexeme, node in members.tolist():
                 places.setdefault((lexeme, node), []).append(core)
         begun: list[Expectation] = []
@@ -175,14 +172,14 @@ class _Reader:
             started = self._has_begun(lexeme, node)
             found = self._expectation(lexeme, node, started, first, cores)
             (ignored if lexeme in self._ir.ignore else begun if started else fresh).append(found)
-        end = [END_OF_TEXT] if record[STATE_ACCEPTS] else []
+        end = [END_OF_TEXT] if record["accepts"] else []
         return [*begun, *fresh, *ignored, *end]
 
     def _expectation(self, lexeme: int, node: int, begun: bool, first: int, cores: list[int]) -> Expectation:
         ir = self._ir
         if lexeme in ir.ignore:
             # What may be over is not worth a word.
-            under_way = begun and not self._nodes[node, 0] & NULLABLE_FLAG
+            under_way = begun and not self._nodes[node]["flags"] & NULLABLE_FLAG
             words = by_name(Progress(_IGNORED, ir.lexemes[lexeme], self._regular(node), under_way, first))
         else:
             name, language = self._lexeme(lexeme)
@@ -194,16 +191,16 @@ class _Reader:
 
     def _rules(self, core: int, lexeme: int) -> list[str]:
         """The names of the rules in which a core expects a lexeme."""
-        fields = self._get(CORES)[7 * core : 7 * core + 7]
-        scans = self._get(CORE_SCANS).reshape(-1, 3)[fields[CORE_SCAN] :][: fields[CORE_SCAN_COUNT]]
+        fields = self._get(CORES)[core]
+        scans = self._get(CORE_SCANS)[fields["scans"] :][: fields["scan_count"]]
         names = self._ir.nonterminal_names
-        left = self._left[scans[scans[:, 0] == lexeme, 1]]
+        left = self._left[scans["dot"][scans["lexeme"] == lexeme]]
         # The rule that the engine adds around the start rule has no name.
         return [names[rule] for rule in np.unique(left).tolist() if rule < len(names) and names[rule]]
 
     def _has_begun(self, lexeme: int, node: int) -> bool:
         """Whether more of a lexeme has been read than blanks in front of it."""
-        start = int(self._get(LEXEMES)[3 * lexeme + LEXEME_NODE])
+        start = int(self._get(LEXEMES)[lexeme]["expression"])
         if node == start:
             return False
         rest = self._behind_blanks(start)
@@ -212,14 +209,13 @@ class _Reader:
     def _behind_blanks(self, node: int) -> int:
         """What follows the blanks that an expression begins with; the expression itself if there are none."""
         nodes = self._nodes
-        while nodes[node, 0] & 255 == CONCAT and self._is_blank(int(nodes[node, 1]), _DEPTH):
-            node = int(nodes[node, 2])
+        while nodes[node]["kind"] == CONCAT and self._is_blank(int(nodes[node]["first"]), _DEPTH):
+            node = int(nodes[node]["second"])
         return node
 
     def _is_blank(self, node: int, depth: int) -> bool:
         """Whether an expression has strings of blanks alone; False if it is too large to be looked at."""
-        head, a, b, _ = self._nodes[node].tolist()
-        kind = head & 255
+        kind, _, a, b, _ = self._nodes[node].tolist()
         if kind == SET:
             return not self._bits(BYTE_SETS, a) & ~_BLANKS
         if kind == LITERAL:
@@ -231,7 +227,7 @@ class _Reader:
 
     def _bits(self, slot: int, index: int) -> int:
         """One of the sets of bytes in a table, 256 bits."""
-        return int.from_bytes(self._get(slot)[4 * index : 4 * index + 4].astype("<i8").tobytes(), "little")
+        return int.from_bytes(self._get(slot)[index].astype("<i8").tobytes(), "little")
 
     # -- expressions -------------------------------------------------------------------------
 
@@ -252,8 +248,7 @@ class _Reader:
         return known
 
     def _read_new(self, node: int, depth: int) -> Regular:
-        head, a, b, c = self._nodes[node].tolist()
-        kind = head & 255
+        kind, _, a, b, c = self._nodes[node].tolist()
         if kind == EPSILON:
             return Literal(b"")
         if kind == ALL:
@@ -264,11 +259,11 @@ class _Reader:
             return ByteSet(self._bits(BYTE_SETS, a))
         if kind == CONCAT:
             parts = [self._read(a, depth)]
-            while self._nodes[b, 0] & 255 == CONCAT:
+            while self._nodes[b]["kind"] == CONCAT:
                 if len(parts) == _NODES:
                     raise _TooLarge
-                parts.append(self._read(int(self._nodes[b, 1]), depth))
-                b = int(self._nodes[b, 2])
+                parts.append(self._read(int(self._nodes[b]["first"]), depth))
+                b = int(self._nodes[b]["second"])
             return concat(*parts, self._read(b, depth))
         if kind == REPEAT:
             return repeat(self._read(a, depth), b, None if c < 0 else c)

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from strategies import regulars
 
 import constrain
-from constrain.engine.automata import expressions as nodes
-from constrain.engine.automata import fingerprints
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
-from constrain.engine.automata.lexer_states import SPLIT_DENSE
+from constrain.engine.automata.fingerprints import print_expressions
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage.header import BUDGET, LONGEST
@@ -53,10 +52,10 @@ def tables_of(expressions: Sequence[Regular], longest: int = LONGEST_TOKEN) -> T
     tables.put(LITERAL_BYTES, program.literals)
     tables.put(BYTE_SETS, program.sets)
     registers = np.zeros(program.registers, np.int32)
-    while (result := nodes.build_nodes(tables.ctx, program.code, registers)) == FAIL:
+    while (result := build_expressions(tables.ctx, program.code, registers)) == FAIL:
         tables.grow()
     assert result == 0
-    while fingerprints.print_nodes(tables.ctx) == FAIL:
+    while print_expressions(tables.ctx) == FAIL:
         tables.grow()
     return tables
 
@@ -65,7 +64,7 @@ class Naive:
     """Forms and fingerprints by the book, node by node: a node is made after its parts."""
 
     def __init__(self, tables: Tables) -> None:
-        records = tables.get(EXPRESSIONS).reshape(-1, 4).tolist()
+        records = [record[1:] for record in tables.get(EXPRESSIONS).tolist()]
         pool, data = tables.array(CHILDREN), tables.array(LITERAL_BYTES).tobytes()
         sets = tables.array(BYTE_SETS).tobytes()
         longest = int(tables.ctx[LONGEST])
@@ -260,7 +259,7 @@ def test_expressions_that_no_token_can_tell_apart_share_a_split(counts: tuple[in
         compiled = constrain.CompiledGrammar(builder.finish(text), vocabulary)
         mask = constrain.allocate_token_bitmask(1, vocabulary.size)
         constrain.Matcher(compiled).fill_next_token_bitmask(mask)
-        dense = compiled._tables.get(LEXER_MASKS).reshape(-1, 5)[:, SPLIT_DENSE]
+        dense = compiled._tables.get(LEXER_MASKS)["dense"]
         return vocabulary.known_splits, int((dense <= FIRST_SHARED).sum())
 
     # A grammar publishes one split at a time.

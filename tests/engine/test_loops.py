@@ -120,20 +120,20 @@ def splits_of(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, text
     of = compiled._tables
     words = (vocabulary.size + 31) // 32
     splits = []
-    for state, record in enumerate(of.get(schemas.LEXER_MASKS).reshape(-1, 5).tolist()):
+    for state, record in enumerate(of.get(schemas.LEXER_MASKS).tolist()):
         dense = record[SPLIT_DENSE]
         if dense == NOT_SPLIT:
             continue
         pool, crossings = of.get(schemas.DENSE_MASKS), of.get(schemas.BOUNDARIES)
         if dense <= FIRST_SHARED:
             pool, dense = vocabulary._tables[schemas.SHARED_DENSE], (FIRST_SHARED - dense) * words
-            if of.get(schemas.LEXER_MEMBERS)[of.get(schemas.LEXER_STATES)[4 * state]] == CLOSURE:
+            if of.get(schemas.LEXER_MEMBERS)[of.get(schemas.LEXER_STATES)["offset"][state]] == CLOSURE:
                 crossings = vocabulary._tables[schemas.SHARED_BOUNDARIES]
         first, count = record[SPLIT_LIST], record[SPLIT_COUNT]
         tokens = of.get(schemas.TOKEN_LISTS)[first : first + count].tolist()
         bits = pool[dense : dense + words].tolist() if dense >= 0 else []
         first, count = record[SPLIT_CROSSINGS], record[SPLIT_CROSSING_COUNT]
-        pairs = crossings[2 * first : 2 * (first + count)].reshape(-1, 2).tolist()
+        pairs = crossings.view(np.int32)[2 * first : 2 * (first + count)].reshape(-1, 2).tolist()
         splits.append(
             (state, bits, tokens, [pair for node, accept in pairs for pair in ends(vocabulary, node, accept)])
         )

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine.automata.expressions import OP_STORE
-from constrain.engine.automata.prelude import Stock, stock_for
+from constrain.engine.automata.operations import OP_STORE
+from constrain.engine.automata.prelude import Prelude, prelude_for
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.storage.schemas import BYTE_CLASSES, EXPRESSION_HASHES, NEW_EXPRESSIONS
@@ -79,7 +79,7 @@ def test_the_front_end_writes_grammars_of_its_stock() -> None:
     ir = from_json_schema({"type": "object"})
     assert ir.stock is plain_stock
     # But for the opening brace, which has no white space before it.
-    program = LexemeProgram(ir.lexemes[1:], stock_for(plain_stock, 5).program)
+    program = LexemeProgram(ir.lexemes[1:], prelude_for(plain_stock, 5).program)
     # A load and where to store it, for each.
     assert len(program.code) == 3 * (program.registers - program.first)
     assert (program.code[0::3] < 0).all()
@@ -95,17 +95,17 @@ def test_formats_with_large_expressions_are_in_the_stock_of_their_schemas(
 ) -> None:
     ir = from_json_schema({"type": "array", "items": {"type": "string", "format": name}})
     assert ir.stock is expected
-    program = LexemeProgram(ir.lexemes, stock_for(expected, 5).program)
+    program = LexemeProgram(ir.lexemes, prelude_for(expected, 5).program)
     assert len(program.code) < len(LexemeProgram(ir.lexemes).code) / 10
 
 
 def test_a_stock_is_made_once() -> None:
-    assert stock_for(plain_stock, 5) is stock_for(plain_stock, 5)
-    assert stock_for(plain_stock, 5) is not stock_for(plain_stock, 6)
+    assert prelude_for(plain_stock, 5) is prelude_for(plain_stock, 5)
+    assert prelude_for(plain_stock, 5) is not prelude_for(plain_stock, 6)
 
 
 def test_a_stock_that_is_larger_than_new_tables() -> None:
-    tables = Tables(1 << 30, snapshot=Stock(_many_words(), 5).snapshot)
+    tables = Tables(1 << 30, snapshot=Prelude(_many_words(), 5).snapshot)
     assert tables.used(EXPRESSION_HASHES) > NEW_EXPRESSIONS
     ir = replace(from_json_schema(SCHEMAS[1]), stock=_many_words)
     text = b'{"name": "a"}'

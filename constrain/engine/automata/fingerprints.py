@@ -32,26 +32,15 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    LITERAL,
-    REPEAT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
-    SET,
-    UNION,
-)
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
-from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import mix
-from constrain.engine.storage.header import CTX, LONGEST
+from constrain.engine.storage.header import CTX, LONGEST, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_HASH, F_PRINT, far_call, far_entry
 from constrain.engine.storage.schemas import (
     EXPRESSION_HASHES,
-    EXPRESSIONS,
     FIRST_BYTES,
     HASHED_WORDS,
     LAST_BYTES,
@@ -181,10 +170,10 @@ far_entry(F_HASH, _hash_form)
 
 
 @njit_inner(types.boolean(CTX, int64))
-def _is_known(ctx, node):
+def _is_known(ctx, expression):
     """Whether the fingerprint of an expression has been made; a digest that is 0 is as rare as two that are equal."""
     prints = expression_prints(ctx)
-    return prints[node, 0] != 0 or prints[node, 1] != 0
+    return prints[expression, 0] != 0 or prints[expression, 1] != 0
 
 
 @njit_inner(types.void(int64[::1]))
@@ -206,12 +195,12 @@ def _sort_pairs(pairs):
 
 
 @njit_inner(RESULT1)
-def _write_form(ctx, node):
+def _write_form(ctx, expression):
     """Write the form of an expression to HASHED_WORDS; those of its parts are known.  Returns its words, or FAIL."""
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     prints = expression_prints(ctx)
-    kind = int64(nodes[node].kind)
-    a, b, c = nodes[node].first, nodes[node].second, nodes[node].third
+    kind = int64(records[expression].kind)
+    a, b, c = records[expression].first, records[expression].second, records[expression].third
     count = int64(1)
     if kind == LITERAL:
         count = 1 + (b + 7) // 8
@@ -249,7 +238,7 @@ def _write_form(ctx, node):
 
 
 @njit_inner(RESULT2)
-def _print_node(ctx, node, _unused):
+def _print_expression(ctx, expression, _unused):
     """Make the fingerprint of an expression without intersections and complements; returns 0 or FAIL.
 
     Parts first, with the work stack, so that expressions may be nested to any depth.
@@ -257,7 +246,7 @@ def _print_node(ctx, node, _unused):
     bottom = used(ctx, WORK_STACK)
     if not room(ctx, WORK_STACK, 1):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = node
+    work_stack(ctx)[bottom] = expression
     set_used(ctx, WORK_STACK, bottom + 1)
     while used(ctx, WORK_STACK) > bottom:
         top = used(ctx, WORK_STACK)
@@ -265,19 +254,18 @@ def _print_node(ctx, node, _unused):
         if _is_known(ctx, here):
             set_used(ctx, WORK_STACK, top - 1)
             continue
-        nodes = i32(ctx, EXPRESSIONS)
-        kind = nodes[4 * here] & 255
-        a, parts = int64(nodes[4 * here + 1]), int64(0)
+        record = expressions(ctx)[here]
+        kind, a, parts = record.kind, record.first, int64(0)
         if kind == CONCAT:
             parts = int64(2)
         elif kind == REPEAT:
             parts = int64(1)
         elif kind == UNION:
-            parts = int64(nodes[4 * here + 2])
+            parts = record.second
         if not room(ctx, WORK_STACK, parts):
             return int64(FAIL)
         for i in range(parts):
-            part = children(ctx)[a + i] if kind == UNION else int64(nodes[4 * here + 1 + i])
+            part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else record.second)
             if not _is_known(ctx, part):
                 work_stack(ctx)[used(ctx, WORK_STACK)] = part
                 set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
@@ -293,15 +281,15 @@ def _print_node(ctx, node, _unused):
     return int64(0)
 
 
-far_entry(F_PRINT, _print_node)
+far_entry(F_PRINT, _print_expression)
 
 
 @njit_entry(RESULT0)
-def print_nodes(ctx):
+def print_expressions(ctx):
     """Make the fingerprints of all expressions that can have one; returns 0 or FAIL."""
     set_used(ctx, WORK_STACK, 0)
-    for node in range(used(ctx, EXPRESSION_HASHES)):
-        if not expressions(ctx)[node].flags & COMPLEX_FLAG and far_call(ctx, F_PRINT, node, 0) < 0:
+    for expression in range(used(ctx, EXPRESSION_HASHES)):
+        if not expressions(ctx)[expression].flags & COMPLEX_FLAG and far_call(ctx, F_PRINT, expression, 0) < 0:
             return int64(FAIL)
     return int64(0)
 
@@ -313,10 +301,10 @@ def has_print(ctx, lexer_state):
     offset = lexer_states(ctx)[lexer_state].offset
     if count == 0 or count > SHARED_MEMBERS:
         return False
-    members, nodes = lexer_members(ctx), expressions(ctx)
+    members, records = lexer_members(ctx), expressions(ctx)
     for i in range(count):
         expression = members[offset + 2 * i + 1]
-        if nodes[expression].flags & COMPLEX_FLAG:
+        if records[expression].flags & COMPLEX_FLAG:
             return False
     return True
 
@@ -332,10 +320,10 @@ def hint_of(ctx, lexer_state):
     offset = lexer_states(ctx)[lexer_state].offset
     hint = count
     for i in range(count):
-        node = lexer_members(ctx)[offset + 2 * i + 1]
-        hint = mix(hint, min(shortest_lengths(ctx)[node], ctx[LONGEST] + 1))
+        expression = lexer_members(ctx)[offset + 2 * i + 1]
+        hint = mix(hint, min(shortest_lengths(ctx)[expression], ctx[LONGEST] + 1))
         for slot in (FIRST_BYTES, LAST_BYTES, NECESSARY_BYTES):
-            for word in range(4 * node, 4 * node + 4):
+            for word in range(4 * expression, 4 * expression + 4):
                 hint = mix(hint, i64(ctx, slot)[word])
     return hint
 
@@ -350,8 +338,8 @@ def print_state(ctx, lexer_state):
     offset = lexer_states(ctx)[lexer_state].offset
     members = lexer_members(ctx)
     for i in range(count):
-        node = members[offset + 2 * i + 1]
-        if not _is_known(ctx, node) and far_call(ctx, F_PRINT, node, 0) < 0:
+        expression = members[offset + 2 * i + 1]
+        if not _is_known(ctx, expression) and far_call(ctx, F_PRINT, expression, 0) < 0:
             return int64(FAIL)
     words = 1 + 2 * count
     if not room(ctx, HASHED_WORDS, _space(words)):
@@ -359,6 +347,6 @@ def print_state(ctx, lexer_state):
     prints, form = expression_prints(ctx), hashed_words(ctx)
     form[0] = (_STATE_OF_CLOSURE if members[offset] == CLOSURE else _STATE) | count << 8
     for i in range(count):
-        node = members[offset + 2 * i + 1]
-        form[1 + 2 * i], form[2 + 2 * i] = prints[node, 0], prints[node, 1]
+        expression = members[offset + 2 * i + 1]
+        form[1 + 2 * i], form[2 + 2 * i] = prints[expression, 0], prints[expression, 1]
     return far_call(ctx, F_HASH, words, 0)

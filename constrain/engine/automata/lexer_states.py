@@ -1,7 +1,7 @@
 """Lexer states: which lexemes may be under way, and how far each of them is.
 
-A lexer state is an interned, sorted set of (lexeme, expression node).  State 0 is the empty set.
-It knows nothing of the parser: the same state serves every row that expects the same lexemes.
+A lexer state is an interned, sorted set of (lexeme, expression expression).  State 0 is the empty set.
+It knows nothing of the parser: the same state serves every Earley set that expects the same lexemes.
 There is no longest match.  A state says which lexemes *could* end here (its accept set); the
 recognizer then follows both roads, ending and going on.
 """
@@ -11,19 +11,13 @@ from __future__ import annotations
 
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    EMPTY,
-    EPSILON,
-    RESULT2,
-    is_live,
-    is_nullable,
-    known_derivative,
-)
-from constrain.engine.storage.access import bucket_room, i32, room, set_used, used
+from constrain.engine.automata.derivatives import known_derivative
+from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, is_nullable
+from constrain.engine.automata.liveness import is_live
+from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.hashing import finish_hash, mix
-from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
+from constrain.engine.storage.header import CLASSES, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ACCEPT_SET, F_DERIVATIVE, F_LEXER_STATE, F_LEXER_STEP, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -40,9 +34,6 @@ from constrain.engine.storage.schemas import (
     LEXER_TRANSITIONS,
     LEXER_TWINS,
     WORK_STACK,
-    accept_members,
-    accept_set_buckets,
-    accept_set_hashes,
     accept_sets,
     byte_classes,
     class_bytes,
@@ -51,8 +42,6 @@ from constrain.engine.storage.schemas import (
     lexer_first_bytes,
     lexer_masks,
     lexer_members,
-    lexer_state_buckets,
-    lexer_state_hashes,
     lexer_states,
     lexer_transitions,
     lexer_twins,
@@ -73,138 +62,56 @@ NO_DENSE, NOT_SPLIT = -1, -2
 LEADS_ON = -2
 """In LEXER_TRANSITIONS: the byte leads on, to a state that has not been made; -1 if not even that is known."""
 
-# With fewer bytes than this to begin with, a row of transitions is written byte by byte.
+# With fewer bytes than this to begin with, an Earley set of transitions is written byte by byte.
 _FEW_BYTES = 24
 
 
 @njit_inner(int64(CTX, int64, int64))
 def intern_accept_set(ctx, base, count):
     """The accept set with the ``count`` sorted lexemes at ``WORK_STACK[base]``; 0 is the empty one."""
-    tmp = work_stack(ctx)
-    code = int64(0)
-    for i in range(count):
-        code = mix(code, tmp[base + i])
-    code = finish_hash(code)
-    buckets = accept_set_buckets(ctx)
+    code = hash_staged(ctx, 0, base, count)
     records = accept_sets(ctx)
-    pool = accept_members(ctx)
-    mask = len(buckets) - 1
-    i = code & mask
-    while buckets[i] >= 0:
-        entry = buckets[i]
-        if records[entry].count == count:
-            offset = records[entry].offset
-            same = True
-            for j in range(count):
-                if pool[offset + j] != tmp[base + j]:
-                    same = False
-                    break
-            if same:
-                return entry
-        i = (i + 1) & mask
+    known = find(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code, -1)
+    while known >= 0:
+        if records[known].count == count and is_staged(ctx, ACCEPT_MEMBERS, records[known].offset, base, count):
+            return known
+        known = find(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code, known)
+    if not has_room(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS) or not room(ctx, ACCEPT_SETS, 1):
+        return int64(FAIL)
+    if not room(ctx, ACCEPT_MEMBERS, count):
+        return int64(FAIL)
     entry = used(ctx, ACCEPT_SET_HASHES)
-    if not room(ctx, ACCEPT_SETS, 2) or not room(ctx, ACCEPT_SET_HASHES, 1) or not room(ctx, ACCEPT_MEMBERS, count):
-        return int64(FAIL)
-    if not bucket_room(ctx, ACCEPT_SET_BUCKETS, entry):
-        return int64(FAIL)
-    offset = used(ctx, ACCEPT_MEMBERS)
-    for j in range(count):
-        pool[offset + j] = tmp[base + j]
-    set_used(ctx, ACCEPT_MEMBERS, offset + count)
-    records[entry].offset = offset
+    records[entry].offset = used(ctx, ACCEPT_MEMBERS)
     records[entry].count = count
-    set_used(ctx, ACCEPT_SETS, 2 * entry + 2)
-    accept_set_hashes(ctx)[entry] = code
-    set_used(ctx, ACCEPT_SET_HASHES, entry + 1)
-    buckets[i] = entry
-    return entry
+    keep_staged(ctx, ACCEPT_MEMBERS, base, count)
+    set_used(ctx, ACCEPT_SETS, entry + 1)
+    return insert(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code)
 
 
-@njit_inner(int64(CTX, int64, int64))
-def intern_lexer_state(ctx, base, count):
-    """The lexer state with the ``count`` pairs (lexeme, expression) from ``WORK_STACK[base]`` on, sorted by lexeme."""
+@njit_inner(types.void(CTX, int64, int64, int64))
+def _begin_transitions(ctx, state, base, count):
+    """Set the transitions of a new state that are plain from the first bytes of its members.
+
+    Bytes with which no member can go on lead to the dead state; the others are worked out as needed.
+    """
     tmp = work_stack(ctx)
-    code = int64(0)
-    for i in range(2 * count):
-        code = mix(code, tmp[base + i])
-    code = finish_hash(code)
-    buckets = lexer_state_buckets(ctx)
-    records = lexer_states(ctx)
-    pool = lexer_members(ctx)
-    mask = len(buckets) - 1
-    i = code & mask
-    while buckets[i] >= 0:
-        state = buckets[i]
-        if records[state].count == count:
-            offset = records[state].offset
-            same = True
-            for j in range(2 * count):
-                if pool[offset + j] != tmp[base + j]:
-                    same = False
-                    break
-            if same:
-                return state
-        i = (i + 1) & mask
-    state = used(ctx, LEXER_STATE_HASHES)
     classes = ctx[CLASSES]
-    if (
-        not room(ctx, LEXER_STATES, 4)
-        or not room(ctx, LEXER_STATE_HASHES, 1)
-        or not room(ctx, LEXER_MEMBERS, 2 * count)
-    ):
-        return int64(FAIL)
-    if (
-        not room(ctx, LEXER_TWINS, 1)
-        or not room(ctx, LEXER_FIRST_BYTES, 4)
-        or not room(ctx, LEXER_TRANSITIONS, classes)
-        or not room(ctx, LEXER_MASKS, 5)
-        or not bucket_room(ctx, LEXER_STATE_BUCKETS, state)
-    ):
-        return int64(FAIL)
-    # The accept set is staged behind the members, which are the top of the work stack.
-    if not room(ctx, WORK_STACK, count):
-        return int64(FAIL)
-    stage = used(ctx, WORK_STACK)
-    accepted = 0
-    goes_on = 0
-    for j in range(count):
-        node = tmp[base + 2 * j + 1]
-        if is_nullable(ctx, node):
-            tmp[stage + accepted] = tmp[base + 2 * j]
-            accepted += 1
-        if node != EPSILON:
-            goes_on = 1
-    accept = intern_accept_set(ctx, stage, accepted)
-    if accept < 0:
-        return accept
-    offset = used(ctx, LEXER_MEMBERS)
-    for j in range(2 * count):
-        pool[offset + j] = tmp[base + j]
-    set_used(ctx, LEXER_MEMBERS, offset + 2 * count)
-    records[state].offset = offset
-    records[state].count = count
-    records[state].accept = accept
-    records[state].goes_on = goes_on
-    set_used(ctx, LEXER_STATES, 4 * state + 4)
-    lexer_state_hashes(ctx)[state] = code
-    set_used(ctx, LEXER_STATE_HASHES, state + 1)
-    # Bytes with which no member can go on lead to the dead state; the others are worked out as needed.
     trans = lexer_transitions(ctx)
     first = first_bytes(ctx)
     class_byte = class_bytes(ctx)
     w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
     for j in range(count):
-        node = tmp[base + 2 * j + 1]
-        w0 |= first[node, 0]
-        w1 |= first[node, 1]
-        w2 |= first[node, 2]
-        w3 |= first[node, 3]
+        expression = tmp[base + 2 * j + 1]
+        w0 |= first[expression, 0]
+        w1 |= first[expression, 1]
+        w2 |= first[expression, 2]
+        w3 |= first[expression, 3]
     begins = lexer_first_bytes(ctx)
     begins[state, 0] = w0
     begins[state, 1] = w1
     begins[state, 2] = w2
     begins[state, 3] = w3
-    set_used(ctx, LEXER_FIRST_BYTES, 4 * state + 4)
+    set_used(ctx, LEXER_FIRST_BYTES, state + 1)
     begin, end = uint64(state * classes), uint64((state + 1) * classes)
     if count_bits(w0) + count_bits(w1) + count_bits(w2) + count_bits(w3) < _FEW_BYTES:
         class_of = byte_classes(ctx)
@@ -221,12 +128,55 @@ def intern_lexer_state(ctx, base, count):
             word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
             trans[begin + uint64(j)] = -((word >> (byte & 63)) & 1)
     set_used(ctx, LEXER_TRANSITIONS, (state + 1) * classes)
+
+
+@njit_inner(int64(CTX, int64, int64))
+def intern_lexer_state(ctx, base, count):
+    """The lexer state with the ``count`` pairs (lexeme, expression) from ``WORK_STACK[base]`` on, sorted by lexeme."""
+    tmp = work_stack(ctx)
+    code = hash_staged(ctx, 0, base, 2 * count)
+    records = lexer_states(ctx)
+    state = find(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code, -1)
+    while state >= 0:
+        if records[state].count == count and is_staged(ctx, LEXER_MEMBERS, records[state].offset, base, 2 * count):
+            return state
+        state = find(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code, state)
+    state = used(ctx, LEXER_STATE_HASHES)
+    classes = ctx[CLASSES]
+    if not has_room(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS) or not room(ctx, LEXER_STATES, 1):
+        return int64(FAIL)
+    if not room(ctx, LEXER_MEMBERS, 2 * count) or not room(ctx, LEXER_TWINS, 1) or not room(ctx, LEXER_FIRST_BYTES, 1):
+        return int64(FAIL)
+    if not room(ctx, LEXER_TRANSITIONS, classes) or not room(ctx, LEXER_MASKS, 1):
+        return int64(FAIL)
+    # The accept set is staged behind the members, which are the top of the work stack.
+    if not room(ctx, WORK_STACK, count):
+        return int64(FAIL)
+    stage = used(ctx, WORK_STACK)
+    accepted = 0
+    goes_on = 0
+    for j in range(count):
+        expression = tmp[base + 2 * j + 1]
+        if is_nullable(ctx, expression):
+            tmp[stage + accepted] = tmp[base + 2 * j]
+            accepted += 1
+        if expression != EPSILON:
+            goes_on = 1
+    accept = intern_accept_set(ctx, stage, accepted)
+    if accept < 0:
+        return accept
+    records[state].offset = used(ctx, LEXER_MEMBERS)
+    keep_staged(ctx, LEXER_MEMBERS, base, 2 * count)
+    records[state].count = count
+    records[state].accept = accept
+    records[state].goes_on = goes_on
+    set_used(ctx, LEXER_STATES, state + 1)
+    _begin_transitions(ctx, state, base, count)
     lexer_twins(ctx)[state] = -1
     set_used(ctx, LEXER_TWINS, state + 1)
     lexer_masks(ctx)[state].dense = NOT_SPLIT
-    set_used(ctx, LEXER_MASKS, 5 * state + 5)
-    buckets[i] = state
-    return state
+    set_used(ctx, LEXER_MASKS, state + 1)
+    return insert(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code)
 
 
 far_entry(F_ACCEPT_SET, intern_accept_set)
@@ -247,13 +197,13 @@ def leads_on(ctx, state, byte_class):
     byte = class_bytes(ctx)[byte_class]
     word = byte >> 6
     first = first_bytes(ctx)
-    nodes = expressions(ctx)
+    records = expressions(ctx)
     pool = lexer_members(ctx)
     offset = lexer_states(ctx)[state].offset
     for i in range(offset, offset + 2 * lexer_states(ctx)[state].count, 2):
-        node = pool[i + 1]
+        expression = pool[i + 1]
         # Whether anything is left of an intersection or a complement takes its derivative to know.
-        if (first[node, word] >> (byte & 63)) & 1 and not nodes[node].flags & COMPLEX_FLAG:
+        if (first[expression, word] >> (byte & 63)) & 1 and not records[expression].flags & COMPLEX_FLAG:
             trans[place] = LEADS_ON
             return int64(1)
     return int64(0)
@@ -267,14 +217,14 @@ def members_after(ctx, slot, offset, count, byte):
         pool = i32(ctx, slot)
         lexeme = pool[offset + 2 * i]
         before = int64(pool[offset + 2 * i + 1])
-        node = known_derivative(ctx, before, byte)
-        if node < 0:
-            node = far_call(ctx, F_DERIVATIVE, before, byte)
-            if node < 0:
-                return node
-        if node == EMPTY:
+        expression = known_derivative(ctx, before, byte)
+        if expression < 0:
+            expression = far_call(ctx, F_DERIVATIVE, before, byte)
+            if expression < 0:
+                return expression
+        if expression == EMPTY:
             continue
-        live = is_live(ctx, node)
+        live = is_live(ctx, expression)
         if live < 0:
             return live
         if live == 0:
@@ -284,7 +234,7 @@ def members_after(ctx, slot, offset, count, byte):
         top = used(ctx, WORK_STACK)
         tmp = work_stack(ctx)
         tmp[top] = lexeme
-        tmp[top + 1] = node
+        tmp[top + 1] = expression
         set_used(ctx, WORK_STACK, top + 2)
     return (used(ctx, WORK_STACK) - base) // 2
 

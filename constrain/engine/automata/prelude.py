@@ -1,9 +1,9 @@
-"""Expressions that many grammars share, made once: a grammar begins with a copy of their nodes.
+"""Expressions that many grammars share, made once: a grammar begins with a copy of them.
 
 Any JSON string, any number, each ASCII character in its spellings: they would be half of the work of compiling a small
 schema.  A front-end names them (:attr:`constrain.grammar.ir.GrammarIR.stock`); by identity the parts of a lexeme are
-found among them.  What a grammar does not use costs it no more than the copy, since byte classes are made of the nodes
-that its lexemes lead to.
+found among them.  What a grammar does not use costs it no more than the copy, since byte classes are made of the
+expressions that its lexemes lead to.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.engine.automata import expressions as nodes
 from constrain.engine.automata import fingerprints
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import Int32Array, LexemeProgram
 from constrain.engine.storage.header import BUDGET, LONGEST
 from constrain.engine.storage.schemas import (
@@ -39,7 +39,7 @@ from constrain.errors import LimitError
 from constrain.forking import call_in_child
 from constrain.grammar.regular import Regular
 
-StockMaker = Callable[[], tuple[Regular, ...]]
+PreludeMaker = Callable[[], tuple[Regular, ...]]
 
 _SLOTS = (
     *(
@@ -58,24 +58,24 @@ _SLOTS = (
 )
 
 # Front-ends times lengths of the longest token that are remembered at a time.
-_STOCKS_KEPT = 8
+_PRELUDES_KEPT = 8
 _LIMIT_BYTES = 1 << 26
 _WORK = 1_000_000
 
 
-class Stock:
-    """The nodes of some expressions, to be copied into the tables of a grammar.
+class Prelude:
+    """Some expressions in tables, to be copied into the tables of a grammar.
 
     Parameters
     ----------
     expressions : tuple of Regular
     longest : int
-        Bytes of the longest token: fingerprints of nodes depend on it.
+        Bytes of the longest token: fingerprints of expressions depend on it.
 
     Attributes
     ----------
     program : LexemeProgram
-        What made the nodes; the program of a grammar goes on from it.
+        What made the expressions; the program of a grammar goes on from it.
     registers : int32[program.registers]
         As it left them.
     snapshot : Snapshot
@@ -91,35 +91,35 @@ class Stock:
         tables.ctx[LONGEST], tables.ctx[BUDGET] = longest, _WORK
         tables.put(LITERAL_BYTES, self.program.literals)
         tables.put(BYTE_SETS, self.program.sets)
-        while (result := nodes.build_nodes(tables.ctx, self.program.code, self.registers)) == FAIL:
+        while (result := build_expressions(tables.ctx, self.program.code, self.registers)) == FAIL:
             tables.grow()
         if result != 0:
             raise LimitError("the expressions that grammars share are too large")
         # Once here, and not in every grammar.
-        while fingerprints.print_nodes(tables.ctx) == FAIL:
+        while fingerprints.print_expressions(tables.ctx) == FAIL:
             tables.grow()
         self.snapshot = tables.snapshot(_SLOTS, (EXPRESSION_BUCKETS,))
 
 
 _lock = threading.Lock()
-_stocks: OrderedDict[tuple[StockMaker, int], Stock] = OrderedDict()
+_preludes: OrderedDict[tuple[PreludeMaker, int], Prelude] = OrderedDict()
 
 
 @call_in_child
 def _renew_lock() -> None:
-    global _lock, _stocks
+    global _lock, _preludes
     if _lock.locked():
-        _stocks = OrderedDict()
+        _preludes = OrderedDict()
     _lock = threading.Lock()
 
 
-def stock_for(make: StockMaker, longest: int) -> Stock:
-    """The stock of a front-end's expressions for tokens of at most ``longest`` bytes."""
+def prelude_for(make: PreludeMaker, longest: int) -> Prelude:
+    """The prelude of a front-end's expressions for tokens of at most ``longest`` bytes."""
     key = make, longest
     with _lock:
-        stock = _stocks.get(key)
-        if stock is None:
-            stock = _stocks[key] = Stock(make(), longest)
-            if len(_stocks) > _STOCKS_KEPT:
-                _stocks.popitem(last=False)
-    return stock
+        prelude = _preludes.get(key)
+        if prelude is None:
+            prelude = _preludes[key] = Prelude(make(), longest)
+            if len(_preludes) > _PRELUDES_KEPT:
+                _preludes.popitem(last=False)
+    return prelude

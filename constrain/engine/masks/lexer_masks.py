@@ -25,13 +25,8 @@ from constrain.engine.automata.expressions import (
     EPSILON,
     FITS_FLAG,
     INTERSECT,
-    LONG,
     LOOP_FLAG,
     REPEAT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
-    RESULT3,
     make_concat,
     make_repeat,
 )
@@ -44,10 +39,21 @@ from constrain.engine.automata.lexer_states import (
     NOT_SPLIT,
     leads_on,
 )
+from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.fast.self_loops import forget_loops
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, NEW_SPLIT
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    RESULT0,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+)
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
@@ -186,7 +192,7 @@ def keep_split(ctx, lexer_state, dense, first, first_crossing):
     split[lexer_state].tokens = first
     split[lexer_state].token_count = used(ctx, TOKEN_LISTS) - first
     split[lexer_state].boundaries = first_crossing
-    split[lexer_state].boundary_count = used(ctx, BOUNDARIES) // 2 - first_crossing
+    split[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_crossing
     split[lexer_state].dense = dense
 
 
@@ -221,11 +227,11 @@ def import_split(ctx, lexer_state):
             split[lexer_state].boundaries = begin
             split[lexer_state].dense = FIRST_SHARED - entry
             return int64(1)
-        if not room(ctx, BOUNDARIES, 2 * count) or not room(ctx, WORK_STACK, SHARED_MEMBERS):
+        if not room(ctx, BOUNDARIES, count) or not room(ctx, WORK_STACK, SHARED_MEMBERS):
             return int64(FAIL)
         shared = shared_boundaries(ctx)
         crossings = boundaries(ctx)
-        first = used(ctx, BOUNDARIES) // 2
+        first = used(ctx, BOUNDARIES)
         last_members, accept = int32(0), int64(0)
         for i in range(count):
             # Which members can end here is kept by position; lexeme numbers differ between grammars.
@@ -243,7 +249,7 @@ def import_split(ctx, lexer_state):
                     return accept
             crossings[first + i].node = shared[begin + i].node
             crossings[first + i].accept = accept
-        set_used(ctx, BOUNDARIES, 2 * (first + count))
+        set_used(ctx, BOUNDARIES, first + count)
         split[lexer_state].boundaries = first
         split[lexer_state].dense = FIRST_SHARED - entry
         return int64(1)
@@ -559,8 +565,8 @@ def walk(ctx, p, end, n):
     records = i32(ctx, LEXER_STATES)
     found = found_tokens(ctx)
     crossings = boundaries(ctx)
-    n_crossings = used(ctx, BOUNDARIES) // 2
-    crossing_room = len(crossings) // 2
+    n_crossings = used(ctx, BOUNDARIES)
+    crossing_room = len(crossings)
     wides[0] = 0
     forget_loops(ctx)
     looping = int64(-1)
@@ -579,10 +585,10 @@ def walk(ctx, p, end, n):
                 place += uint64(1)
                 continue
             if there < 0:
-                set_used(ctx, BOUNDARIES, 2 * n_crossings)
+                set_used(ctx, BOUNDARIES, n_crossings)
                 plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
                 if plain >= 0:
-                    count, n_crossings, there = uint64(plain), used(ctx, BOUNDARIES) // 2, int64(0)
+                    count, n_crossings, there = uint64(plain), used(ctx, BOUNDARIES), int64(0)
                 elif plain != -1:
                     return plain
                 else:
@@ -614,7 +620,7 @@ def walk(ctx, p, end, n):
         if accept != 0 and sizes[place] > 1:
             if n_crossings == crossing_room:
                 # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
-                room(ctx, BOUNDARIES, 8 * n_crossings)
+                room(ctx, BOUNDARIES, 4 * n_crossings)
                 return int64(FAIL)
             crossings[n_crossings].node = crossing
             crossings[n_crossings].accept = accept
@@ -627,7 +633,7 @@ def walk(ctx, p, end, n):
             place = uint64(next_child(ctx, wides[depth + uint64(1)], int64(0), there))
         else:
             place += uint64(1)
-    set_used(ctx, BOUNDARIES, 2 * n_crossings)
+    set_used(ctx, BOUNDARIES, n_crossings)
     return int64(count)
 
 
@@ -676,11 +682,11 @@ def _walk_split(ctx, lexer_state):
     # Asked for before the walk: to find out afterwards would mean walking twice.
     if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)
-    first_crossing = used(ctx, BOUNDARIES) // 2
+    first_crossing = used(ctx, BOUNDARIES)
     walk_stack(ctx)[0] = lexer_state
     n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODES)), int64(0))
     if n < 0:
-        set_used(ctx, BOUNDARIES, 2 * first_crossing)
+        set_used(ctx, BOUNDARIES, first_crossing)
         return n
     n = with_same_bytes(ctx, n)
     dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT2
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     SPLIT_COUNT,
@@ -38,14 +37,14 @@ from constrain.engine.parser.configurations import (
     state_kinds,
 )
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_SPLIT, OPEN
+from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_SPLIT, OPEN, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_LIST,
     F_MASK,
     F_SCAN,
     F_SPLIT,
-    F_STATE_OF_ROW,
+    F_STATE_OF_SET,
     F_STEP,
     F_TWIN,
     far_call,
@@ -195,7 +194,7 @@ def _state_after(ctx, row, accept):
     begins = far_call(ctx, F_TWIN, cores(ctx)[core].initial, 0)
     if begins < 0:
         return begins
-    return far_call(ctx, F_STATE_OF_ROW, next_row, begins)
+    return far_call(ctx, F_STATE_OF_SET, next_row, begins)
 
 
 @njit_inner(RESULT2)

@@ -1,11 +1,11 @@
 """Recognizer states: all ways to read the input so far, as one integer.
 
-A state is an interned, sorted set of threads, and whether the input so far is a sentence.  A thread
-is a pair (row, lexer state): the row in which the lexemes under way began, and how far they are.
-State 0 has no thread and does not accept: there the input is no prefix of any sentence.
+A state is an interned, sorted set of configurations, and whether the input so far is a sentence.  A configuration
+is a pair (Earley set, lexer state): the Earley set in which the lexemes under way began, and how far they are.
+State 0 has no configuration and does not accept: there the input is no prefix of any sentence.
 
-A step over a byte moves each thread's lexer state.  Where lexemes can end, the rows that follow are
-merged into one, and a thread begins there; the old thread stays if its lexemes can also go on.
+A step over a byte moves each configuration's lexer state.  Where lexemes can end, the Earley sets that follow are
+merged into one, and a configuration begins there; the old configuration stays if its lexemes can also go on.
 Each step is computed once per (state, byte class).
 """
 
@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from numba import int32, int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT0, RESULT1, RESULT2
 from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, MODE, NONE_FOLLOWED
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
-from constrain.engine.parser.earley_sets import (
-    BRANCH,
-    END,
-    IS_KEY_END,
-    is_within,
-    make_start_row,
-)
-from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
-from constrain.engine.storage.hashing import finish_hash, map_get, map_put, mix, sort_keys
+from constrain.engine.parser import cores as earley_cores  # noqa: F401 (through pointers)
+from constrain.engine.parser import scan  # noqa: F401 (through pointers)
+from constrain.engine.parser.cores import IS_KEY_END
+from constrain.engine.parser.earley_sets import is_within, make_start_set
+from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, map_get, map_put, mix, sort_keys
 from constrain.engine.storage.header import (
     CLASSES,
     CTX,
@@ -37,16 +34,19 @@ from constrain.engine.storage.header import (
     OPEN,
     OPEN_AT,
     OPEN_STATE,
+    RESULT0,
+    RESULT1,
+    RESULT2,
     STATUS_SHIFT,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
+    F_EARLEY_SET,
     F_LEAP,
     F_LEXER_STATE,
     F_LEXER_STEP,
-    F_ROW,
     F_SCAN,
-    F_STATE_OF_ROW,
+    F_STATE_OF_SET,
     F_STEP,
     far_call,
     far_entry,
@@ -80,8 +80,6 @@ from constrain.engine.storage.schemas import (
     kernel_items,
     lexer_states,
     lexer_transitions,
-    state_buckets,
-    state_hashes,
     state_keys,
     state_masks,
     state_work,
@@ -99,18 +97,14 @@ ENDED = -1
 LOST = -2
 """In place of a state that has to be found again."""
 
-STATE_OFFSET, STATE_COUNT, STATE_ACCEPTS = range(3)
-# Fields of a state's mask record (masks/state_masks.py).
-MASK_DENSE, MASK_LIST, MASK_COUNT, MASK_SPLIT_LIST, MASK_SPLIT_COUNT = range(5)
-MASK_FIELDS = 5
 NO_MASK = -2
-"""In MASK_DENSE: the mask of this state has not been computed yet."""
+"""In ``dense`` of STATE_MASKS: the mask of this state has not been computed yet."""
 
-_FEW_THREADS = 4
-"""So many threads that go on are not looked at for whether they are needed."""
+_FEW_CONFIGURATIONS = 4
+"""So many configurations that go on are not looked at for whether they are needed."""
 
-# Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
-# the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
+# Kinds of branches (``kind`` in BRANCHES), as sets of bits: how the text goes on depends on what it was; for a mask too
+# (the rules that are there do not stand in for what is not known); it is not even known whether it goes on.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
 _BRANCH_KINDS, _KEY_END_SHIFT = 7, 2
 
@@ -125,9 +119,21 @@ def reset_work(ctx):
     set_used(ctx, STATE_WORK, 0)
 
 
+@njit_inner(types.boolean(CTX, int64, int64))
+def _has_configurations(ctx, state, count):
+    """Whether the configurations of a state are STATE_WORK[:count]."""
+    if states(ctx)[state].count != count:
+        return False
+    pool, offset, keys = configurations(ctx), states(ctx)[state].offset, state_work(ctx)
+    for i in range(count):
+        if pool[offset + i].earley_set != keys[i] >> 32 or pool[offset + i].lexer_state != keys[i] & 0x7FFFFFFF:
+            return False
+    return True
+
+
 @njit_inner(RESULT2)
 def intern_state(ctx, count, accepts):
-    """The state with the threads STATE_WORK[:count], as keys ``row << 32 | lexer state`` in any order."""
+    """The state with the configurations STATE_WORK[:count], as keys ``earley_set << 32 | lexer state`` in any order."""
     keys = i64(ctx, STATE_WORK)
     sort_keys(keys, count)
     n = int64(0)
@@ -138,45 +144,30 @@ def intern_state(ctx, count, accepts):
             code = mix(code, keys[n])
             n += 1
     code = finish_hash(code)
-    buckets = state_buckets(ctx)
     records = states(ctx)
-    threads = configurations(ctx)
-    mask = len(buckets) - 1
-    i = code & mask
-    while buckets[i] >= 0:
-        state = buckets[i]
-        if records[state].count == n and records[state].accepts == accepts:
-            offset = records[state].offset
-            same = True
-            for j in range(n):
-                if (
-                    threads[offset + j].earley_set != keys[j] >> 32
-                    or threads[offset + j].lexer_state != keys[j] & 0x7FFFFFFF
-                ):
-                    same = False
-                    break
-            if same:
-                return state
-        i = (i + 1) & mask
+    state = find(ctx, STATE_HASHES, STATE_BUCKETS, code, -1)
+    while state >= 0:
+        if records[state].accepts == accepts and _has_configurations(ctx, state, n):
+            return state
+        state = find(ctx, STATE_HASHES, STATE_BUCKETS, code, state)
     state = used(ctx, STATE_HASHES)
+    pool = configurations(ctx)
     classes = ctx[CLASSES]
-    if not room(ctx, STATES, 3) or not room(ctx, STATE_HASHES, 1) or not room(ctx, CONFIGURATIONS, 2 * n):
+    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 1) or not room(ctx, STATE_KEYS, 1):
         return int64(FAIL)
-    if not room(ctx, TRANSITIONS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
+    if not room(ctx, CONFIGURATIONS, n) or not room(ctx, STATE_MASKS, 1):
         return int64(FAIL)
-    if not bucket_room(ctx, STATE_BUCKETS, state):
+    if not room(ctx, TRANSITIONS, classes):
         return int64(FAIL)
-    offset = used(ctx, CONFIGURATIONS) // 2
+    offset = used(ctx, CONFIGURATIONS)
     for j in range(n):
-        threads[offset + j].earley_set = keys[j] >> 32
-        threads[offset + j].lexer_state = keys[j] & 0x7FFFFFFF
-    set_used(ctx, CONFIGURATIONS, 2 * (offset + n))
+        pool[offset + j].earley_set = keys[j] >> 32
+        pool[offset + j].lexer_state = keys[j] & 0x7FFFFFFF
+    set_used(ctx, CONFIGURATIONS, offset + n)
     records[state].offset = offset
     records[state].count = n
     records[state].accepts = accepts
-    set_used(ctx, STATES, 3 * state + 3)
-    state_hashes(ctx)[state] = code
-    set_used(ctx, STATE_HASHES, state + 1)
+    set_used(ctx, STATES, state + 1)
     trans = transitions(ctx)
     lexer_trans = lexer_transitions(ctx)
     # Unsigned and without a branch: the loops take whole registers then.
@@ -191,47 +182,46 @@ def intern_state(ctx, count, accepts):
     state_keys(ctx)[state] = 0
     set_used(ctx, STATE_KEYS, state + 1)
     state_masks(ctx)[state].dense = NO_MASK
-    set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
-    buckets[i] = state
-    return state
+    set_used(ctx, STATE_MASKS, state + 1)
+    return insert(ctx, STATE_HASHES, STATE_BUCKETS, code)
 
 
 @njit_inner(RESULT1)
-def row_kinds(ctx, row):
-    """The kinds of the branches in a row."""
-    return core_kinds(ctx)[earley_sets(ctx)[row].core] & _BRANCH_KINDS
+def set_kinds(ctx, earley_set):
+    """The kinds of the branches in an Earley set."""
+    return core_kinds(ctx)[earley_sets(ctx)[earley_set].core] & _BRANCH_KINDS
 
 
 @njit_inner(RESULT1)
 def state_kinds(ctx, state):
-    """The kinds of the branches in the rows of a state's threads."""
+    """The kinds of the branches in the Earley sets of a state's configurations."""
     offset = states(ctx)[state].offset
     kinds = int64(0)
     for i in range(offset, offset + states(ctx)[state].count):
-        kinds |= row_kinds(ctx, configurations(ctx)[i].earley_set)
+        kinds |= set_kinds(ctx, configurations(ctx)[i].earley_set)
     return kinds
 
 
 @njit_inner(RESULT2)
-def state_of_row(ctx, row, lexer_state):
-    """The state with the one thread (row, lexer state); with none if the lexer state is dead (0)."""
+def state_of_set(ctx, earley_set, lexer_state):
+    """The state with the one configuration (Earley set, lexer state); with none if the lexer state is dead (0)."""
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
-    state_work(ctx)[0] = row << 32 | lexer_state
-    return intern_state(ctx, int64(1 if lexer_state or row_kinds(ctx, row) else 0), int64(0))
+    state_work(ctx)[0] = earley_set << 32 | lexer_state
+    return intern_state(ctx, int64(1 if lexer_state or set_kinds(ctx, earley_set) else 0), int64(0))
 
 
-far_entry(F_STATE_OF_ROW, state_of_row)
+far_entry(F_STATE_OF_SET, state_of_set)
 
 
 @njit_inner(RESULT1)
-def state_at_row(ctx, row):
-    """The state in which a row is all there is: its lexemes begin, and the text may end if the row accepts."""
-    start = cores(ctx)[earley_sets(ctx)[row].core].initial
+def state_at_set(ctx, earley_set):
+    """The state in which an Earley set is all there is: its lexemes begin, and the text may end if it accepts."""
+    start = cores(ctx)[earley_sets(ctx)[earley_set].core].initial
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
-    state_work(ctx)[0] = row << 32 | start
-    return intern_state(ctx, int64(1 if start else 0), earley_sets(ctx)[row].accepts)
+    state_work(ctx)[0] = earley_set << 32 | start
+    return intern_state(ctx, int64(1 if start else 0), earley_sets(ctx)[earley_set].accepts)
 
 
 @njit_inner(RESULT1)
@@ -250,10 +240,10 @@ def first_groups(ctx, state):
 
 @njit_inner(RESULT1)
 def _drop_needless(ctx, count):
-    """Drop threads among STATE_WORK[:count] that allow nothing beside the one with the latest row; returns the rest.
+    """Drop configurations in STATE_WORK[:count] that allow nothing beside that with the latest set; returns the rest.
 
-    They are those in the same lexer state whose row is within that row.  With an ignored lexeme that matches any text,
-    each row is within the next, and a text would have as many threads as bytes.
+    They are those in the same lexer state whose Earley set is within the latest.  With an ignored lexeme that matches
+    any text each Earley set is within the next, and a text would have as many configurations as bytes.
     """
     work = state_work(ctx)
     latest = work[0]
@@ -261,10 +251,14 @@ def _drop_needless(ctx, count):
         latest = max(latest, work[i])
     kept = int64(0)
     for i in range(count):
-        thread = work[i]
-        if thread != latest and (thread ^ latest) & 0x7FFFFFFF == 0 and is_within(ctx, thread >> 32, latest >> 32):
+        configuration = work[i]
+        if (
+            configuration != latest
+            and (configuration ^ latest) & 0x7FFFFFFF == 0
+            and is_within(ctx, configuration >> 32, latest >> 32)
+        ):
             continue
-        work[kept] = thread
+        work[kept] = configuration
         kept += 1
     return kept
 
@@ -273,7 +267,7 @@ def _drop_needless(ctx, count):
 def step(ctx, state, byte_class):
     """The state after one byte of the class, with OPEN added if it is an open one.  < 0: FAIL, LIMIT or UNMADE.
 
-    A state is open if a lexeme ends with the byte and the row behind it holds a branch that depends on the text.
+    A state is open if a lexeme ends with the byte and the Earley set behind it holds a branch that depends on the text.
     Going on from there as it is, is a guess.  Transitions to open states are kept as numbers below -1.
     """
     place = state * ctx[CLASSES] + byte_class
@@ -284,13 +278,13 @@ def step(ctx, state, byte_class):
         return OPEN - known - 2
     offset = states(ctx)[state].offset
     count = states(ctx)[state].count
-    # Threads that go on are kept at the front of the work list, ends of lexemes behind them.
+    # Configurations that go on are kept at the front of the work list, ends of lexemes behind them.
     if not room(ctx, STATE_WORK, 2 * count + 1):
         return int64(FAIL)
     kept = int64(0)
     ended = int64(0)
     for i in range(offset, offset + count):
-        row = configurations(ctx)[i].earley_set
+        earley_set = configurations(ctx)[i].earley_set
         lexer_state = configurations(ctx)[i].lexer_state
         known = lexer_transitions(ctx)[lexer_state * ctx[CLASSES] + byte_class]
         lexer_state = known if known >= 0 else far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
@@ -301,10 +295,10 @@ def step(ctx, state, byte_class):
         lex = lexer_states(ctx)
         work = state_work(ctx)
         if lex[lexer_state].goes_on:
-            work[kept] = row << 32 | lexer_state
+            work[kept] = earley_set << 32 | lexer_state
             kept += 1
         if lex[lexer_state].accept:
-            work[count + 1 + ended] = row << 32 | lex[lexer_state].accept
+            work[count + 1 + ended] = earley_set << 32 | lex[lexer_state].accept
             ended += 1
     if kept + ended == 0:
         transitions(ctx)[place] = 0
@@ -313,22 +307,22 @@ def step(ctx, state, byte_class):
         if state_work(ctx)[0] & 0x7FFFFFFF == configurations(ctx)[offset].lexer_state:
             transitions(ctx)[place] = state
             return state
-    if kept > _FEW_THREADS:
+    if kept > _FEW_CONFIGURATIONS:
         kept = _drop_needless(ctx, kept)
     accepts = int64(0)
     kinds = int64(0)
     key_ends = int64(0)
     if ended:
-        row = far_call(ctx, F_SCAN, count + 1, ended)
-        if row < 0:
-            return row
-        accepts = earley_sets(ctx)[row].accepts
-        core = earley_sets(ctx)[row].core
+        earley_set = far_call(ctx, F_SCAN, count + 1, ended)
+        if earley_set < 0:
+            return earley_set
+        accepts = earley_sets(ctx)[earley_set].accepts
+        core = earley_sets(ctx)[earley_set].core
         start = cores(ctx)[core].initial
-        kinds = row_kinds(ctx, row)
+        kinds = set_kinds(ctx, earley_set)
         key_ends = core_kinds(ctx)[core] & IS_KEY_END
         if start or kinds:
-            state_work(ctx)[kept] = row << 32 | start
+            state_work(ctx)[kept] = earley_set << 32 | start
             kept += 1
     successor = intern_state(ctx, kept, accepts)
     if successor >= 0 and key_ends:
@@ -352,8 +346,8 @@ def make_start_state(ctx):
         return int64(FAIL)
     if used(ctx, STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
-    row = make_start_row(ctx)
-    return row if row < 0 else state_at_row(ctx, row)
+    earley_set = make_start_set(ctx)
+    return earley_set if earley_set < 0 else state_at_set(ctx, earley_set)
 
 
 @njit_inner(RESULT2)
@@ -470,11 +464,11 @@ def open_dots(ctx, state, out):
     count = 0
     offset = states(ctx)[state].offset
     for i in range(offset, offset + states(ctx)[state].count):
-        row = configurations(ctx)[i].earley_set
-        if not row_kinds(ctx, row):
+        earley_set = configurations(ctx)[i].earley_set
+        if not set_kinds(ctx, earley_set):
             continue
-        begin = earley_sets(ctx)[row].offset
-        for j in range(begin, begin + earley_sets(ctx)[row].count):
+        begin = earley_sets(ctx)[earley_set].offset
+        for j in range(begin, begin + earley_sets(ctx)[earley_set].count):
             dot = earley_items(ctx)[j].dot
             symbol = symbols(ctx)[dot]
             if BRANCH <= symbol < END and branches(ctx)[symbol - BRANCH].kind:
@@ -486,7 +480,7 @@ def open_dots(ctx, state, out):
 
 @njit_entry(int64(CTX, int64, types.int32[::1], types.int32[::1]))
 def close_state(ctx, state, dots, others):
-    """The state with ``others[i]`` (or nothing, if < 0) in place of the dot ``dots[i]`` wherever a row is open.
+    """The state with ``others[i]`` (or nothing, if < 0) in place of the dot ``dots[i]`` wherever an Earley set is open.
 
     ``dots`` (int32[n]) are sorted.
     """
@@ -497,11 +491,11 @@ def close_state(ctx, state, dots, others):
     offset = states(ctx)[state].offset
     kept = int64(0)
     for i in range(offset, offset + count):
-        row = configurations(ctx)[i].earley_set
+        earley_set = configurations(ctx)[i].earley_set
         lexer_state = configurations(ctx)[i].lexer_state
-        if row_kinds(ctx, row):
-            begin = earley_sets(ctx)[row].offset
-            items = earley_sets(ctx)[row].count
+        if set_kinds(ctx, earley_set):
+            begin = earley_sets(ctx)[earley_set].offset
+            items = earley_sets(ctx)[earley_set].count
             set_used(ctx, KERNEL_ITEMS, 0)
             if not room(ctx, KERNEL_ITEMS, items):
                 return int64(FAIL)
@@ -523,14 +517,14 @@ def close_state(ctx, state, dots, others):
                     set_used(ctx, KERNEL_ITEMS, used(ctx, KERNEL_ITEMS) + 1)
             if used(ctx, KERNEL_ITEMS) == 0:
                 continue
-            row = far_call(ctx, F_ROW, used(ctx, KERNEL_ITEMS), earley_sets(ctx)[row].accepts)
-            if row < 0:
-                return row
-            # The row has just begun: nothing of a lexeme has been read.
-            lexer_state = cores(ctx)[earley_sets(ctx)[row].core].initial
+            earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, KERNEL_ITEMS), earley_sets(ctx)[earley_set].accepts)
+            if earley_set < 0:
+                return earley_set
+            # The Earley set has just begun: nothing of a lexeme has been read.
+            lexer_state = cores(ctx)[earley_sets(ctx)[earley_set].core].initial
             if not lexer_state:
                 continue
-        state_work(ctx)[kept] = row << 32 | lexer_state
+        state_work(ctx)[kept] = earley_set << 32 | lexer_state
         kept += 1
     return intern_state(ctx, kept, states(ctx)[state].accepts)
 

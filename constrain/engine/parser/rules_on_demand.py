@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from constrain.engine.automata import expressions as nodes
-from constrain.engine.automata import programs as program
+from constrain.engine.automata.lexemes import LEXEME_IS_KEY, describe_lexemes
+from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
-from constrain.engine.parser.earley_sets import BRANCH, BRANCH_COUNT, END, LEXEME_IS_KEY
+from constrain.engine.parser.rules import BRANCH, END, add_branch
 from constrain.engine.storage.schemas import (
     BRANCHES,
     BYTE_SETS,
     DOT_LEFT,
+    ELEMENTS,
     LEXEMES,
     LITERAL_BYTES,
     NULLABLE,
@@ -79,7 +80,8 @@ class UnfoldedRules:
         self._registers = registers
         self._counts = [len(ir.unfolded), 0, 0]
         self._unfolded = ir.unfolded
-        usable = (tables.get(LEXEMES).reshape(-1, 3)[:, 1:] != 0).any(axis=1).tolist()
+        records = tables.get(LEXEMES)
+        usable = ((records["is_nullable"] != 0) | (records["consumes"] != 0)).tolist()
         derives = productive.tolist()
         self._unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
         # Filled in once a budget or a completion is asked for.
@@ -96,15 +98,15 @@ class UnfoldedRules:
             self._add_new()
             if isinstance(rights, int):
                 records = self._tables.array(BRANCHES)
-                if records[4 * rights + BRANCH_COUNT] < 0:
+                if records["count"][rights] < 0:
                     raise ValueError("a branch is said to go on like one that has not been asked for")
-                records[4 * branch : 4 * branch + 2] = records[4 * rights : 4 * rights + 2]
+                records["first"][branch], records["count"][branch] = records[["first", "count"]][rights]
                 continue
             flat: list[int] = []
             for right in rights:
                 flat += right
                 flat.append(END)
-            self._run(program.add_branch, branch, np.array(flat, np.int32))
+            self._run(add_branch, branch, np.array(flat, np.int32))
         if self.costs is not None:
             self.costs.catch_up()
 
@@ -154,30 +156,30 @@ class UnfoldedRules:
         if len(unfolding.lexemes) > n_lexemes:
             first = self._lexemes.extend(unfolding.lexemes[n_lexemes:])
             for slot, values in ((LITERAL_BYTES, self._lexemes.literals), (BYTE_SETS, self._lexemes.sets)):
-                tables.append(slot, values[tables.used(slot) :])
+                tables.append(slot, values[(4 if slot == BYTE_SETS else 1) * tables.used(slot) :])
             needed = self._lexemes.registers + 64
             if needed > len(self._registers):
                 registers = np.zeros(2 * needed, np.int32)
                 registers[: len(self._registers)] = self._registers
                 self._registers = registers
-            self._run(nodes.build_nodes, self._lexemes.code, self._registers)
+            self._run(build_expressions, self._lexemes.code, self._registers)
             count = len(unfolding.lexemes) - n_lexemes
-            place = tables.used(LEXEMES) // 3
-            tables.append(LEXEMES, np.zeros(3 * count, np.int32))
-            self._run(program.describe_lexemes, self._registers[first : first + count].copy(), place)
+            place = tables.used(LEXEMES)
+            tables.append(LEXEMES, np.zeros(count, ELEMENTS[LEXEMES]))
+            self._run(describe_lexemes, self._registers[first : first + count].copy(), place)
             if self._follows_keys:
                 keys = [
                     place + number - n_lexemes
                     for number in range(n_lexemes, n_lexemes + count)
                     if number in unfolding.keys
                 ]
-                tables.get(LEXEMES)[2::3][keys] |= LEXEME_IS_KEY
+                tables.get(LEXEMES)["consumes"][keys] |= LEXEME_IS_KEY
         if len(unfolding.lefts) > n_branches:
-            records = np.zeros((len(unfolding.lefts) - n_branches, 4), np.int32)
-            records[:, BRANCH_COUNT] = -1
-            records[:, 2] = unfolding.lefts[n_branches:]
-            records[:, 3] = unfolding.kinds[n_branches:]
-            tables.append(BRANCHES, records.reshape(-1))
+            records = np.zeros(len(unfolding.lefts) - n_branches, ELEMENTS[BRANCHES])
+            records["count"] = -1
+            records["left"] = unfolding.lefts[n_branches:]
+            records["kind"] = unfolding.kinds[n_branches:]
+            tables.append(BRANCHES, records)
         for branch in unfolding.nonterminals[n_nonterminals:]:
             symbol = tables.used(NULLABLE)
             tables.append(RULE_STARTS, np.array([tables.used(SYMBOLS)], np.int32))

@@ -1,18 +1,19 @@
 """Compaction: what is alive of a compiled grammar's tables, planted into new ones.
 
-compaction.py forgets rows and states, which belong to texts.  Expressions and lexer states are far fewer, and keep
-their numbers while a kernel runs; but some patterns have more of them than memory holds, of which a text needs one at a
-time. Between two calls of kernels they can be given up too.  The tables are begun anew, and what the places of the
-grammar are at is made there once more, by the functions that intern it: the expressions of their lexer states, the rows
-that they are in and the rows that those began in, and their states.
+compaction.py forgets Earley sets and states, which belong to texts.  Expressions and lexer states are far fewer, and
+keep their numbers while a kernel runs; but some patterns have more of them than memory holds, of which a text needs one
+at a time.  Between two calls of kernels they can be given up too.  The tables are begun anew, and what the places of
+the grammar are at is made there once more, by the functions that intern it: the expressions of their lexer states, the
+Earley sets that they are in and those that these began in, and their states.
 
-Not for grammars whose rules are made while texts are read: their rows name rules that new tables do not have.
+Not for grammars whose rules are made while texts are read: their Earley sets name rules that new tables do not have.
 """
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import int64
@@ -26,6 +27,11 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     LITERAL,
     NOT,
+    REPEAT,
+    SET,
+    UNION,
+)
+from constrain.engine.automata.operations import (
     OP_CONCAT,
     OP_EMPTY,
     OP_FIT,
@@ -36,18 +42,13 @@ from constrain.engine.automata.expressions import (
     OP_SET,
     OP_STORE,
     OP_UNION,
-    REPEAT,
-    SET,
-    UNION,
-    build_nodes,
+    build_expressions,
 )
-from constrain.engine.automata.lexer_states import LEX_COUNT, LEX_OFFSET
-from constrain.engine.parser.configurations import STATE_ACCEPTS, STATE_COUNT, STATE_OFFSET, intern_state, reset_work
-from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_COUNT, ROW_OFFSET
+from constrain.engine.parser.configurations import intern_state, reset_work
 from constrain.engine.storage.access import i64, room, set_used
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry
-from constrain.engine.storage.links import F_LEXER_STATE, F_ROW, far_call
+from constrain.engine.storage.links import F_EARLEY_SET, F_LEXER_STATE, far_call
 from constrain.engine.storage.schemas import (
     CHILDREN,
     CONFIGURATIONS,
@@ -66,7 +67,7 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables, TablesFullError
 
-_LEXER_STATE, _ROW, _STATE = range(3)
+_LEXER_STATE, _EARLEY_SET, _STATE = range(3)
 
 _MOST_PARTS = 100_000
 """Expressions of more parts are not moved, which takes Python some microseconds and hundreds of bytes for each."""
@@ -74,7 +75,7 @@ _MOST_PARTS = 100_000
 
 @njit_entry(int64(CTX, int64, int64, int64[::1]))
 def plant(ctx, kind, accepts, parts):
-    """Intern a lexer state of the pairs ``parts``, a row of such items, or a state of such threads; or FAIL and such.
+    """Intern a lexer state, an Earley set or a state of the pairs ``parts``; returns its number, or FAIL and its like.
 
     The pairs are one number each, ``first << 32 | second``.
     """
@@ -88,13 +89,13 @@ def plant(ctx, kind, accepts, parts):
             work_stack(ctx)[2 * i + 1] = parts[i] & 0x7FFFFFFF
         set_used(ctx, WORK_STACK, 2 * count)
         return far_call(ctx, F_LEXER_STATE, 0, count)
-    slot = int64(KERNEL_ITEMS if kind == _ROW else STATE_WORK)
+    slot = int64(KERNEL_ITEMS if kind == _EARLEY_SET else STATE_WORK)
     if not room(ctx, slot, count):
         return int64(FAIL)
     for i in range(count):
         i64(ctx, slot)[i] = parts[i]
-    if kind == _ROW:
-        return far_call(ctx, F_ROW, count, accepts)
+    if kind == _EARLEY_SET:
+        return far_call(ctx, F_EARLEY_SET, count, accepts)
     return intern_state(ctx, count, accepts)
 
 
@@ -116,27 +117,26 @@ class Transplant:
     def __init__(self, old: Tables, states: list[int]) -> None:
         self._old = old
         self._states = states
-        threads = [thread for state in states for thread in self._threads(state)]
-        self._alive_rows = {row for row, _ in threads}
-        self._alive_lexer_states = {lexer_state for _, lexer_state in threads}
-        self._nodes: dict[int, int] = {}
-        # The dead lexer state; the row in which a text begins.
+        configurations = [configuration for state in states for configuration in self._configurations(state)]
+        self._alive_sets = {earley_set for earley_set, _ in configurations}
+        self._alive_lexer_states = {lexer_state for _, lexer_state in configurations}
+        self._expressions: dict[int, int] = {}
+        # The dead lexer state; the Earley set in which a text begins.
         self._lexer_states = {0: 0}
-        self._rows = {0: 0}
+        self._sets = {0: 0}
         self._parts = self._find_parts()
 
     def _find_parts(self) -> dict[int, list[int]]:
         """The expressions of the lexer states, and all that they consist of, each with its parts."""
-        nodes, pool = self._old.get(EXPRESSIONS).reshape(-1, 4), self._old.get(CHILDREN)
+        records, pool = self._old.get(EXPRESSIONS), self._old.get(CHILDREN)
         parts: dict[int, list[int]] = {}
         size = 0
-        todo = [node for lexer_state in self._alive_lexer_states for _, node in self._members(lexer_state)]
+        todo = [expression for lexer_state in self._alive_lexer_states for _, expression in self._members(lexer_state)]
         while todo:
-            node = todo.pop()
-            if node in parts:
+            expression = todo.pop()
+            if expression in parts:
                 continue
-            kind, a, b, _ = nodes[node].tolist()
-            kind &= 255
+            kind, _, a, b, _ = records[expression].tolist()
             size += b if kind in (UNION, INTERSECT) else 1
             if size > _MOST_PARTS:
                 raise TablesFullError("what is alive is too much to be moved")
@@ -147,7 +147,7 @@ class Transplant:
                 inner = [a, b]
             elif kind in (NOT, REPEAT):
                 inner = [a]
-            parts[node] = inner
+            parts[expression] = inner
             todo += inner
         return parts
 
@@ -155,24 +155,27 @@ class Transplant:
         """Make the states in new tables of the same grammar, on which ``run`` runs kernels; their new numbers."""
         self._make_expressions(run)
         self._make_lexer_states(run)
-        self._make_rows(run)
+        self._make_sets(run)
         numbers = {}
         for state in self._states:
-            accepts = int(self._old.array(STATES)[3 * state + STATE_ACCEPTS])
-            parts = [(self._rows[row], self._lexer_states[lexer_state]) for row, lexer_state in self._threads(state)]
+            accepts = int(self._old.array(STATES)[state]["accepts"])
+            parts = [
+                (self._sets[earley_set], self._lexer_states[lexer_state])
+                for earley_set, lexer_state in self._configurations(state)
+            ]
             number = numbers[state] = _plant(run, _STATE, accepts, parts)
             new.array(STATE_KEYS)[number] = self._old.array(STATE_KEYS)[state]
         return numbers
 
     def _make_expressions(self, run: Callable[..., int]) -> None:
-        nodes = self._old.get(EXPRESSIONS).reshape(-1, 4)
+        records = self._old.get(EXPRESSIONS)
         # A part has a lower number than the whole.
         order = sorted(self._parts)
-        registers = {node: register for register, node in enumerate(order)}
+        registers = {expression: register for register, expression in enumerate(order)}
         code: list[int] = []
-        for node in order:
-            head, a, b, c = nodes[node].tolist()
-            parts = self._parts[node]
+        for expression in order:
+            kind, head, a, b, c = records[expression].tolist()
+            parts = self._parts[expression]
             code += [~registers[part] for part in parts]
             code += {
                 EMPTY: (OP_EMPTY,),
@@ -185,51 +188,52 @@ class Transplant:
                 INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, len(parts)),
                 NOT: (OP_NOT,),
                 REPEAT: (OP_REPEAT, b, c),
-            }[head & 255]
-            code += [OP_STORE, registers[node]]
+            }[kind]
+            code += [OP_STORE, registers[expression]]
         made = np.zeros(len(order) + 1, np.int32)
-        run(build_nodes, np.array(code, np.int32), made)
-        self._nodes = dict(zip(order, made.tolist(), strict=False))
+        run(build_expressions, np.array(code, np.int32), made)
+        self._expressions = dict(zip(order, made.tolist(), strict=False))
 
     def _members(self, lexer_state: int) -> list[list[int]]:
         """The pairs (lexeme, expression) of a lexer state."""
-        record = self._old.array(LEXER_STATES)[4 * lexer_state : 4 * lexer_state + 4]
-        return self._pairs(LEXER_MEMBERS, record[LEX_OFFSET], record[LEX_COUNT], 1)
+        record = self._old.array(LEXER_STATES)[lexer_state]
+        members = self._old.array(LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
+        pairs: list[list[int]] = members.reshape(-1, 2).tolist()
+        return pairs
 
-    def _threads(self, state: int) -> list[list[int]]:
-        """The pairs (row, lexer state) of a state."""
-        record = self._old.array(STATES)[3 * state : 3 * state + 3]
-        return self._pairs(CONFIGURATIONS, record[STATE_OFFSET], record[STATE_COUNT], 2)
+    def _configurations(self, state: int) -> list[tuple[int, int]]:
+        """The pairs (Earley set, lexer state) of a state."""
+        return self._pairs(CONFIGURATIONS, self._old.array(STATES)[state])
 
-    def _items(self, row: int) -> list[list[int]]:
-        """The pairs (dot, origin) of a row."""
-        record = self._old.array(EARLEY_SETS)[5 * row : 5 * row + 5]
-        return self._pairs(EARLEY_ITEMS, record[ROW_OFFSET], record[ROW_COUNT], 2)
+    def _items(self, earley_set: int) -> list[tuple[int, int]]:
+        """The pairs (dot, origin) of an Earley set."""
+        return self._pairs(EARLEY_ITEMS, self._old.array(EARLEY_SETS)[earley_set])
 
-    def _pairs(self, slot: int, offset: int, count: int, each: int) -> list[list[int]]:
-        """Pairs of a pool, whose offsets count ``each`` numbers."""
-        begin = int(offset) * each
-        pairs: list[list[int]] = self._old.array(slot)[begin : begin + 2 * int(count)].reshape(-1, 2).tolist()
+    def _pairs(self, slot: int, owner: Any) -> list[tuple[int, int]]:
+        """The pairs of a pool that a record with an offset and a count stands for."""
+        pairs: list[tuple[int, int]] = self._old.array(slot)[owner["offset"] :][: owner["count"]].tolist()
         return pairs
 
     def _make_lexer_states(self, run: Callable[..., int]) -> None:
         for state in self._alive_lexer_states - {0}:
-            parts = [(lexeme, self._nodes[node]) for lexeme, node in self._members(state)]
+            parts = [(lexeme, self._expressions[expression]) for lexeme, expression in self._members(state)]
             self._lexer_states[state] = _plant(run, _LEXER_STATE, 0, parts)
 
-    def _make_rows(self, run: Callable[..., int]) -> None:
-        """Make the rows, and those that they began in."""
-        todo = list(self._alive_rows)
-        found = set(self._rows)
+    def _make_sets(self, run: Callable[..., int]) -> None:
+        """Make the Earley sets, and those that they began in."""
+        todo = list(self._alive_sets)
+        found = set(self._sets)
         while todo:
-            row = todo.pop()
-            if row not in found:
-                found.add(row)
-                todo += [origin for _, origin in self._items(row)]
-        # An origin is an older row.
-        for row in sorted(found - set(self._rows)):
-            parts = [(dot, self._rows[origin]) for dot, origin in self._items(row)]
-            self._rows[row] = _plant(run, _ROW, int(self._old.array(EARLEY_SETS)[5 * row + ROW_ACCEPTS]), parts)
+            earley_set = todo.pop()
+            if earley_set not in found:
+                found.add(earley_set)
+                todo += [origin for _, origin in self._items(earley_set)]
+        # An origin is an older Earley set.
+        for earley_set in sorted(found - set(self._sets)):
+            parts = [(dot, self._sets[origin]) for dot, origin in self._items(earley_set)]
+            self._sets[earley_set] = _plant(
+                run, _EARLEY_SET, int(self._old.array(EARLEY_SETS)[earley_set]["accepts"]), parts
+            )
 
 
 def _plant(run: Callable[..., int], kind: int, accepts: int, parts: list[tuple[int, int]]) -> int:

@@ -1,22 +1,33 @@
-"""How kernels ask a table for room, and reach its numbers as one array."""
+"""How kernels ask a table for room, and reach its numbers as one array.
+
+Room and what is in use are counted in elements of the table: numbers, sets of bits, or records (schemas.py).
+"""
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
+import numpy as np
 from numba import int32, int64, types, uint8
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from constrain.engine.storage.header import CTX, HEADER, NEED_SIZE, NEED_SLOT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.schemas import CONTEXT_SIZE
+from constrain.engine.storage.schemas import CONTEXT_SIZE, ELEMENTS, SPECS
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
 
 _arrays: Any = arrayobj  # has no types
+_ir: Any = importlib.import_module("llvmlite.ir")
+_config: Any = importlib.import_module("numba").config
+_cgutils: Any = cgutils
+
+_CHECKED = bool(_config.BOUNDSCHECK)
 
 
 def _make_view(context: Any, builder: Any, kind: Any, address: Any, length: Any) -> Any:
@@ -32,6 +43,14 @@ def _make_view(context: Any, builder: Any, kind: Any, address: Any, length: Any)
         meminfo=None,
     )
     return array._getvalue()
+
+
+def _numbers_in(builder: Any, slot: Any) -> Any:
+    """Generate the code for how many numbers an element of a table has."""
+    numbers = [element.itemsize // np.dtype(spec[0]).itemsize for element, spec in zip(ELEMENTS, SPECS, strict=True)]
+    constant = _ir.Constant(_ir.ArrayType(slot.type, len(numbers)), numbers)
+    table = _cgutils.global_constant(builder, "numbers in elements", constant)
+    return builder.load(builder.gep(table, [slot.type(0), slot]))
 
 
 def _view_of(dtype: Any) -> Any:
@@ -50,6 +69,8 @@ def _view_of(dtype: Any) -> Any:
             place = builder.add(builder.mul(args[1], args[1].type(3)), args[1].type(HEADER))
             address = builder.load(builder.gep(header.data, [place]))
             length = builder.load(builder.gep(header.data, [builder.add(place, args[1].type(1))]))
+            if _CHECKED:
+                length = builder.mul(length, _numbers_in(builder, args[1]))
             return _make_view(context, builder, signature.return_type, address, length)
 
         return result(ctx, types.int64), codegen

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.kernel_compiler import OPTIONS
+from constrain.kernel_compiler import OPTIONS, InnerKernelCompiler, KernelCompiler
 from constrain.kernel_files import njit
 
 _ENTRY: dict[str, Any] = {**OPTIONS, "_nrt": False}
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER: dict[str, Any] = {**_ENTRY, **_WITHOUT_WRAPPERS, "pipeline_class": InnerKernelCompiler}
 
 
 # Kernels that are yet to be compiled, and for what; None while kernels are compiled as they are defined.
@@ -68,7 +69,7 @@ def njit_inner(*signatures: Any) -> Any:
     code in the cache holds all that it calls, so a start with a full cache does without: these are
     three quarters of the kernels.
     """
-    with_options = njit(**_ENTRY, **_WITHOUT_WRAPPERS)
+    with_options = njit(**_INNER)
 
     def decorate(function: Any) -> Any:
         kernel = with_options(function)
@@ -103,6 +104,23 @@ def compile_inner(kernel: Any) -> Any:
             kernel.compile(signature)
         kernel.disable_compile()
     return next(iter(kernel.overloads.values()))
+
+
+def call_by_address(kernel: Any) -> None:
+    """Let an inner kernel have machine code of its own once it is compiled, for :func:`address_of`."""
+    if hasattr(kernel, "overloads") and not kernel.overloads:
+        kernel._compiler.pipeline_class = KernelCompiler
+
+
+def address_of(kernel: Any) -> int:
+    """Where the machine code of an inner kernel begins."""
+    compiled = compile_inner(kernel)
+    library = compiled.library
+    if not getattr(library, "has_machine_code", True):
+        # Another kernel called it before it was said to be called by its address.
+        library.make_machine_code()
+        kernel._cache.save_overload(kernel.inner_signatures[0], compiled)
+    return int(library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
 
 def without_dispatch(kernel: Any) -> Any:

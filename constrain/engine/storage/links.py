@@ -1,9 +1,13 @@
-"""Calls of kernels through pointers in the header."""
+"""Calls of kernels through pointers in the header.
+
+Imports show the other calls.  These are shown by one list, ``LINKS``: for each pointer the kernel behind it, what it
+takes and what it gives.  A kernel takes its place with :func:`far_entry`, which refuses any other.
+"""
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, types, uint8
@@ -11,63 +15,113 @@ from numba.extending import intrinsic
 
 from constrain.engine.storage.access import i64, u8
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
-from constrain.engine.storage.jit import compile_inner, njit_inner, put_off
+from constrain.engine.storage.jit import address_of, call_by_address, njit_inner, put_off
 from constrain.engine.storage.schemas import TOKEN_BYTES, TOKEN_STARTS
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
-# Kernels that others reach through a pointer in the header (see far_call).
-(
-    F_DERIVATIVE,
-    F_SET_OPERATION,
-    F_LIVE,
-    F_LEXER_STEP,
-    F_LEXER_STATE,
-    F_CORE,
-    F_ROW,
-    F_SCAN,
-    F_STEP,
-    F_SPLIT,
-    F_ACCEPT_SET,
-    F_TWIN,
-    F_MASK,
-    F_CLOSURE,
-    F_LOOP,
-    F_FIND_CLOSURE,
-    F_FILL,
-    F_ENDS,
-    F_DESCRIBE,
-    F_SUBSUME,
-    F_FORBID,
-    F_NODE_COST,
-    F_STATE_COST,
-    F_TOKENS,
-    F_NEAR,
-    F_PLAIN,
-    F_READ_KEYS,
-    F_LEAP,
-    F_LOOPS,
-    F_INSIDE,
-    F_FREE,
-    F_AGREE,
-    F_COUNTED,
-    F_LIST,
-    F_STATE_OF_ROW,
-    F_HASH,
-    F_PRINT,
-    F_WITHOUT_INDENTS,
-    F_INDENTS,
-) = range(39)
+
+class Link(NamedTuple):
+    """A kernel that others call through a pointer in the header, of signature int64(CTX, int64, int64)."""
+
+    providers: tuple[str, ...]
+    """The kernels that may stand here, as paths below ``constrain.engine``."""
+    takes: str
+    gives: str
+    """What the two arguments are, and the result.  A result may also be a status (statuses.py)."""
+
+
+LINKS: list[Link] = []
+
+
+def _link(providers: str, takes: str, gives: str) -> int:
+    LINKS.append(Link(tuple(providers.split()), takes, gives))
+    return len(LINKS) - 1
+
+
+# Calls within a folder, and of a lower one.  They keep kernels small: see far_call.
+F_DERIVATIVE = _link("automata.derivatives.derivative", "expression, byte", "expression")
+F_SET_OPERATION = _link(
+    "automata.set_operations.make_set_operation", "kind, place on WORK_STACK from which on the parts are", "expression"
+)
+F_LIVE = _link("automata.liveness.search_live", "expression", "whether it has a string")
+F_LEXER_STEP = _link("automata.lexer_states.lexer_step", "lexer state, byte class", "lexer state")
+F_LEXER_STATE = _link(
+    "automata.lexer_states.intern_lexer_state", "place of the staged members, how many", "lexer state"
+)
+F_CORE = _link("parser.cores.make_core", "place of the staged dots, how many", "core")
+F_EARLEY_SET = _link("parser.earley_sets.make_set", "how many KERNEL_ITEMS, whether it accepts", "Earley set")
+F_SCAN = _link("parser.scan.scan", "place of the pairs in STATE_WORK, how many", "Earley set")
+F_STEP = _link("parser.configurations.step", "state, byte class", "state, with OPEN added if it is an open one")
+F_SPLIT = _link("masks.lexer_masks.split", "lexer state", "0")
+F_ACCEPT_SET = _link("automata.lexer_states.intern_accept_set", "place of the staged lexemes, how many", "accept set")
+F_TWIN = _link("masks.lexer_masks.unbounded_twin", "lexer state", "lexer state without bounds, or the same")
+F_MASK = _link("masks.state_masks.compute_mask", "state", "0")
+F_CLOSURE = _link("masks.fast.star_closures.closure_split", "lexer state", "whether its tokens are split")
+F_LOOP = _link(
+    "masks.fast.star_closures._loop_of", "lexer state", "(star << 32 | most repetitions), or -1 if it has none"
+)
+F_FIND_CLOSURE = _link("masks.fast.star_closures._closure_of", "expression of a star", "lexer state of its closure")
+F_FILL = _link("masks.fast.star_closures._fill_transitions", "lexer state", "lexer state of any key, or 0")
+F_ENDS = _link("masks.fast.star_closures._ends_inside", "lexer state, closure", "0")
+F_DESCRIBE = _link("automata.summaries.describe", "expression", "0")
+F_SUBSUME = _link("automata.set_operations.subsume", "place of the parts on WORK_STACK, how many", "how many are left")
+F_FORBID = _link("masks.fast.star_closures._forbid", "lexer state, closure", "0, or 1 if it takes too long")
+F_NODE_COST = _link("conditions.budget.expression_costs.node_cost", "expression", "0")
+F_STATE_COST = _link("conditions.budget.costs.state_cost", "state", "0")
+F_TOKENS = _link("conditions.budget.completions.tokens_to_finish", "state", "tokens of its completion, or NEVER")
+F_NEAR = _link(
+    "masks.fast.near_masks.near_split", "lexer state, (closure << 32 | near state)", "whether its tokens are split"
+)
+F_PLAIN = _link(
+    "masks.fast.literal_walks.walk_plainly", "(lexer state << 32 | trie node), tokens found", "tokens found, or -1"
+)
+F_READ_KEYS = _link(
+    "conditions.unique_keys.reading.read_keys", "not as others: see read_token", "what the keys in a token come to"
+)
+F_LEAP = _link(
+    "masks.fast.token_steps.leap", "state, (token << 32 | byte in it)", "(bytes << LEAP_SHIFT | state), or NO_LEAP"
+)
+F_LOOPS = _link(
+    "masks.fast.self_loops._take_subtree", "(lexer state << 32 | large subtree), tokens found", "tokens found, or -1"
+)
+F_INSIDE = _link("masks.fast.self_loops._next_inside", "trie node on top, trie node", "trie node, or -1")
+F_FREE = _link("masks.fast.counted_masks._free_of", "expression, depth of the recursion", "expression without bounds")
+F_AGREE = _link(
+    "masks.fast.counted_masks._agreed", "(depth, expression), expression without bounds", "bytes they agree in, or -1"
+)
+F_COUNTED = _link(
+    "masks.fast.counted_masks.counted_split masks.lexer_masks._no_counted_split",
+    "lexer state",
+    "whether its tokens are split",
+)
+F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
+F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
+F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
+F_PRINT = _link("automata.fingerprints._print_expression", "expression", "0")
+F_WITHOUT_INDENTS = _link("masks.fast.indents.without_indents", "expression", "expression without bounds, or the same")
+F_INDENTS = _link(
+    "masks.fast.indents.indent_split", "lexer state, lexer state without bounds", "whether its tokens are split"
+)
 
 addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
 
 
 def far_entry(index: int, kernel: Any) -> None:
-    """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``."""
-    if put_off(kernel):
-        return
-    compiled = compile_inner(kernel)
-    addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    """Make ``kernel``, of signature int64(CTX, int64, int64), callable as ``far_call(ctx, index, ...)``.
+
+    Raises
+    ------
+    ValueError
+        If ``LINKS`` declares another kernel there.
+    """
+    function = getattr(kernel, "py_func", kernel)
+    name = f"{function.__module__}.{function.__qualname__}".removeprefix("constrain.engine.")
+    if name not in LINKS[index].providers:
+        raise ValueError(f"{name} stands in for {' or '.join(LINKS[index].providers)}; links.py does not say so")
+    call_by_address(kernel)
+    if not put_off(kernel):
+        addresses[index] = address_of(kernel)
 
 
 def _caller_of(*kinds: Any) -> Any:

@@ -9,7 +9,7 @@ through which kernels read it:
 * An index is not looked at: it is not counted from the end if it is negative, as numpy does.  That is why loops over a
   view are as fast as loops over an array with an unsigned index.
 * A view is an address and a length.  It is taken anew behind a call that may have let the table grow.
-* ``len`` of a view is its capacity in numbers, also where its elements are records.
+* ``len`` of a view is its capacity in elements.
 
 With ``NUMBA_BOUNDSCHECK=1`` an index beyond the table is an IndexError.
 """
@@ -126,9 +126,7 @@ def _element_address(context: Any, builder: Any, kind: _View, view: Any, index: 
     if kind.columns:
         index, column = (builder.extract_value(index, i) for i in range(2))
     if _CHECKED:
-        # Tables count numbers, whatever their elements are.
-        numbers = builder.mul(index, _I64(8 * kind.size // _bits(kind)))
-        beyond = builder.icmp_unsigned(">=", numbers, builder.extract_value(view, 1))
+        beyond = builder.icmp_unsigned(">=", index, builder.extract_value(view, 1))
         if column is not None:
             beyond = builder.or_(beyond, builder.icmp_unsigned(">=", column, _I64(kind.columns)))
         with builder.if_then(beyond, likely=False):
@@ -137,11 +135,6 @@ def _element_address(context: Any, builder: Any, kind: _View, view: Any, index: 
     if column is not None:
         place = builder.add(place, builder.mul(column, _I64(kind.size // kind.columns)))
     return builder.gep(builder.extract_value(view, 0), [place])
-
-
-def _bits(kind: _View) -> int:
-    """The bits of the numbers in a table."""
-    return int(kind.number[0] if kind.number is not None else max(bits for _, bits, _ in kind.element.places.values()))
 
 
 @_templates.infer_global(operator.getitem)

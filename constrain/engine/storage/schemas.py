@@ -1,5 +1,9 @@
 """What each table of a compiled grammar holds, field by field.
 
+Places and sizes count elements: numbers, sets of 256 bits, or records with the named fields.  A field that is called as
+a thing is the number of that thing; ``offset`` and ``count`` are a part of the table that the line names.  *Scratch* is
+of no meaning between two calls of kernels.
+
 A table has a number, its *slot*, by which it is made larger and asked how much of it is in use (access.py), and a
 *view*, through which kernels read and write it (records.py).  Both are declared together here.
 """
@@ -18,7 +22,10 @@ NAMES: list[str] = []
 """What errors call each table."""
 
 SPECS: list[tuple[Any, int, int]] = []
-"""For each table: the type of its numbers, how many fit in at first, and for buckets the slot of the hash codes."""
+"""For each table: the type of its numbers, the elements that fit in at first, and for buckets the slot of the codes."""
+
+ELEMENTS: list[np.dtype[Any]] = []
+"""For each table: what an element of it is.  All sizes and places count elements."""
 
 
 def _table(
@@ -43,7 +50,8 @@ def _table(
     base = dtype.base if dtype.names is None else dtype[dtype.names[-1]]
     slot = len(NAMES)
     NAMES.append(name)
-    SPECS.append((base.type, capacity * dtype.itemsize // base.itemsize, hashes))
+    SPECS.append((base.type, capacity, hashes))
+    ELEMENTS.append(dtype)
     return slot, view_of(name, slot, dtype, HEADER)
 
 
@@ -65,100 +73,184 @@ _EXPRESSION = np.dtype(
 NEW_EXPRESSIONS = 2048
 """How many expressions fit into new tables."""
 EXPRESSIONS, expressions = _table("expressions", NEW_EXPRESSIONS, _EXPRESSION)
-EXPRESSION_PRINTS, expression_prints = _table("node fingerprints", 2048, np.int64, columns=2)
+"""By expression.  ``kind`` is the low byte of ``flags``; it decides what the others are (automata/expressions.py)."""
+EXPRESSION_PRINTS, expression_prints = _table("expression fingerprints", 2048, np.int64, columns=2)
+"""By expression: its fingerprint, 128 bits; zeros until it is asked for."""
 HASHED_WORDS, hashed_words = _table("words to hash", 64, np.int64)
-FIRST_BYTES, first_bytes = _table("node first bytes", 2048, np.int64, columns=4)
-LAST_BYTES, last_bytes = _table("node last bytes", 2048, np.int64, columns=4)
-NECESSARY_BYTES, necessary_bytes = _table("node necessary bytes", 2048, np.int64, columns=4)
-SHORTEST_LENGTHS, shortest_lengths = _table("node shortest lengths", 2048, np.int32)
-END_LENGTHS, end_lengths = _table("node lengths to an end", 2048, np.int32)
-LIVENESS, liveness = _table("node liveness", 2048, np.uint8)
-EXPRESSION_HASHES, expression_hashes = _table("node hashes", 2048, np.int32)
-EXPRESSION_BUCKETS, expression_buckets = _table("node buckets", 8192, np.int32, hashes=EXPRESSION_HASHES)
-CHILDREN, children = _table("node children", 2048, np.int32)
+"""Scratch: the words of which a fingerprint is made; then the two that it is."""
+FIRST_BYTES, first_bytes = _table("first bytes of expressions", 2048, np.int64, columns=4)
+"""By expression: the bytes that a string of it may begin with, a set of 256 bits; possibly more than do."""
+LAST_BYTES, last_bytes = _table("last bytes of expressions", 2048, np.int64, columns=4)
+"""The same for the bytes that a string may end with."""
+NECESSARY_BYTES, necessary_bytes = _table("necessary bytes of expressions", 2048, np.int64, columns=4)
+"""By expression: bytes that each of its strings has, a set of 256 bits; possibly fewer than there are."""
+SHORTEST_LENGTHS, shortest_lengths = _table("shortest lengths of expressions", 2048, np.int32)
+"""By expression, in bytes: no string of it is shorter."""
+END_LENGTHS, end_lengths = _table("lengths to an end of expressions", 2048, np.int32)
+"""By expression, in bytes: so many complete any beginning of a string of it; LONG if unknown."""
+LIVENESS, liveness = _table("liveness of expressions", 2048, np.uint8)
+"""By expression: UNKNOWN, ALIVE, DEAD or VISITED (automata/expressions.py)."""
+EXPRESSION_HASHES, expression_hashes = _table("hash codes of expressions", 2048, np.int32)
+"""By expression: the hash code that it is interned by.  All tables of codes and buckets are alike (hashing.py)."""
+EXPRESSION_BUCKETS, expression_buckets = _table("expression buckets", 8192, np.int32, hashes=EXPRESSION_HASHES)
+CHILDREN, children = _table("parts of expressions", 2048, np.int32)
+"""The parts of unions and intersections: expressions."""
 LITERAL_BYTES, literal_bytes = _table("literal bytes", 4096, np.uint8)
+"""The bytes of literals."""
 BYTE_SETS, byte_sets = _table("byte sets", 128, np.int64, columns=4)
+"""By number: a set of bytes, 256 bits."""
 DERIVATIVE_KEYS, derivative_keys = _table("derivative keys", 8192, np.int64)
+"""Map: ``(expression << 8 | byte) + 1``"""
 DERIVATIVE_VALUES, derivative_values = _table("derivative values", 8192, np.int32)
+"""... to the derivative, an expression."""
 SUBSUMED, subsumed = _table("counted parts", 64, np.int64)
+"""Scratch: the counted parts of a union, ``what follows << 32 | place``."""
 WORK_STACK, work_stack = _table("work stack", 1024, np.int32)
+"""Scratch: expressions under way; and *staged* contents, which are about to be interned."""
 LIVENESS_STACK, liveness_stack = _table("liveness stack", 64, np.int32)
+"""Scratch: the path of a search for a string, pairs (expression, next byte class)."""
 BYTE_CLASSES, byte_classes = _table("byte classes", 256, np.uint8)
+"""By byte: its class."""
 CLASS_BYTES, class_bytes = _table("class representatives", 256, np.uint8)
+"""By byte class: one of its bytes."""
 CLASS_SIZES, class_sizes = _table("class sizes", 256, np.int32)
+"""By byte class: how many bytes it has."""
 CLASS_GROUPS, class_groups = _table("byte groups of classes, as sets", 256, np.int64)
+"""By byte class: the groups of its bytes (vocabulary/trie.py), a bit for each."""
 
 # Lexer states (automata/lexer_states.py).
 LEXEMES, lexemes = _table("lexemes", 64, _record("expression is_nullable consumes"))
+"""By lexeme: its expression; 1 if that matches the empty string; 1 if it matches more, and with that its marks
+(automata/lexemes.py).
+"""
 LEXER_STATES, lexer_states = _table("lexer states", 512, _record("offset count accept goes_on"))
+"""By lexer state: its members, ``LEXER_MEMBERS[offset:][:2 * count]``; the accept set of the lexemes that can end
+here; 1 if one can go on.
+"""
 LEXER_MEMBERS, lexer_members = _table("lexer state members", 8192, np.int32)
+"""The members of lexer states, sorted: a lexeme and, behind it, what is left of it, an expression."""
 LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 512, np.int32)
 LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 4096, np.int32, hashes=LEXER_STATE_HASHES)
 AGREEMENTS, agreements = _table("lexer states compared", 0, np.int32, columns=2)
+"""By lexer state: another one, and up to how many bytes the two cannot be told apart."""
 LEXER_TWINS, lexer_twins = _table("lexer state twins", 512, np.int32)
+"""By lexer state: the one without bounds, -1 if unknown."""
 LEXER_FIRST_BYTES, lexer_first_bytes = _table("lexer state first bytes", 512, np.int64, columns=4)
+"""By lexer state: the bytes with which a member may go on, a set of 256 bits."""
 LEXER_TRANSITIONS, lexer_transitions = _table("lexer transitions", 32768, np.int32)
+"""By lexer state and byte class, ``state * classes + class``: the next lexer state (0: dead); -1: unknown; LEADS_ON."""
 ACCEPT_SETS, accept_sets = _table("accept sets", 128, _record("offset count"))
+"""By accept set: its lexemes, ``ACCEPT_MEMBERS[offset:][:count]``."""
 ACCEPT_MEMBERS, accept_members = _table("accept set members", 256, np.int32)
+"""The lexemes of accept sets, sorted."""
 ACCEPT_SET_HASHES, accept_set_hashes = _table("accept set hashes", 128, np.int32)
 ACCEPT_SET_BUCKETS, accept_set_buckets = _table("accept set buckets", 256, np.int32, hashes=ACCEPT_SET_HASHES)
 
-# The grammar, flattened (automata/programs.py).
+# The grammar, flattened (parser/rules.py).
 SYMBOLS, symbols = _table("symbols", 512, np.int32)
+"""By dot: the symbol behind it: a nonterminal (>= 0), ``~lexeme`` (< 0), BRANCH + a branch, or END."""
 DOT_LEFT, dot_left = _table("left-hand sides", 512, np.int32)
+"""By dot: the nonterminal whose production it is in."""
 NULLABLE_REST, nullable_rest = _table("nullable remainders", 512, np.uint8)
+"""By dot: 1 if what is behind it derives the empty string."""
 RULES, rules = _table("rules", 256, np.int32)
+"""By nonterminal: where its productions begin in RULE_STARTS; one more for the end of the last."""
 RULE_STARTS, rule_starts = _table("rule starts", 256, np.int32)
+"""By production: its first dot."""
 NULLABLE, nullable = _table("nullable nonterminals", 256, np.uint8)
+"""By nonterminal: 1 if it derives the empty string."""
 IGNORED, ignored = _table("ignored lexemes", 4, np.int32)
+"""The lexemes that may stand anywhere, sorted."""
 BRANCHES, branches = _table("branches", 16, _record("first count left kind"))
+"""By branch: its productions, ``BRANCH_DOTS[first:][:count]`` (count -1: not made yet); the nonterminal that it is
+part of; the bits of its kind (parser/configurations.py).
+"""
 BRANCH_DOTS, branch_dots = _table("rules of branches", 64, np.int32)
+"""The first dots of the productions of branches."""
 
-# Earley rows (parser/earley_sets.py).
+# Earley sets (parser/earley_sets.py).
 CORES, cores = _table("cores", 256, _record("offset count initial scans scan_count groups group_count"))
+"""By core: its dots, ``CORE_DOTS[offset:][:count]``; the lexer state of the lexemes that may begin; its places in
+CORE_SCANS and CORE_GROUPS, and how many there are.
+"""
 CORE_DOTS, core_dots = _table("core dots", 1024, np.int32)
+"""The dots of cores, sorted."""
 CORE_KINDS, core_kinds = _table("core kinds", 256, np.uint8)
+"""By core: the kinds of the branches in it, and the marks of lexemes that end where it begins (parser/cores.py)."""
 CORE_HASHES, core_hashes = _table("core hashes", 256, np.int32)
 CORE_BUCKETS, core_buckets = _table("core buckets", 512, np.int32, hashes=CORE_HASHES)
 CORE_SCANS, core_scans = _table("core scans", 1024, _record("lexeme dot source"))
+"""An item that waits for a lexeme: the dot behind the lexeme, and where the item comes from: the position of its dot
+in the core, or SELF.  In each core sorted downwards by lexeme.
+"""
 CORE_GROUPS, core_groups = _table("core groups", 512, _record("symbol waits count"))
+"""The items of a core that wait for a nonterminal (``symbol``): ``CORE_WAITS[waits:][:count]``.  Sorted by symbol."""
 CORE_WAITS, core_waits = _table("core waits", 512, _record("dot source"))
+"""An item that waits: the dot behind the nonterminal, and its source as in CORE_SCANS."""
 PREDICTED, predicted = _table("prediction marks", 256, np.int32)
-EARLEY_SETS, earley_sets = _table("rows", 128, _record("core offset count accepts completions"))
-EARLEY_ITEMS, earley_items = _table("row items", 512, _record("dot origin"))
-EARLEY_SET_HASHES, earley_set_hashes = _table("row hashes", 128, np.int32)
-EARLEY_SET_BUCKETS, earley_set_buckets = _table("row buckets", 256, np.int32, hashes=EARLEY_SET_HASHES)
-ORIGIN_SETS_AT, origin_sets_at = _table("origin sets of rows", 128, np.int32)
+"""By nonterminal: the epoch in which it was last predicted."""
+EARLEY_SETS, earley_sets = _table("Earley sets", 128, _record("core offset count accepts completions"))
+"""By Earley set: its core; its items, ``EARLEY_ITEMS[offset:][:count]``; 1 if the text may end; its places in the
+tables of completions, one for each group of the core.
+"""
+EARLEY_ITEMS, earley_items = _table("Earley set items", 512, _record("dot origin"))
+"""The kernel items of Earley sets, sorted: a dot, and the Earley set in which its production began."""
+EARLEY_SET_HASHES, earley_set_hashes = _table("hash codes of Earley sets", 128, np.int32)
+EARLEY_SET_BUCKETS, earley_set_buckets = _table("Earley set buckets", 256, np.int32, hashes=EARLEY_SET_HASHES)
+ORIGIN_SETS_AT, origin_sets_at = _table("places of origin sets", 128, np.int32)
+"""By Earley set: its first record in ORIGIN_SETS, -1 if it has none."""
 ORIGIN_SETS, origin_sets = _table("origin sets", 0, np.int64)
+"""Records of eight words for the dots of a core (parser/origin_sets.py), and behind them the words of their sets."""
 COMPLETION_STAMPS, completion_stamps = _table("completion marks", 1024, np.int32)
+"""By completion of an Earley set: the epoch in which it was last asked for."""
 COMPLETION_MEMO, completion_memo = _table("completion memo", 1024, np.int32)
+"""By completion of an Earley set: its place in COMPLETION_ITEMS, -1 if unknown, -2 if it is too large."""
 COMPLETION_ITEMS, completion_items = _table("completion items", 1024, np.int32)
+"""What completions come to: how many items; whether the text may end; then the dot and the origin of each."""
 SCAN_KEYS, scan_keys = _table("scan keys", 1024, np.int64)
+"""Map: ``Earley set << 32 | accept set``"""
 SCAN_VALUES, scan_values = _table("scan values", 1024, np.int32)
-TOKEN_STEP_KEYS, token_step_keys = _table("leap keys", 512, np.int64)
-TOKEN_STEP_VALUES, token_step_values = _table("leap values", 512, np.int32)
+"""... to the Earley set behind the lexeme."""
+TOKEN_STEP_KEYS, token_step_keys = _table("token step keys", 512, np.int64)
+"""Map: ``state << 32 | token``"""
+TOKEN_STEP_VALUES, token_step_values = _table("token step values", 512, np.int32)
+"""... to the state behind the token."""
 KERNEL_ITEMS, kernel_items = _table("kernel items", 1024, np.int64)
+"""Scratch: the items of an Earley set under way, ``dot << 32 | origin``; of a core, ``symbol + END << 32 | place``."""
 KERNEL_SLOTS, kernel_slots = _table("kernel item slots", 2048, np.int32)
+"""Scratch of drop_repeated: by hash code, the item there."""
 KERNEL_PLACES, kernel_places = _table("kernel item places", 1024, np.int32)
-NEW_SETS, new_sets = _table("origin sets of a new row", 0, np.int64)
-NEW_WORDS, new_words = _table("words of the origin sets of a new row", 0, np.int64)
-SET_OF_DOT, set_of_dot = _table("origin sets of a new row, by dot", 0, np.int32)
+"""Scratch of drop_repeated: by item, its place in KERNEL_SLOTS."""
+NEW_SETS, new_sets = _table("origin sets under way", 0, np.int64)
+"""Scratch: origin sets of the Earley set under way, records of six words (parser/origin_sets.py)."""
+NEW_WORDS, new_words = _table("words of origin sets under way", 0, np.int64)
+"""Scratch: the words of those."""
+SET_OF_DOT, set_of_dot = _table("origin sets under way, by dot", 0, np.int32)
+"""Scratch: by dot, its place in NEW_SETS."""
 WORK_LIST, work_list = _table("completion work list", 256, np.int32)
+"""Scratch: completions that are asked for, (origin, group, completion); in a core, nonterminals to be predicted."""
 UNMADE_BRANCHES, unmade_branches = _table("branches without rules", 64, np.int32)
+"""The branches without rules that a kernel came upon."""
 OPEN_NODES, open_nodes = _table("trie nodes at open states", 64, np.int32)
+"""The trie nodes at which a mask depends on the text."""
 
 # Recognizer states (parser/configurations.py).
 STATES, states = _table("states", 512, _record("offset count accepts"))
-CONFIGURATIONS, configurations = _table("threads", 1024, _record("earley_set lexer_state"))
+"""By state: its configurations, ``CONFIGURATIONS[offset:][:count]``; 1 if the text may end."""
+CONFIGURATIONS, configurations = _table("configurations", 1024, _record("earley_set lexer_state"))
+"""The configurations of states, sorted."""
 STATE_HASHES, state_hashes = _table("state hashes", 512, np.int32)
 STATE_BUCKETS, state_buckets = _table("state buckets", 4096, np.int32, hashes=STATE_HASHES)
 TRANSITIONS, transitions = _table("state transitions", 32768, np.int32)
+"""By state and byte class, ``state * classes + class``: the next state (0: dead); -1: unknown; ``-2 - state``: open."""
 STATE_KEYS, state_keys = _table("states in keys and at their ends", 512, np.uint8)
-STATE_WORK, state_work = _table("thread work list", 64, np.int64)
+"""By state: the marks of lexemes that end there."""
+STATE_WORK, state_work = _table("configurations under way", 64, np.int64)
+"""Scratch: configurations under way, ``Earley set << 32 | lexer state``; ends of lexemes with an accept set instead."""
 
 # Masks (masks/state_masks.py).
-LEXER_MASKS, lexer_masks = _table("token splits", 512, _record("dense tokens token_count boundaries boundary_count"))
-BOUNDARIES, boundaries = _table("crossings", 1024, _record("node accept"))
+LEXER_MASKS, lexer_masks = _table("lexer masks", 512, _record("dense tokens token_count boundaries boundary_count"))
+BOUNDARIES, boundaries = _table("boundaries", 1024, _record("node accept"))
 CLOSURE_BYTES, closure_bytes = _table("bytes looked for in closures", 64, np.int32)
 CLOSURE_NODES, closure_nodes = _table("trie nodes with a byte in a closure", 4096, np.int32)
 STATE_MASKS, state_masks = _table("state masks", 512, _record("dense tokens token_count inside inside_count"))
@@ -177,11 +269,11 @@ EXPRESSION_COSTS, expression_costs = _table("expression costs", 0, _record("leas
 BYTE_COSTS, byte_costs = _table("byte costs", 0, np.int32)
 BYTE_SUMS, byte_sums = _table("sums of literal costs", 0, np.int64)
 REST_COSTS, rest_costs = _table("costs behind dots", 0, np.int32)
-EARLEY_SET_COSTS, earley_set_costs = _table("row costs", 0, np.int32)
+EARLEY_SET_COSTS, earley_set_costs = _table("Earley set costs", 0, np.int32)
 UP_COSTS, up_costs = _table("costs behind completions", 0, np.int32)
 AFTER_COSTS, after_costs = _table("costs behind lexemes", 0, np.int32)
 STATE_COSTS, state_costs = _table("state costs", 0, _record("least byte worst tokens token"))
-COST_RESULT, cost_result = _table("cost of a thread", 0, np.int64)
+COST_RESULT, cost_result = _table("cost of a configuration", 0, np.int64)
 COST_STACK, cost_stack = _table("cost stack", 0, np.int32)
 SEARCH_HEAP, search_heap = _table("search heap", 0, np.int64)
 SEARCH_PLACES, search_places = _table("search places", 0, np.int32)
@@ -212,12 +304,12 @@ TOKEN_BYTES, token_bytes = _table("token bytes", 0, np.uint8)
 SAME_BYTES, same_bytes = _table("tokens with the same bytes", 0, np.int32)
 EMPTY_TOKENS, empty_tokens = _table("empty tokens", 0, np.int32)
 EOS_TOKENS, eos_tokens = _table("end tokens", 0, np.int32)
-SHARED_COUNTS, shared_counts = _table("shared split counts", 0, np.int64)
-SHARED_PRINTS, shared_prints = _table("shared split fingerprints", 0, np.int64, columns=2)
-SHARED_HINTS, shared_hints = _table("shared split hints", 0, np.int64)
-SHARED_MASKS, shared_masks = _table("shared splits", 0, _record("boundaries boundary_count"))
+SHARED_COUNTS, shared_counts = _table("shared lexer mask counts", 0, np.int64)
+SHARED_PRINTS, shared_prints = _table("shared lexer mask fingerprints", 0, np.int64, columns=2)
+SHARED_HINTS, shared_hints = _table("shared lexer mask hints", 0, np.int64)
+SHARED_MASKS, shared_masks = _table("shared lexer masks", 0, _record("boundaries boundary_count"))
 SHARED_DENSE, shared_dense = _table("shared dense masks", 0, np.int32)
-SHARED_BOUNDARIES, shared_boundaries = _table("shared crossings", 0, _record("node accept"))
+SHARED_BOUNDARIES, shared_boundaries = _table("shared boundaries", 0, _record("node accept"))
 SHARED_COUNTED, shared_counted = _table("places of counted closures", 0, np.int32)
 SHARED_BY_REPETITIONS, shared_by_repetitions = _table("tokens by repetitions", 0, np.int32)
 SHARED_MORE_THAN, shared_more_than = _table("how many tokens have more repetitions", 0, np.int32)

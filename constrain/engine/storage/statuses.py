@@ -22,7 +22,7 @@ class Status(IntEnum):
     LIMIT = -3
     """Something was given up because it is larger than its limit."""
     UNMADE = -4
-    """The kernel came upon branches without rules; they are in UNMADE_BRANCHES (automata/programs.py)."""
+    """The kernel came upon branches without rules; they are in UNMADE_BRANCHES (parser/cores.py)."""
     STOPPED = -5
     """The text led to an open state, ``ctx[OPEN_STATE]``, with its byte ``ctx[OPEN_AT]`` (parser/configurations.py)."""
     REPEATED_KEY = -6

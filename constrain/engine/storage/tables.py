@@ -32,6 +32,7 @@ from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.schemas import (
     CONTEXT_SIZE,
     DENSE_MASKS,
+    ELEMENTS,
     MAP_VALUES,
     MAPS,
     N_SLOTS,
@@ -86,7 +87,8 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
     return int64(ctx.ctypes.data)
 
 
-_ITEM_BYTES = [np.dtype(spec[0]).itemsize for spec in SPECS]
+_ITEM_BYTES = [element.itemsize for element in ELEMENTS]
+_NUMBERS = [size // np.dtype(spec[0]).itemsize for size, spec in zip(_ITEM_BYTES, SPECS, strict=True)]
 
 
 def _lay_out() -> tuple[list[int], list[int], int, int, int]:
@@ -142,8 +144,8 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 def sharing(arrays: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The ``shared`` of :class:`Tables`: memory of others, by slot."""
-    flat = [number for slot, array in arrays.items() for number in (slot, _address(array), len(array))]
-    return np.array(flat, np.int64)
+    tables = [(slot, _address(array), array.nbytes // _ITEM_BYTES[slot]) for slot, array in arrays.items()]
+    return np.array(tables, np.int64).reshape(-1)
 
 
 def _round_up(size: int) -> int:
@@ -184,6 +186,12 @@ def _take_buffer() -> np.ndarray[Any, Any]:
 NO_TABLES = np.zeros(CONTEXT_SIZE, np.int64)
 """The context of a compiled grammar whose tables have been dropped: no state is known in it."""
 NO_TABLES.flags.writeable = False
+
+
+def _numbers_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The numbers of elements, one after the other."""
+    names = values.dtype.names
+    return values.reshape(-1) if names is None else values.view(values.dtype[names[-1]])
 
 
 class TablesFullError(LimitError):
@@ -270,7 +278,7 @@ class Tables:
         self._moved[slot] = array
         place = HEADER + 3 * slot
         self.ctx[place] = _address(array)
-        self.ctx[place + 1] = array.shape[0]
+        self.ctx[place + 1] = array.shape[0] // _NUMBERS[slot]
 
     def _resize(self, slot: int, capacity: int) -> None:
         """Let a table that is where it was at first have more or fewer of the addresses behind it."""
@@ -282,7 +290,15 @@ class Tables:
         return int(self.ctx[HEADER + 3 * slot + 1])
 
     def array(self, slot: int) -> np.ndarray[Any, Any]:
-        """A whole table (a view)."""
+        """A whole table (a view): numbers, rows of numbers, or records with the names of their fields."""
+        element = ELEMENTS[slot]
+        numbers = self._numbers(slot)
+        if element.names is not None:
+            return numbers.view(element)
+        return numbers.reshape(-1, *element.shape) if element.shape else numbers
+
+    def _numbers(self, slot: int) -> np.ndarray[Any, Any]:
+        """The numbers of a whole table (a view)."""
         moved = self._moved.get(slot)
         if moved is not None:
             return moved
@@ -304,10 +320,9 @@ class Tables:
         self.ctx[place + 1] = self.ctx[place + 2] = size
 
     def put(self, slot: int, values: np.ndarray[Any, Any]) -> None:
-        """Fill a table with ``values``."""
-        self.allocate(slot, len(values))
-        self.array(slot)[: len(values)] = values
-        self.ctx[HEADER + 3 * slot + 2] = len(values)
+        """Fill a table with ``values``: elements, or their numbers one after the other."""
+        self.allocate(slot, len(_numbers_of(values)) // _NUMBERS[slot])
+        self.append(slot, values)
 
     def snapshot(self, slots: Iterable[int], whole: Iterable[int]) -> Snapshot:
         """A copy of what is in use of some tables, and of all of others, which are hashed, to begin new tables with."""
@@ -332,7 +347,7 @@ class Tables:
         if slot not in self._moved and capacity <= _MOST[slot]:
             self._resize(slot, max(SPECS[slot][1], capacity))
         else:
-            self._install(slot, np.empty(capacity, SPECS[slot][0]))
+            self._install(slot, np.empty(capacity * _NUMBERS[slot], SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = used
 
     def reserve(self, slot: int, size: int) -> None:
@@ -342,11 +357,13 @@ class Tables:
             self.grow()
 
     def append(self, slot: int, values: np.ndarray[Any, Any]) -> None:
-        """Add ``values`` to a table, enlarging it as needed."""
-        begin = self.used(slot)
-        self.reserve(slot, begin + len(values))
-        self.array(slot)[begin : begin + len(values)] = values
-        self.ctx[HEADER + 3 * slot + 2] = begin + len(values)
+        """Add ``values``, as for :meth:`put`, to a table, enlarging it as needed."""
+        begin, numbers = self.used(slot), _NUMBERS[slot]
+        flat = _numbers_of(values)
+        end = begin + len(flat) // numbers
+        self.reserve(slot, end)
+        self._numbers(slot)[begin * numbers : end * numbers] = flat
+        self.ctx[HEADER + 3 * slot + 2] = end
 
     def wanted(self) -> tuple[int, int]:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
@@ -387,7 +404,8 @@ class Tables:
                 new = np.zeros(least, dtype)
                 self._install(MAPS[slot], np.empty(least, np.int32))
             else:
-                new = self.array(slot)[: max(least, self.used(slot) + self.used(slot) // spare)].copy()
+                size = max(least, self.used(slot) + self.used(slot) // spare)
+                new = self._numbers(slot)[: size * _NUMBERS[slot]].copy()
             self._install(slot, new)
 
     def grow(self) -> None:
@@ -428,7 +446,7 @@ class Tables:
         if not hashed and slot not in self._moved and size <= _MOST[slot]:
             self._resize(slot, size)
             return
-        old = self.array(slot)
+        old = self._numbers(slot)
         if hashes >= 0:
             new = np.empty(size, dtype)
             rehash(self.array(hashes), self.ctx[HEADER + 3 * hashes + 2], new)
@@ -439,20 +457,20 @@ class Tables:
             rehash_map(old, self.array(values_slot), new, values)
             self._install(values_slot, values)
         else:
-            self._extend(slot, old, size)
+            self._extend(slot, old, size * _NUMBERS[slot])
             return
         self._install(slot, new)
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
         hashed = SPECS[slot][2] >= 0 or slot in MAPS
-        addresses = len(self._reserves.get(slot, ())) if slot in self._moved else _MOST[slot]
+        addresses = len(self._reserves.get(slot, ())) // _NUMBERS[slot] if slot in self._moved else _MOST[slot]
         if not hashed and size <= addresses:
             return int((size - self.capacity(slot)) * _ITEM_BYTES[slot])
         return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[MAPS[slot]] if slot in MAPS else 0)))
 
     def _extend(self, slot: int, old: np.ndarray[Any, Any], size: int) -> None:
-        """Enlarge a table to ``size`` elements; the first of them are those of ``old``."""
+        """Enlarge a table to ``size`` numbers; the first of them are those of ``old``."""
         reserve = self._reserves.get(slot)
         if reserve is None or reserve.shape[0] < size:
             # To copy a large table takes long, mostly to touch new pages for the first time, and one

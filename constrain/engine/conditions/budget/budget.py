@@ -71,11 +71,11 @@ _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
 
 # Room for the first masks of most grammars.
 _ROOM = {
-    EXPRESSION_COSTS: 5 * 4096,
+    EXPRESSION_COSTS: 4096,
     EARLEY_SET_COSTS: 2 * 256,
     UP_COSTS: 4096,
     AFTER_COSTS: 2048,
-    STATE_COSTS: 5 * 2048,
+    STATE_COSTS: 2048,
 }
 
 # The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.

@@ -18,13 +18,12 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types
 
-from constrain.engine.automata.expressions import RESULT2
 from constrain.engine.conditions.budget.costs import STATE_BYTE, STATE_FIELDS, STATE_LEAST, STATE_TOKEN, STATE_TOKENS
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT
+from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_STATE_COST, F_STEP, F_TOKENS, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -105,7 +104,7 @@ def _cut(ctx, state):
         if is_open:
             here = -here - 2
         # Beyond what was cut into single bytes nothing is known, and nothing needed.
-        if here <= 0 or STATE_FIELDS * here >= used(ctx, STATE_COSTS):
+        if here <= 0 or here >= used(ctx, STATE_COSTS):
             break
         count = table[here].tokens
         if count == UNKNOWN:

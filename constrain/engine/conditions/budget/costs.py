@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types
 
-from constrain.engine.automata.expressions import RESULT1, RESULT2
 from constrain.engine.conditions.budget.expression_costs import (
     COST_FIELDS,
     LEAST_ON,
@@ -31,9 +30,8 @@ from constrain.engine.conditions.budget.expression_costs import (
     capped,
     choose_class_bytes,
 )
-from constrain.engine.parser.configurations import row_kinds
-from constrain.engine.parser.earley_sets import (
-    BRANCH,
+from constrain.engine.parser.configurations import set_kinds
+from constrain.engine.parser.cores import (
     CORE_COUNT,
     CORE_GROUP,
     CORE_GROUP_COUNT,
@@ -41,16 +39,12 @@ from constrain.engine.parser.earley_sets import (
     CORE_OFFSET,
     CORE_SCAN,
     CORE_SCAN_COUNT,
-    END,
-    ROW_ACCEPTS,
-    ROW_CORE,
-    ROW_COUNT,
-    ROW_DONE,
-    ROW_OFFSET,
     SELF,
 )
+from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_CORE, ROW_COUNT, ROW_DONE, ROW_OFFSET
+from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, START_NT
+from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, START_NT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -108,7 +102,7 @@ def cost_grammar(ctx):
     """
     choose_class_bytes(ctx)
     all_lexemes = lexemes(ctx)
-    n_lexemes = used(ctx, LEXEMES) // 3
+    n_lexemes = used(ctx, LEXEMES)
     set_used(ctx, COST_STACK, 0)
     lexeme_cost = np.empty(n_lexemes, np.int64)
     for lexeme in range(n_lexemes):
@@ -389,7 +383,7 @@ def cost_members(ctx, row, lexer_state, result):
     if _row_cost(ctx, row) < 0:
         return int64(FAIL)
     core = 7 * earley_sets(ctx)[row].core
-    if row_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
+    if set_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
         # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
         result[0], result[2] = earley_set_costs(ctx)[2 * row], NEVER
         return int64(0)
@@ -403,7 +397,7 @@ def cost_members(ctx, row, lexer_state, result):
     for member in range(begin, begin + 2 * lexer_states(ctx)[lexer_state].count, 2):
         lexeme, node = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
         record = COST_FIELDS * node
-        if record >= used(ctx, EXPRESSION_COSTS) or i32(ctx, EXPRESSION_COSTS)[record + LEAST_ON] == UNKNOWN:
+        if node >= used(ctx, EXPRESSION_COSTS) or i32(ctx, EXPRESSION_COSTS)[record + LEAST_ON] == UNKNOWN:
             status = far_call(ctx, F_NODE_COST, node, 0)
             if status < 0:
                 return status
@@ -431,12 +425,12 @@ def cost_members(ctx, row, lexer_state, result):
 def state_cost(ctx, state, _unused):
     """Make the least cost of finishing from a state known, and the byte that begins it; returns 0, FAIL or LIMIT."""
     known = used(ctx, STATE_COSTS)
-    if STATE_FIELDS * state >= known:
-        total = STATE_FIELDS * used(ctx, STATE_HASHES)
+    if state >= known:
+        total = used(ctx, STATE_HASHES)
         if not room(ctx, STATE_COSTS, total - known):
             return int64(FAIL)
         table = i32(ctx, STATE_COSTS)
-        for i in range(known, total):
+        for i in range(STATE_FIELDS * known, STATE_FIELDS * total):
             table[i] = UNKNOWN
         set_used(ctx, STATE_COSTS, total)
     record = STATE_FIELDS * state

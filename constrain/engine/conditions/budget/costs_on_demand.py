@@ -16,7 +16,7 @@ import numpy as np
 
 from constrain.engine.conditions.budget import costs
 from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.parser.earley_sets import BRANCH, END
+from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.header import START_NT
 from constrain.engine.storage.schemas import LEXEMES, REST_COSTS, RULE_STARTS, RULES, SYMBOLS
 from constrain.engine.storage.tables import Tables
@@ -125,7 +125,7 @@ class UnfoldedCosts:
         if symbol < 0:
             cost = self._lexemes.get(symbol)
             if cost is None:
-                if 3 * ~symbol >= tables.used(LEXEMES):
+                if ~symbol >= tables.used(LEXEMES):
                     self._add_new()
                 cost = self._lexemes[symbol] = self._run(costs.lexeme_cost, ~symbol)
             return cost

@@ -24,14 +24,11 @@ from constrain.engine.automata.expressions import (
     NOT,
     NULLABLE_FLAG,
     REPEAT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
     SET,
     UNION,
 )
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.header import CLASSES, CTX, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_NODE_COST, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -194,7 +191,7 @@ def cost_new_nodes(ctx):
     """Give every node a record of costs; parts of a node have lower numbers than it.  Returns 0 or FAIL."""
     total = used(ctx, EXPRESSION_HASHES)
     n_bytes = used(ctx, LITERAL_BYTES)
-    if not room(ctx, EXPRESSION_COSTS, COST_FIELDS * total - used(ctx, EXPRESSION_COSTS)):
+    if not room(ctx, EXPRESSION_COSTS, total - used(ctx, EXPRESSION_COSTS)):
         return int64(FAIL)
     if not room(ctx, BYTE_SUMS, n_bytes + 1 - used(ctx, BYTE_SUMS)):
         return int64(FAIL)
@@ -203,9 +200,9 @@ def cost_new_nodes(ctx):
     for i in range(max(used(ctx, BYTE_SUMS), 1), n_bytes + 1):
         sums[i] = sums[i - 1] + byte_costs(ctx)[literal_bytes(ctx)[i - 1]]
     set_used(ctx, BYTE_SUMS, n_bytes + 1)
-    for node in range(used(ctx, EXPRESSION_COSTS) // COST_FIELDS, total):
+    for node in range(used(ctx, EXPRESSION_COSTS), total):
         _combine(ctx, node)
-    set_used(ctx, EXPRESSION_COSTS, COST_FIELDS * total)
+    set_used(ctx, EXPRESSION_COSTS, total)
     return int64(0)
 
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT1, RESULT2
 from constrain.engine.automata.lexer_states import (
     LEX_COUNT,
     LEX_OFFSET,
@@ -34,14 +33,9 @@ from constrain.engine.automata.lexer_states import (
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, search_record
 from constrain.engine.masks.fast.self_loops import goes_on, next_node
-from constrain.engine.parser.configurations import (
-    IS_HARD,
-    first_groups,
-    state_at_row,
-    state_kinds,
-)
+from constrain.engine.parser.configurations import IS_HARD, first_groups, state_at_set, state_kinds
 from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
@@ -117,7 +111,7 @@ def _state_after(ctx, row, accept):
         return int64(FAIL)
     state_work(ctx)[0] = row << 32 | accept
     after = far_call(ctx, F_SCAN, 0, 1)
-    return after if after < 0 else state_at_row(ctx, after)
+    return after if after < 0 else state_at_set(ctx, after)
 
 
 @njit_inner(RESULT2)

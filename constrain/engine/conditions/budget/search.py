@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT1
 from constrain.engine.conditions.budget.completions import HEAVIEST, reset_costs
 from constrain.engine.conditions.budget.expression_costs import NEVER, NEWEST, heap_pop, heap_push, search_record
 from constrain.engine.storage.access import set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, OPEN
+from constrain.engine.storage.header import CLASSES, CTX, OPEN, RESULT1
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_STEP, F_TOKENS, far_call
 from constrain.engine.storage.schemas import (

@@ -21,7 +21,6 @@ from constrain.engine.conditions.budget.masks import (
     group_tokens,
 )
 from constrain.engine.history import Place, Traveller
-from constrain.engine.parser.configurations import STATE_COUNT, STATE_OFFSET
 from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_RECORDS, STATES, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
@@ -152,10 +151,10 @@ class TokenCosts:
     def _by_groups(self, compiled: CompiledGrammar, place: Place) -> StateCosts | None:
         """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
         tables = compiled._tables
-        record = tables.array(STATES)[3 * place._state : 3 * place._state + 3]
-        if record[STATE_COUNT] != 1:
+        record = tables.array(STATES)[place._state]
+        if record["count"] != 1:
             return None
-        lexer_state = int(tables.array(CONFIGURATIONS)[2 * int(record[STATE_OFFSET]) + 1])
+        lexer_state = int(tables.array(CONFIGURATIONS)[record["offset"]]["lexer_state"])
         if lexer_state not in self._groups:
             count = compiled._run(group_tokens, lexer_state)
             if count == NO_GROUPS:

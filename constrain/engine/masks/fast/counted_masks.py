@@ -23,8 +23,6 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     NULLABLE_FLAG,
     REPEAT,
-    RESULT1,
-    RESULT2,
     SET,
     UNION,
     make_concat,
@@ -40,7 +38,7 @@ from constrain.engine.masks.fast.self_loops import next_node
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_split
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS
+from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_AGREE,
@@ -62,6 +60,7 @@ from constrain.engine.storage.schemas import (
     TOKEN_LISTS,
     TRIE_HEIGHT,
     WORK_STACK,
+    agreements,
     boundaries,
     byte_classes,
     children,
@@ -324,19 +323,20 @@ def _states_agree(ctx, state, free):
 @njit_inner(RESULT2)
 def _known_agreed(ctx, state, free):
     """What :func:`_states_agree` says, kept for the state's last partner; or FAIL."""
-    pairs = i32(ctx, AGREEMENTS)
+    pairs = agreements(ctx)
     count = used(ctx, AGREEMENTS)
-    if 2 * state >= count:
+    if state >= count:
         # Room for all states that there are by now.
-        wanted = 2 * used(ctx, LEXER_STATE_HASHES)
+        wanted = used(ctx, LEXER_STATE_HASHES)
         if not room(ctx, AGREEMENTS, wanted - count):
             return int64(FAIL)
         for i in range(count, wanted):
-            pairs[i] = -1
+            pairs[i, 0] = pairs[i, 1] = -1
         set_used(ctx, AGREEMENTS, wanted)
-    if pairs[2 * state] != free:
-        pairs[2 * state], pairs[2 * state + 1] = free, _states_agree(ctx, state, free)
-    return int64(pairs[2 * state + 1])
+    if pairs[state, 0] != free:
+        agreed = _states_agree(ctx, state, free)
+        pairs[state, 0], pairs[state, 1] = free, agreed
+    return pairs[state, 1]
 
 
 @njit_inner(RESULT1)
@@ -491,7 +491,7 @@ def _change_crossings(ctx, free, base):
     sizes = subtree_sizes(ctx)
     begin, count = split[free].boundaries, split[free].boundary_count
     pairs = boundaries(ctx)
-    first = end = used(ctx, BOUNDARIES) // 2
+    first = end = used(ctx, BOUNDARIES)
     # Crossings come in any order if they were found by their last bytes (fast/star_closures.py): a bisection for each.
     for i in range(begin, begin + count):
         crossing, known = pairs[i].node, pairs[i].accept
@@ -503,9 +503,9 @@ def _change_crossings(ctx, free, base):
         while node >= 0:
             accept = _accept_at(ctx, base, node, known)
             if accept != 0:
-                if 2 * end + 2 > len(pairs):
+                if end + 1 > len(pairs):
                     # Much at once, since all of this is then done again.
-                    room(ctx, BOUNDARIES, 8 * (end - first + 1))
+                    room(ctx, BOUNDARIES, 4 * (end - first + 1))
                     return int64(FAIL)
                 pairs[end].node = crossing if as_one else node
                 pairs[end].accept = accept
@@ -549,11 +549,11 @@ def counted_split(ctx, lexer_state, _unused):
 
     differences = work_stack(ctx)
     sizes = subtree_sizes(ctx)
-    first_crossing = used(ctx, BOUNDARIES) // 2
+    first_crossing = used(ctx, BOUNDARIES)
     end = _change_crossings(ctx, free, base)
     if end < 0:
         return end
-    set_used(ctx, BOUNDARIES, 2 * end)
+    set_used(ctx, BOUNDARIES, end)
 
     scratch = scratch_mask(ctx)
     tokens = node_tokens(ctx)

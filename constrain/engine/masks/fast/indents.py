@@ -17,17 +17,7 @@ from __future__ import annotations
 
 from numba import int32, int64, types
 
-from constrain.engine.automata.expressions import (
-    CONCAT,
-    NULLABLE_FLAG,
-    REPEAT,
-    RESULT1,
-    RESULT2,
-    SET,
-    UNION,
-    make_concat,
-    make_repeat,
-)
+from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, REPEAT, SET, UNION, make_concat, make_repeat
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     SPLIT_COUNT,
@@ -38,7 +28,7 @@ from constrain.engine.automata.lexer_states import (
 )
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_split, next_child
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CTX, INNER_BLANKS, N_WORDS
+from constrain.engine.storage.header import CTX, INNER_BLANKS, N_WORDS, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_INDENTS,
@@ -335,7 +325,7 @@ def indent_split(ctx, lexer_state, free):
     dense = int64(split[5 * free + SPLIT_DENSE])
     if (
         not room(ctx, TOKEN_LISTS, count)
-        or not room(ctx, BOUNDARIES, 2 * crossing_count)
+        or not room(ctx, BOUNDARIES, crossing_count)
         or not room(ctx, DENSE_MASKS, ctx[N_WORDS])
     ):
         return int64(FAIL)
@@ -349,13 +339,13 @@ def indent_split(ctx, lexer_state, free):
         end += 1 - ((scratch[token >> 5] >> (token & 31)) & 1)
     set_used(ctx, TOKEN_LISTS, end)
     crossings = boundaries(ctx)
-    begin_crossing = end_crossing = used(ctx, BOUNDARIES) // 2
+    begin_crossing = end_crossing = used(ctx, BOUNDARIES)
     for i in range(first_crossing, first_crossing + crossing_count):
         node = crossings[i].node
         if not _is_below(ctx, base, node if node >= 0 else ~node):
             crossings[end_crossing].node, crossings[end_crossing].accept = crossings[i].node, crossings[i].accept
             end_crossing += 1
-    set_used(ctx, BOUNDARIES, 2 * end_crossing)
+    set_used(ctx, BOUNDARIES, end_crossing)
     if dense != NO_DENSE:
         clear_scratch(ctx)
         add_dense(ctx, dense)

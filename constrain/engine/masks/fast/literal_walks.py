@@ -10,24 +10,16 @@ from __future__ import annotations
 
 from numba import int64
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EPSILON,
-    LITERAL,
-    NULLABLE_FLAG,
-    RESULT2,
-    RESULT3,
-    UNION,
-)
-from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, EPSILON, LITERAL, NULLABLE_FLAG, UNION
+from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CTX, LONGEST
+from constrain.engine.storage.header import CTX, LONGEST, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ACCEPT_SET, F_PLAIN, far_call, far_entry
 from constrain.engine.storage.schemas import (
     BOUNDARIES,
     WORK_STACK,
+    boundaries,
     children,
     expressions,
     first_bytes,
@@ -210,12 +202,12 @@ def walk_plainly(ctx, state_and_place, n):
                 accept = far_call(ctx, F_ACCEPT_SET, stage, 1)
                 if accept < 0:
                     return accept
-            if not room(ctx, BOUNDARIES, 2):
+            if not room(ctx, BOUNDARIES, 1):
                 return int64(FAIL)
             crossing = used(ctx, BOUNDARIES)
-            i32(ctx, BOUNDARIES)[crossing] = p
-            i32(ctx, BOUNDARIES)[crossing + 1] = accept
-            set_used(ctx, BOUNDARIES, crossing + 2)
+            boundaries(ctx)[crossing].node = p
+            boundaries(ctx)[crossing].accept = accept
+            set_used(ctx, BOUNDARIES, crossing + 1)
             p += sizes[p]
             continue
         if nodes[p] & WIDE:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from numba import int32, int64, types
 
-from constrain.engine.automata.expressions import RESULT2, RESULT3
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
 )
@@ -25,7 +24,7 @@ from constrain.engine.masks.lexer_masks import (
     with_same_bytes,
 )
 from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS
+from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ENDS, F_LEXER_STEP, F_NEAR, F_SPLIT, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -128,12 +127,12 @@ def _copy_crossings(ctx, near, first, count):
     """
     begin = lexer_masks(ctx)[near].boundaries
     stop = begin + lexer_masks(ctx)[near].boundary_count
-    if not room(ctx, BOUNDARIES, 2 * (stop - begin)):
+    if not room(ctx, BOUNDARIES, stop - begin):
         return int64(FAIL)
     pairs = boundaries(ctx)
     sizes = subtree_sizes(ctx)
     places = work_stack(ctx)
-    end = used(ctx, BOUNDARIES) // 2
+    end = used(ctx, BOUNDARIES)
     # Both come in the order of the trie.
     k = int64(0)
     for i in range(begin, stop):
@@ -149,7 +148,7 @@ def _copy_crossings(ctx, near, first, count):
         pairs[end].node = crossing
         pairs[end].accept = pairs[i].accept
         end += 1
-    set_used(ctx, BOUNDARIES, 2 * end)
+    set_used(ctx, BOUNDARIES, end)
     return int64(0)
 
 
@@ -286,8 +285,8 @@ def near_split(ctx, lexer_state, closure_and_near):
     set_used(ctx, WORK_STACK, bottom)
     split[lexer_state].tokens = begin
     split[lexer_state].token_count = listed
-    split[lexer_state].boundaries = first_crossing // 2
-    split[lexer_state].boundary_count = (used(ctx, BOUNDARIES) - first_crossing) // 2
+    split[lexer_state].boundaries = first_crossing
+    split[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_crossing
     split[lexer_state].dense = dense
     return int64(1)
 

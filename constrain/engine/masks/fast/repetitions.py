@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from numba import int32, int64, types
 
-from constrain.engine.automata.expressions import CONCAT, REPEAT, RESULT1, RESULT2
+from constrain.engine.automata.expressions import CONCAT, REPEAT
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage.access import i64
-from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_LEXER_STEP, far_call
 from constrain.engine.storage.schemas import (

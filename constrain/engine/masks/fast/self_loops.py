@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT2
 from constrain.engine.storage.bits import lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.header import CLASSES, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_INSIDE, F_LOOPS, far_call, far_entry
 from constrain.engine.storage.schemas import (

@@ -27,11 +27,7 @@ from constrain.engine.automata.expressions import (
     LOOP_FLAG,
     NOT,
     REPEAT,
-    RESULT1,
-    RESULT2,
-    RESULT3,
     UNION,
-    is_live,
     make_concat,
     make_repeat,
 )
@@ -41,6 +37,7 @@ from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     NOT_SPLIT,
 )
+from constrain.engine.automata.liveness import is_live
 from constrain.engine.masks.fast.repetitions import (
     allow_up_to,
     bound_tells,
@@ -65,7 +62,17 @@ from constrain.engine.masks.lexer_masks import (
 )
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, NEW_SPLIT
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LIST_END,
+    LONGEST,
+    N_WORDS,
+    NEW_SPLIT,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+)
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_CLOSURE,
@@ -329,8 +336,8 @@ def _walk_closure(ctx, closure):
     trans = lexer_transitions(ctx)
     found = found_tokens(ctx)
     pairs = boundaries(ctx)
-    out = used(ctx, BOUNDARIES) // 2
-    space = len(pairs) // 2
+    out = used(ctx, BOUNDARIES)
+    space = len(pairs)
     height = uint64(0)
     stack[0] = closure
     forget_loops(ctx)
@@ -353,7 +360,7 @@ def _walk_closure(ctx, closure):
                     return there
             if there == 0:
                 if out + int64(depth - height) + 1 > space:
-                    room(ctx, BOUNDARIES, 4 * (out + int64(depth) + 1 - used(ctx, BOUNDARIES) // 2))
+                    room(ctx, BOUNDARIES, 2 * (out + int64(depth) + 1 - used(ctx, BOUNDARIES)))
                     return int64(FAIL)
                 while height < depth:
                     pairs[out].node = nodes[path[height]] & ~_FLAGS
@@ -391,9 +398,9 @@ def _find_closure(ctx, closure):
     """Keep the closure that a lexer state stands for where a split would be; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE_MASKS, words) or not room(ctx, BOUNDARIES, 2 * _USUAL_BORDER):
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, BOUNDARIES, _USUAL_BORDER):
         return int64(FAIL)
-    first = used(ctx, BOUNDARIES) // 2
+    first = used(ctx, BOUNDARIES)
     n = _walk_closure(ctx, closure)
     if n < 0:
         return n
@@ -401,7 +408,7 @@ def _find_closure(ctx, closure):
     if n > words:
         clear_scratch(ctx)
         allow_found(ctx, n)
-        set_used(ctx, BOUNDARIES, 2 * ctx[LIST_END])
+        set_used(ctx, BOUNDARIES, ctx[LIST_END])
         dense = keep_dense(ctx)
         ctx[NEW_SPLIT] = closure
     keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
@@ -573,12 +580,12 @@ def _end_inside(ctx, lexer_state, closure, p):
     inside = _after_token(ctx, path, closure)
     if inside <= 0:
         return inside
-    if not room(ctx, BOUNDARIES, 2):
+    if not room(ctx, BOUNDARIES, 1):
         return int64(FAIL)
     end = used(ctx, BOUNDARIES)
-    i32(ctx, BOUNDARIES)[end] = p
-    i32(ctx, BOUNDARIES)[end + 1] = accept
-    set_used(ctx, BOUNDARIES, end + 2)
+    boundaries(ctx)[end].node = p
+    boundaries(ctx)[end].accept = accept
+    set_used(ctx, BOUNDARIES, end + 1)
     return int64(0)
 
 
@@ -657,10 +664,10 @@ def _crossings_within(ctx, lexer_state, runner, high):
     """
     begin = lexer_masks(ctx)[runner].boundaries
     count = lexer_masks(ctx)[runner].boundary_count
-    if not room(ctx, BOUNDARIES, 2 * count):
+    if not room(ctx, BOUNDARIES, count):
         return int64(FAIL)
     pairs = boundaries(ctx)
-    end = used(ctx, BOUNDARIES) // 2
+    end = used(ctx, BOUNDARIES)
     for i in range(begin, begin + count):
         crossing, accept = pairs[i].node, pairs[i].accept
         p = next_node(ctx, crossing, int64(0))
@@ -673,14 +680,14 @@ def _crossings_within(ctx, lexer_state, runner, high):
                     return there
                 own = lexer_states(ctx)[there].accept
             if own != 0:
-                if 2 * end + 2 > len(pairs):
-                    room(ctx, BOUNDARIES, 4 * (2 * end + 2 - used(ctx, BOUNDARIES)))
+                if end + 1 > len(pairs):
+                    room(ctx, BOUNDARIES, 4 * (end + 1 - used(ctx, BOUNDARIES)))
                     return int64(FAIL)
                 pairs[end].node = p
                 pairs[end].accept = own
                 end += 1
             p = next_node(ctx, crossing, p + 1)
-    set_used(ctx, BOUNDARIES, 2 * end)
+    set_used(ctx, BOUNDARIES, end)
     return int64(0)
 
 
@@ -701,7 +708,7 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     words = ctx[N_WORDS]
     if not room(ctx, DENSE_MASKS, words):
         return int64(FAIL)
-    first_crossing = used(ctx, BOUNDARIES) // 2
+    first_crossing = used(ctx, BOUNDARIES)
     status = _crossings_within(ctx, lexer_state, runner, high)
     if status < 0:
         return status
@@ -899,7 +906,7 @@ def closure_split(ctx, lexer_state, _unused):
     if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)
 
-    first_crossing = used(ctx, BOUNDARIES) // 2
+    first_crossing = used(ctx, BOUNDARIES)
     n = _run_border(ctx, lexer_state, dense, closure)
     if n < 0:
         return n
@@ -916,7 +923,7 @@ def closure_split(ctx, lexer_state, _unused):
     if high == _PARTLY:
         status = far_call(ctx, F_FORBID, lexer_state, closure)
         if status != 0:
-            set_used(ctx, BOUNDARIES, 2 * first_crossing)
+            set_used(ctx, BOUNDARIES, first_crossing)
             return min(status, int64(0))
     if bounded:
         by_length = tokens_by_length(ctx)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from numba import int64
 
-from constrain.engine.automata.expressions import RESULT2, is_nullable
+from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.lexer_states import members_after
 from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, LEAP_SHIFT
+from constrain.engine.storage.header import CLASSES, LEAP_SHIFT, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_LEAP, F_LEXER_STATE, F_STATE_OF_ROW, far_call, far_entry
+from constrain.engine.storage.links import F_LEAP, F_LEXER_STATE, F_STATE_OF_SET, far_call, far_entry
 from constrain.engine.storage.schemas import (
     CONFIGURATIONS,
     LEXER_MEMBERS,
@@ -86,7 +86,7 @@ def leap(ctx, state, token_and_place):
         if lexer_state < 0:
             return lexer_state
     set_used(ctx, WORK_STACK, base)
-    result = far_call(ctx, F_STATE_OF_ROW, row, lexer_state)
+    result = far_call(ctx, F_STATE_OF_SET, row, lexer_state)
     return result if result < 0 else result | (at - begin) << LEAP_SHIFT
 
 

@@ -1,0 +1,234 @@
+"""Derivatives: what may follow a byte in an expression (Brzozowski, "Derivatives of regular expressions", 1964).
+
+What they buy over a compiled automaton: bounded repetition is a counter in an expression and not a thousand copies of a
+state, intersection and complement cost nothing to build, and only what a given input reaches is ever made.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.expressions import (
+    ALL,
+    CONCAT,
+    EMPTY,
+    EPSILON,
+    FITS_FLAG,
+    INTERSECT,
+    LITERAL,
+    NOT,
+    NULLABLE_FLAG,
+    REPEAT,
+    SET,
+    UNION,
+    intern_expression,
+    is_nullable,
+    make_concat,
+    make_not,
+    make_repeat,
+)
+from constrain.engine.automata.set_operations import make_union
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.hashing import map_get, map_put
+from constrain.engine.storage.header import CTX, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_DERIVATIVE, F_SET_OPERATION, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    DERIVATIVE_KEYS,
+    DERIVATIVE_VALUES,
+    WORK_STACK,
+    byte_sets,
+    children,
+    expressions,
+    first_bytes,
+    literal_bytes,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL
+
+_FEW_PARTS = 4
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def _stays(ctx, expression, byte):
+    """Whether a sequence begins with any number of bytes of a set, of which this is one, as white space does."""
+    records = expressions(ctx)
+    head, tail = records[expression].first, records[expression].second
+    if records[head].kind != REPEAT or records[head].second > 0 or records[head].third >= 0:
+        return False
+    part, word = records[head].first, byte >> 6
+    if records[part].kind != SET:
+        return False
+    # What follows must not begin so: then there would be two ways.
+    bits = byte_sets(ctx)[records[part].first, word] & ~first_bytes(ctx)[tail, word]
+    return (bits >> (byte & 63)) & 1 != 0
+
+
+@njit_inner(RESULT2)
+def known_derivative(ctx, expression, byte):
+    """The derivative of a leaf, or of any expression if it was computed before; else -1."""
+    records = expressions(ctx)
+    kind = records[expression].kind
+    if kind == LITERAL:
+        offset = records[expression].first
+        if literal_bytes(ctx)[offset] != byte:
+            return int64(EMPTY)
+        length = records[expression].second
+        if length == 1:
+            return int64(EPSILON)
+        return intern_expression(ctx, LITERAL, offset + 1, length - 1, 0)
+    if kind == SET:
+        word = byte_sets(ctx)[records[expression].first, byte >> 6]
+        return (word >> (byte & 63)) & 1  # EPSILON is 1 and EMPTY is 0
+    if kind <= EPSILON:
+        return int64(EMPTY)
+    if kind == ALL:
+        return int64(ALL)
+    # Most bytes cannot begin most expressions; saying so needs no memo.
+    if not (first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
+        return int64(EMPTY)
+    if kind == CONCAT and _stays(ctx, expression, byte):
+        return expression
+    return map_get(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (expression << 8 | byte) + 1)
+
+
+@njit_inner(RESULT2)
+def _simple_derivative(ctx, expression, byte):
+    """The derivative of a sequence of which one leaf matches the byte; -1 if it is not as simple, or FAIL.
+
+    So are the names of keys, which are characters, each in its spellings, and the blanks around them.  Such derivatives
+    are not worth remembering.
+    """
+    records = expressions(ctx)
+    begins = first_bytes(ctx)
+    word, bit = byte >> 6, int64(1) << (byte & 63)
+    while records[expression].kind == CONCAT:
+        first, rest = records[expression].first, records[expression].second
+        kind = records[first].kind
+        if kind == REPEAT:
+            item, low, high = records[first].first, records[first].second, records[first].third
+            if records[item].kind != SET:
+                return int64(-1)
+            if not begins[item, word] & bit:
+                if low > 0:
+                    return int64(EMPTY)
+                expression = rest
+                continue
+            if low == 0 and begins[rest, word] & bit:
+                return int64(-1)
+            if high < 0 and low == 0:
+                return expression
+            fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high)
+            return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
+        if records[first].flags & NULLABLE_FLAG:
+            return int64(-1)
+        if kind == UNION:
+            found = int64(EMPTY)
+            begin, count = records[first].first, records[first].second
+            if count > _FEW_PARTS:
+                return int64(-1)
+            for i in range(begin, begin + count):
+                part = children(ctx)[i]
+                if begins[part, word] & bit:
+                    if found != EMPTY:
+                        return int64(-1)
+                    found = part
+            if found == EMPTY:
+                return int64(EMPTY)
+            first = found
+            kind = records[first].kind
+        if kind != LITERAL and kind != SET:
+            return int64(-1)
+        part = known_derivative(ctx, first, byte)
+        return make_concat(ctx, part, rest) if part >= 0 else part
+    return int64(-1)
+
+
+@njit_inner(RESULT2)
+def derivative(ctx, expression, byte):
+    """What may follow ``byte`` in ``expression``: { w : byte w in L(expression) }; an expression id, or FAIL.
+
+    Post-order over the parts of the expression with the work stack, memoised per (expression, byte), so
+    that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
+    """
+    result = _simple_derivative(ctx, expression, byte)
+    if result == -1:
+        result = known_derivative(ctx, expression, byte)
+    if result != -1:
+        return result
+    bottom = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 1):
+        return int64(FAIL)
+    work_stack(ctx)[bottom] = expression
+    set_used(ctx, WORK_STACK, bottom + 1)
+    while used(ctx, WORK_STACK) > bottom:
+        top = used(ctx, WORK_STACK)
+        expression = work_stack(ctx)[top - 1]
+        records = expressions(ctx)
+        kind = records[expression].kind
+        a, b, c = records[expression].first, records[expression].second, records[expression].third
+        missing = int64(-1)
+        if kind == UNION or kind == INTERSECT:
+            dead = False
+            for i in range(b):
+                child = children(ctx)[a + i]
+                part = known_derivative(ctx, child, byte)
+                if part < -1:
+                    return part
+                if part == -1:
+                    missing = child
+                    break
+                if part == EMPTY and kind == INTERSECT:
+                    dead = True
+                    break
+                if not room(ctx, WORK_STACK, 1):
+                    return int64(FAIL)
+                work_stack(ctx)[used(ctx, WORK_STACK)] = part
+                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
+            if dead or missing != -1:
+                set_used(ctx, WORK_STACK, top)
+                result = int64(EMPTY)
+            else:
+                result = far_call(ctx, F_SET_OPERATION, int64(records[expression].flags & (FITS_FLAG | 255)), top)
+        else:
+            part = known_derivative(ctx, a, byte)
+            if part < -1:
+                return part
+            if part == -1:
+                missing = a
+            elif kind == NOT:
+                result = make_not(ctx, part)
+            elif kind == REPEAT:
+                if part == EMPTY:
+                    result = int64(EMPTY)
+                else:
+                    rest = make_repeat(ctx, a, max(b - 1, 0), c - 1 if c > 0 else c)
+                    if rest < 0:
+                        return rest
+                    result = make_concat(ctx, part, rest)
+            else:
+                result = make_concat(ctx, part, b)
+                if result >= 0 and is_nullable(ctx, a):
+                    part = known_derivative(ctx, b, byte)
+                    if part < -1:
+                        return part
+                    if part == -1:
+                        missing = b
+                    else:
+                        result = make_union(ctx, result, part)
+        if missing != -1:
+            if not room(ctx, WORK_STACK, 1):
+                return int64(FAIL)
+            work_stack(ctx)[top] = missing
+            set_used(ctx, WORK_STACK, top + 1)
+            continue
+        if result < 0:
+            return result
+        if map_put(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (expression << 8 | byte) + 1, result) < 0:
+            return int64(FAIL)
+        set_used(ctx, WORK_STACK, top - 1)
+    return result
+
+
+far_entry(F_DERIVATIVE, derivative)

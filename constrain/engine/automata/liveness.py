@@ -1,0 +1,141 @@
+"""Liveness: whether an expression has any string.
+
+Without intersections and complements it has one, unless it is EMPTY.  With them it has to be searched for.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64
+
+from constrain.engine.automata.expressions import (
+    ALIVE,
+    COMPLEX_FLAG,
+    CONCAT,
+    DEAD,
+    EMPTY,
+    NULLABLE_FLAG,
+    UNKNOWN,
+    VISITED,
+)
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_DERIVATIVE, F_LIVE, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    LIVENESS_STACK,
+    WORK_STACK,
+    class_bytes,
+    expressions,
+    first_bytes,
+    liveness,
+    liveness_stack,
+    shortest_lengths,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL, LIMIT
+
+_LIMIT = 200_000
+
+
+_LONG_PATH = 64
+
+
+@njit_inner(RESULT2)
+def search_live(ctx, expression, _unused):
+    """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live."""
+    known = liveness(ctx)[expression]
+    if known == ALIVE or known == DEAD:
+        return int64(known == ALIVE)
+    # Depth first for a nullable derivative.  On a long path it goes towards shorter strings first: with a counter of
+    # thousands the way to its end would be long.  The visited expressions are kept on the work stack.  The path, as
+    # (expression, next class), is on the liveness stack; a class is counted from ``classes`` on when any successor will
+    # do.
+    bottom = used(ctx, WORK_STACK)
+    path = used(ctx, LIVENESS_STACK)
+    classes = ctx[CLASSES]
+    if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
+        return int64(FAIL)
+    work_stack(ctx)[bottom] = expression
+    set_used(ctx, WORK_STACK, bottom + 1)
+    liveness_stack(ctx)[path] = expression
+    liveness_stack(ctx)[path + 1] = classes
+    set_used(ctx, LIVENESS_STACK, path + 2)
+    liveness(ctx)[expression] = VISITED
+    status = int64(0)
+    while used(ctx, LIVENESS_STACK) > path and status == 0:
+        top = used(ctx, LIVENESS_STACK)
+        stack = liveness_stack(ctx)
+        here = stack[top - 2]
+        next_class = stack[top - 1]
+        if next_class == 2 * classes:
+            set_used(ctx, LIVENESS_STACK, top - 2)
+            continue
+        stack[top - 1] = next_class + 1
+        closer = next_class < classes
+        byte = class_bytes(ctx)[next_class if closer else next_class - classes]
+        if not (first_bytes(ctx)[here, byte >> 6] >> (byte & 63)) & 1:
+            continue
+        successor = far_call(ctx, F_DERIVATIVE, here, byte)
+        if successor < 0:
+            status = successor
+            break
+        if successor == EMPTY:
+            continue
+        head = expressions(ctx)[successor].flags
+        known = liveness(ctx)[successor]
+        if head & NULLABLE_FLAG or head & COMPLEX_FLAG == 0 or known == ALIVE:
+            status = int64(1)
+        elif known == UNKNOWN:
+            if closer and shortest_lengths(ctx)[successor] >= shortest_lengths(ctx)[here]:
+                continue
+            if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
+                status = int64(FAIL)
+            elif used(ctx, WORK_STACK) - bottom > _LIMIT:
+                status = int64(LIMIT)
+            else:
+                work_stack(ctx)[used(ctx, WORK_STACK)] = successor
+                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
+                liveness_stack(ctx)[top] = successor
+                liveness_stack(ctx)[top + 1] = classes if top - path < 2 * _LONG_PATH else 0
+                set_used(ctx, LIVENESS_STACK, top + 2)
+                liveness(ctx)[successor] = VISITED
+    # Only an exhausted search proves that what it visited is dead.
+    live = liveness(ctx)
+    verdict = DEAD if status == 0 else UNKNOWN
+    tmp = work_stack(ctx)
+    for i in range(bottom, used(ctx, WORK_STACK)):
+        if live[tmp[i]] == VISITED:
+            live[tmp[i]] = verdict
+    if status == 1:
+        stack = liveness_stack(ctx)
+        for i in range(path, used(ctx, LIVENESS_STACK), 2):
+            live[stack[i]] = ALIVE
+    set_used(ctx, WORK_STACK, bottom)
+    set_used(ctx, LIVENESS_STACK, path)
+    return status
+
+
+far_entry(F_LIVE, search_live)
+
+
+@njit_inner(RESULT1)
+def is_live(ctx, expression):
+    """1 if the expression's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
+    records = expressions(ctx)
+    while True:
+        if expression == EMPTY:
+            return int64(0)
+        head = records[expression].flags
+        if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
+            return int64(1)
+        if head & 255 != CONCAT:
+            return far_call(ctx, F_LIVE, expression, 0)
+        # A sequence is alive if its parts are; searching it as a whole would walk through all of them.
+        first = records[expression].first
+        head = records[first].flags
+        if head & COMPLEX_FLAG and not head & NULLABLE_FLAG:
+            live = far_call(ctx, F_LIVE, first, 0)
+            if live != 1:
+                return live
+        expression = records[expression].second

@@ -1,0 +1,224 @@
+"""Unions and intersections of expressions: flat, sorted, without repetitions, and without parts that others hold."""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.expressions import (
+    ALL,
+    COMPLEX_FLAG,
+    CONCAT,
+    EMPTY,
+    FITS_FLAG,
+    INHERITED,
+    INTERSECT,
+    NULLABLE_FLAG,
+    REPEAT,
+    UNION,
+    append_expression,
+    is_nullable,
+)
+from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.hashing import find, hash_staged, is_staged, keep_staged, mix, sort_keys
+from constrain.engine.storage.header import BUDGET, CTX, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_SET_OPERATION, F_SUBSUME, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    CHILDREN,
+    EXPRESSION_BUCKETS,
+    EXPRESSION_HASHES,
+    SUBSUMED,
+    WORK_STACK,
+    children,
+    expressions,
+    subsumed,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL, LIMIT
+
+
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64))  # type: ignore[no-untyped-call]
+def _counter(ctx, expression):
+    """(item, low, high) of the counter that a sequence begins with."""
+    records = expressions(ctx)
+    head = records[expression].first
+    return records[head].first, records[head].second, records[head].third
+
+
+@njit_inner(RESULT2)
+def subsume(ctx, base, count):
+    """Drop from the ``count`` parts of a union at ``WORK_STACK[base]`` those that a part with a wider counter holds.
+
+    That is, ``x{a,b} t`` beside ``x{c,d} t`` with c <= a and b <= d.  Counters within counters would
+    otherwise make unions as long as the product of their bounds.  Returns how many are left.
+    """
+    if not room(ctx, WORK_STACK, count) or not room(ctx, SUBSUMED, count):
+        return int64(FAIL)
+    tmp = work_stack(ctx)
+    records = expressions(ctx)
+    # The counted parts, by what follows them; only those with equal tails are compared.
+    keys = subsumed(ctx)
+    counted = int64(0)
+    for i in range(count):
+        expression = tmp[base + i]
+        if records[expression].kind == CONCAT and records[records[expression].first].kind == REPEAT:
+            keys[counted] = records[expression].second << 32 | i
+            counted += 1
+    if counted < 2:
+        return count
+    sort_keys(i64(ctx, SUBSUMED), counted)
+    dropped = 0
+    for i in range(counted):
+        place = keys[i] & 0x7FFFFFFF
+        item, low, high = _counter(ctx, tmp[base + place])
+        for step in (-1, 1):
+            j = i + step
+            while 0 <= j < counted and keys[j] >> 32 == keys[i] >> 32:
+                # A part that was dropped is now EMPTY; what held it holds this one too, if it did.
+                other = tmp[base + (keys[j] & 0x7FFFFFFF)]
+                if other != EMPTY:
+                    wide_item, wide_low, wide_high = _counter(ctx, other)
+                    if wide_item == item and wide_low <= low and (wide_high < 0 or 0 <= high <= wide_high):
+                        tmp[base + place] = EMPTY
+                        dropped += 1
+                        break
+                j += step
+            if tmp[base + place] == EMPTY:
+                break
+    if dropped == 0:
+        return count
+    n = int64(0)
+    for i in range(count):
+        if tmp[base + i] != EMPTY:
+            tmp[base + n] = tmp[base + i]
+            n += 1
+    return n
+
+
+far_entry(F_SUBSUME, subsume)
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _flatten(ctx, kind, base, neutral):
+    """Let the parts on WORK_STACK from ``base`` on that are of this kind give way to their own parts; 0 or FAIL."""
+    tmp = work_stack(ctx)
+    records = expressions(ctx)
+    pool = children(ctx)
+    for i in range(base, used(ctx, WORK_STACK)):
+        child = tmp[i]
+        if records[child].kind == kind:
+            tmp[i] = neutral
+            length = records[child].second
+            if not room(ctx, WORK_STACK, length):
+                return int64(FAIL)
+            end = used(ctx, WORK_STACK)
+            offset = records[child].first
+            for j in range(length):
+                tmp[end + j] = pool[offset + j]
+            set_used(ctx, WORK_STACK, end + length)
+    return int64(0)
+
+
+@njit_inner(types.void(CTX, int64, int64))
+def _sort_parts(ctx, base, count):
+    """Sort ``WORK_STACK[base:][:count]`` in place, as :func:`.hashing.sort_keys` does."""
+    tmp = work_stack(ctx)
+    gap = 1
+    while gap < count // 2:
+        gap = gap * 9 // 4 + 1
+    while gap > 0:
+        for i in range(base + gap, base + count):
+            key = tmp[i]
+            j = i
+            while j >= base + gap and tmp[j - gap] > key:
+                tmp[j] = tmp[j - gap]
+                j -= gap
+            tmp[j] = key
+        gap = gap * 4 // 9
+
+
+@njit_inner(int64(CTX, int64, int64))
+def make_set_operation(ctx, kind, base):
+    """Union or intersection of the expressions on the work stack from ``base`` up, which are taken off it.
+
+    FITS_FLAG may be added to the kind.
+    """
+    fits = kind & FITS_FLAG
+    kind &= 255
+    tmp = work_stack(ctx)
+    records = expressions(ctx)
+    neutral, absorbing = (EMPTY, ALL) if kind == UNION else (ALL, EMPTY)
+    if _flatten(ctx, kind, base, neutral) < 0:
+        return int64(FAIL)
+    count = used(ctx, WORK_STACK) - base
+    _sort_parts(ctx, base, count)
+    n = 0
+    nullable = 0 if kind == UNION else 1
+    flags = 0
+    for i in range(base, base + count):
+        child = tmp[i]
+        if child == absorbing:
+            set_used(ctx, WORK_STACK, base)
+            return int64(absorbing)
+        if child == neutral or (n > 0 and tmp[base + n - 1] == child):
+            continue
+        tmp[base + n] = child
+        n += 1
+        flags |= records[child].flags & INHERITED
+        child_nullable = is_nullable(ctx, child)
+        if kind == UNION:
+            nullable |= child_nullable
+        else:
+            nullable &= child_nullable
+    if ctx[BUDGET] < count:
+        return int64(LIMIT)
+    ctx[BUDGET] -= count
+    if kind == UNION and n > 1:
+        n = far_call(ctx, F_SUBSUME, int64(base), int64(n))
+        if n < 0:
+            return n
+    set_used(ctx, WORK_STACK, base)
+    if n == 0:
+        return int64(neutral)
+    if n == 1:
+        return tmp[base]
+    if kind == INTERSECT:
+        flags |= COMPLEX_FLAG | fits
+    head = kind | flags | (nullable * NULLABLE_FLAG)
+    code = hash_staged(ctx, mix(0, head), base, n)
+    known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, -1)
+    while known >= 0:
+        record = records[known]
+        if record.flags == head and record.second == n and is_staged(ctx, CHILDREN, record.first, base, n):
+            return known
+        known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, known)
+    if not room(ctx, CHILDREN, n):
+        return int64(FAIL)
+    # The parts come first: what is known of the whole is made of them.
+    offset = used(ctx, CHILDREN)
+    keep_staged(ctx, CHILDREN, base, n)
+    known = append_expression(ctx, head, offset, n, 0, code)
+    if known < 0:
+        set_used(ctx, CHILDREN, offset)
+    return known
+
+
+far_entry(F_SET_OPERATION, make_set_operation)
+
+
+@njit_inner(RESULT2)
+def make_union(ctx, left, right):
+    """``left | right``."""
+    if left == EMPTY or left == right:
+        return right
+    if right == EMPTY:
+        return left
+    if not room(ctx, WORK_STACK, 2):
+        return int64(FAIL)
+    base = used(ctx, WORK_STACK)
+    tmp = work_stack(ctx)
+    tmp[base] = left
+    tmp[base + 1] = right
+    set_used(ctx, WORK_STACK, base + 2)
+    return far_call(ctx, F_SET_OPERATION, UNION, base)

@@ -1,0 +1,344 @@
+"""Completion: what follows where a rule ends.
+
+Completing rule A in an Earley set yields the same items every time, so it is remembered per set and A.  For a
+right-recursive rule the remembered set is the one item at the end of the chain, which is what Leo's transitive items
+are for (Leo, 1991): a right-recursive list costs constant work per element.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64
+
+from constrain.engine.parser.cores import SELF
+from constrain.engine.parser.kernel_items import drop_repeated
+from constrain.engine.parser.origin_sets import (
+    NEW_BEGIN,
+    NEW_FULL_FROM,
+    NEW_FULL_TO,
+    NEW_HIGH,
+    NEW_LOW,
+    SET_BEGIN,
+    SET_COUNT,
+    SET_FIELDS,
+    SET_FIRST,
+    SET_GREATEST,
+    SET_IS_FULL,
+    SET_ITEMS,
+    SET_LEAST,
+    SET_WORDS,
+    new_set_of,
+    origin_set_of,
+)
+from constrain.engine.parser.rules import END
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.bits import lowest_bit
+from constrain.engine.storage.header import CTX, EPOCH, RESULT1, RESULT2, START_NT
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.schemas import (
+    COMPLETION_ITEMS,
+    KERNEL_ITEMS,
+    WORK_LIST,
+    completion_items,
+    completion_memo,
+    completion_stamps,
+    core_dots,
+    core_groups,
+    core_waits,
+    cores,
+    dot_left,
+    earley_items,
+    earley_sets,
+    kernel_items,
+    new_sets,
+    new_words,
+    nullable_rest,
+    origin_sets,
+    origin_sets_at,
+    symbols,
+    work_list,
+)
+from constrain.engine.storage.statuses import FAIL
+
+# A completion whose result is larger than this is worked out anew each time, so that memory stays
+# linear where the number of items is not.
+_MEMO_LIMIT = 64
+
+
+_TOO_MANY = -2
+"""In COMPLETION_MEMO: the result is larger than that.  Others: its place in COMPLETION_ITEMS, or -1 if not known."""
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _complete(ctx, rule, origin, epoch):
+    """Ask for rule ``rule``, begun in Earley set ``origin``, to be completed: put it on WORK_LIST once per epoch.
+
+    Returns 1 if it is the start rule (the input is a sentence), else 0, or FAIL.
+    """
+    if rule == ctx[START_NT]:
+        return int64(1)
+    core = earley_sets(ctx)[origin].core
+    groups = core_groups(ctx)
+    first = cores(ctx)[core].groups
+    low = first
+    high = first + cores(ctx)[core].group_count
+    while high - low > 1:
+        middle = (low + high) // 2
+        if groups[middle].symbol <= rule:
+            low = middle
+        else:
+            high = middle
+    slot = earley_sets(ctx)[origin].completions + low - first
+    stamps = completion_stamps(ctx)
+    if stamps[slot] == epoch:
+        return int64(0)
+    if not room(ctx, WORK_LIST, 3):
+        return int64(FAIL)
+    stamps[slot] = epoch
+    work = work_list(ctx)
+    top = used(ctx, WORK_LIST)
+    work[top] = origin
+    work[top + 1] = low
+    work[top + 2] = slot
+    set_used(ctx, WORK_LIST, top + 3)
+    return int64(0)
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _advance(ctx, dot, source, earley_set, epoch):
+    """Add the items with this dot that a source in a set stands for; complete those that are or may be at their end."""
+    symbol = symbols(ctx)[dot]
+    ends = nullable_rest(ctx)[dot] != 0
+    rule = dot_left(ctx)[dot]
+    begin, stop = int64(0), int64(1)
+    old = int64(0)
+    only = earley_set
+    if source != SELF:
+        only = int64(-1)
+        core = earley_sets(ctx)[earley_set].core
+        begin = earley_sets(ctx)[earley_set].offset
+        stop = begin + earley_sets(ctx)[earley_set].count
+        old = core_dots(ctx)[cores(ctx)[core].offset + source]
+        record = origin_sets_at(ctx)[earley_set]
+        if record >= 0:
+            sets = origin_sets(ctx)
+            record += SET_FIELDS * source
+            begin = sets[record + SET_ITEMS]
+            stop = begin + sets[record + SET_COUNT]
+            if stop - begin == 1:
+                # The items of many Earley sets do not fit into a processor's cache.
+                only = sets[record + SET_LEAST]
+        elif stop - begin == cores(ctx)[core].count:
+            begin += source
+            stop = begin + 1
+        else:
+            pool = earley_items(ctx)
+            while pool[begin].dot != old:
+                begin += 1
+    accepts = int64(0)
+    for i in range(begin, stop):
+        origin = only
+        if origin < 0:
+            pool = earley_items(ctx)
+            if pool[i].dot != old:
+                break
+            origin = pool[i].origin
+        if symbol != END:
+            n = used(ctx, KERNEL_ITEMS)
+            if not room(ctx, KERNEL_ITEMS, 1):
+                return int64(FAIL)
+            kernel_items(ctx)[n] = dot << 32 | origin
+            set_used(ctx, KERNEL_ITEMS, n + 1)
+        if ends:
+            status = _complete(ctx, rule, origin, epoch)
+            if status < 0:
+                return status
+            accepts |= status
+    return accepts
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def add_set(ctx, dot, place, epoch):
+    """Add the items with this dot for all origins of a set; complete them as _advance does, unless ``epoch`` is < 0.
+
+    Those that are in the set under way already were completed when they were added, or with the Earley set that all of
+    its items were taken from.
+    """
+    new_set = new_set_of(ctx, dot, int64(1))
+    if new_set < 0:
+        return new_set
+    sets = origin_sets(ctx)
+    records = new_sets(ctx)
+    least, greatest = sets[place + SET_LEAST], sets[place + SET_GREATEST]
+    full_from, full_to = records[new_set + NEW_FULL_FROM], records[new_set + NEW_FULL_TO]
+    if full_from <= least and greatest <= full_to:
+        return int64(0)
+    ends = epoch >= 0 and nullable_rest(ctx)[dot] != 0
+    rule = dot_left(ctx)[dot]
+    begin, first = sets[place + SET_BEGIN], sets[place + SET_FIRST]
+    end = first + sets[place + SET_WORDS]
+    words = new_words(ctx)
+    to = records[new_set + NEW_BEGIN]
+    accepts = int64(0)
+    for word in range(first, end):
+        bits = sets[begin + word - first] & ~words[to + word]
+        words[to + word] |= bits
+        while ends and bits:
+            bit = lowest_bit(bits)
+            status = _complete(ctx, rule, 64 * word + bit, epoch)
+            if status < 0:
+                return status
+            accepts |= status
+            bits ^= int64(1) << bit
+    records[new_set + NEW_LOW] = min(records[new_set + NEW_LOW], first)
+    records[new_set + NEW_HIGH] = max(records[new_set + NEW_HIGH], end)
+    if sets[place + SET_IS_FULL]:
+        if least <= full_to + 1 and full_from <= greatest + 1 and full_from <= full_to:
+            records[new_set + NEW_FULL_FROM] = min(full_from, least)
+            records[new_set + NEW_FULL_TO] = max(full_to, greatest)
+        elif greatest - least > full_to - full_from:
+            records[new_set + NEW_FULL_FROM] = least
+            records[new_set + NEW_FULL_TO] = greatest
+    return accepts
+
+
+@njit_inner(RESULT1)
+def _add_memo(ctx, memo):
+    """Add what is remembered of a completion to KERNEL_ITEMS; returns its accept bit or FAIL."""
+    items = completion_items(ctx)
+    count = items[memo]
+    if not room(ctx, KERNEL_ITEMS, count):
+        return int64(FAIL)
+    n = used(ctx, KERNEL_ITEMS)
+    keys = kernel_items(ctx)
+    for i in range(count):
+        keys[n + i] = items[memo + 2 + 2 * i] << 32 | items[memo + 3 + 2 * i]
+    set_used(ctx, KERNEL_ITEMS, n + count)
+    return items[memo + 1]
+
+
+@njit_inner(RESULT2)
+def _follow_completions(ctx, epoch, accepts):
+    """Do all that WORK_LIST asks for, and what that leads to.  Returns the accept bit or FAIL."""
+    while used(ctx, WORK_LIST) > 0:
+        top = used(ctx, WORK_LIST) - 3
+        work = work_list(ctx)
+        origin, group, slot = work[top], work[top + 1], work[top + 2]
+        set_used(ctx, WORK_LIST, top)
+        memo = completion_memo(ctx)[slot]
+        if memo >= 0:
+            known = _add_memo(ctx, memo)
+            if known < 0:
+                return known
+            accepts |= known
+            continue
+        waits = core_groups(ctx)[group].waits
+        for i in range(waits, waits + core_groups(ctx)[group].count):
+            dot, source = core_waits(ctx)[i].dot, core_waits(ctx)[i].source
+            place = origin_set_of(ctx, origin, source)
+            if place >= 0:
+                status = add_set(ctx, dot, place, epoch)
+            else:
+                status = _advance(ctx, dot, source, origin, epoch)
+            if status < 0:
+                return status
+            accepts |= status
+    return accepts
+
+
+@njit_inner(RESULT2)
+def _complete_alone(ctx, slot, epoch):
+    """Do the one completion that WORK_LIST asks for, all that it leads to, and remember the result.
+
+    Returns the accept bit or FAIL; 2 if the result is too large to be remembered, and then it is not in KERNEL_ITEMS.
+    """
+    accepts = int64(0)
+    own_items = used(ctx, KERNEL_ITEMS)
+    steps = 0
+    while used(ctx, WORK_LIST) > 0:
+        top = used(ctx, WORK_LIST) - 3
+        work = work_list(ctx)
+        origin, group, at = work[top], work[top + 1], work[top + 2]
+        set_used(ctx, WORK_LIST, top)
+        memo = completion_memo(ctx)[at]
+        if memo >= 0:
+            known = _add_memo(ctx, memo)
+            if known < 0:
+                return known
+            accepts |= known
+            continue
+        steps += 1
+        waits = core_groups(ctx)[group].waits
+        for i in range(waits, waits + core_groups(ctx)[group].count):
+            dot, source = core_waits(ctx)[i].dot, core_waits(ctx)[i].source
+            if memo == _TOO_MANY or origin_set_of(ctx, origin, source) >= 0:
+                completion_memo(ctx)[slot] = _TOO_MANY
+                set_used(ctx, KERNEL_ITEMS, own_items)
+                set_used(ctx, WORK_LIST, 0)
+                return int64(2)
+            status = _advance(ctx, dot, source, origin, epoch)
+            if status < 0:
+                return status
+            accepts |= status
+    if steps > 1:
+        end = drop_repeated(ctx, own_items, used(ctx, KERNEL_ITEMS))
+        if end < 0:
+            return end
+        set_used(ctx, KERNEL_ITEMS, end)
+        keys = kernel_items(ctx)
+        count = end - own_items
+        if count > _MEMO_LIMIT:
+            completion_memo(ctx)[slot] = _TOO_MANY
+        else:
+            if not room(ctx, COMPLETION_ITEMS, 2 + 2 * count):
+                return int64(FAIL)
+            memo = used(ctx, COMPLETION_ITEMS)
+            items = completion_items(ctx)
+            items[memo] = count
+            items[memo + 1] = accepts
+            for i in range(count):
+                items[memo + 2 + 2 * i] = keys[own_items + i] >> 32
+                items[memo + 3 + 2 * i] = keys[own_items + i] & 0x7FFFFFFF
+            set_used(ctx, COMPLETION_ITEMS, memo + 2 + 2 * count)
+            completion_memo(ctx)[slot] = memo
+    return accepts
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def advance_and_complete(ctx, dot, source, earley_set, epoch):
+    """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL.
+
+    ``epoch`` is that of the Earley set under way: what has been completed in it is not completed again.
+    """
+    set_used(ctx, WORK_LIST, 0)
+    place = origin_set_of(ctx, earley_set, source)
+    if place >= 0:
+        accepts = add_set(ctx, dot, place, epoch)
+        return accepts if accepts < 0 else _follow_completions(ctx, epoch, accepts)
+    ctx[EPOCH] += 1
+    own_epoch = ctx[EPOCH]
+    accepts = _advance(ctx, dot, source, earley_set, own_epoch)
+    if accepts < 0:
+        return accepts
+    work = work_list(ctx)
+    asked = used(ctx, WORK_LIST)
+    # A memo is kept for a single first completion: the usual case, and the one that chains.
+    if asked == 3:
+        origin, group, slot = work[0], work[1], work[2]
+        if completion_memo(ctx)[slot] != _TOO_MANY:
+            found = _complete_alone(ctx, slot, own_epoch)
+            if found != 2:
+                return found if found < 0 else accepts | found
+            work = work_list(ctx)
+            work[0], work[1], work[2] = origin, group, slot
+    stamps = completion_stamps(ctx)
+    kept = int64(0)
+    for i in range(0, asked, 3):
+        slot = work[i + 2]
+        if stamps[slot] != epoch:
+            stamps[slot] = epoch
+            for j in range(3):
+                work[kept + j] = work[i + j]
+            kept += 3
+    set_used(ctx, WORK_LIST, kept)
+    return _follow_completions(ctx, epoch, accepts)

@@ -1,0 +1,288 @@
+"""Cores: what a set of dots predicts, whatever their origins are.
+
+The core of an Earley set is the set of its kernel items' dots (the LR(0) half of Aycock and Horspool, "Practical Earley
+Parsing", 2002; nullable nonterminals are stepped over as they do).  It decides which lexemes may follow and which items
+wait for which nonterminal, and that is worked out once.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.lexemes import LEXEME_IS_KEY, LEXEME_IS_LIMITED
+from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged, sort_keys
+from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT0, RESULT1, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_CORE, F_LEXER_STATE, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    COMPLETION_STAMPS,
+    CORE_BUCKETS,
+    CORE_DOTS,
+    CORE_GROUPS,
+    CORE_HASHES,
+    CORE_KINDS,
+    CORE_SCANS,
+    CORE_WAITS,
+    CORES,
+    KERNEL_ITEMS,
+    PREDICTED,
+    UNMADE_BRANCHES,
+    WORK_LIST,
+    WORK_STACK,
+    branch_dots,
+    branches,
+    core_groups,
+    core_kinds,
+    core_scans,
+    core_waits,
+    cores,
+    ignored,
+    kernel_items,
+    lexemes,
+    nullable,
+    predicted,
+    rule_starts,
+    rules,
+    symbols,
+    unmade_branches,
+    work_list,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL, UNMADE
+
+(CORE_OFFSET, CORE_COUNT, CORE_INIT, CORE_SCAN, CORE_SCAN_COUNT, CORE_GROUP, CORE_GROUP_COUNT) = range(7)
+"""Fields of a core's record."""
+
+
+_KEY_SHIFT = 2
+
+
+IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
+"""In CORE_KINDS, beside the kinds of branches: such a key ends where an Earley set with this core begins."""
+
+
+SELF = -1
+"""In CORE_SCANS and CORE_WAITS: the item was predicted in the set itself.  Other values: the position of its dot."""
+
+
+LAST_EPOCH = (1 << 31) - 1
+"""The marks of PREDICTED and COMPLETION_STAMPS are int32."""
+
+
+@njit_inner(types.void(CTX))
+def begin_epoch(ctx):
+    """Make the marks of PREDICTED and COMPLETION_STAMPS void: they hold if they are the number of the epoch."""
+    if ctx[EPOCH] > LAST_EPOCH >> 1:
+        # Numbers are used again.  Not only at the last: within the epoch of a set each of its completions has its own.
+        for slot in (PREDICTED, COMPLETION_STAMPS):
+            marks = i32(ctx, slot)
+            for i in range(len(marks)):
+                marks[i] = 0
+        ctx[EPOCH] = 0
+    ctx[EPOCH] += 1
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _is_skippable(ctx, symbol):
+    """Whether a symbol (not END) derives the empty string."""
+    if symbol < 0:
+        return lexemes(ctx)[~symbol].is_nullable != 0
+    return nullable(ctx)[symbol] != 0
+
+
+@njit_inner(RESULT2)
+def _emit(ctx, dot, source):
+    """Note item (dot, source), and those behind nullable symbols, in KERNEL_ITEMS as (symbol, item) keys; predict."""
+    while True:
+        symbol = symbols(ctx)[dot]
+        if symbol >= BRANCH:
+            if symbol == END:
+                return int64(0)
+            # What a branch goes on with takes the place of the item: it began where the item did.
+            if not room(ctx, WORK_LIST, 2):
+                return int64(FAIL)
+            top = used(ctx, WORK_LIST)
+            work_list(ctx)[top] = source
+            work_list(ctx)[top + 1] = ~(symbol - BRANCH)
+            set_used(ctx, WORK_LIST, top + 2)
+            return int64(0)
+        if symbol >= 0:
+            marks = predicted(ctx)
+            if marks[symbol] != ctx[EPOCH]:
+                if not room(ctx, WORK_LIST, 1):
+                    return int64(FAIL)
+                marks[symbol] = ctx[EPOCH]
+                work_list(ctx)[used(ctx, WORK_LIST)] = symbol
+                set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
+        if symbol >= 0 or lexemes(ctx)[~symbol].consumes:
+            if not room(ctx, KERNEL_ITEMS, 1) or not room(ctx, WORK_STACK, 2):
+                return int64(FAIL)
+            n = used(ctx, KERNEL_ITEMS)
+            tmp = work_stack(ctx)
+            item = used(ctx, WORK_STACK)
+            tmp[item] = dot + 1
+            tmp[item + 1] = source
+            set_used(ctx, WORK_STACK, item + 2)
+            kernel_items(ctx)[n] = (symbol + END) << 32 | item
+            set_used(ctx, KERNEL_ITEMS, n + 1)
+        if not _is_skippable(ctx, symbol):
+            return int64(0)
+        dot += 1
+
+
+@njit_inner(RESULT2)
+def _predict(ctx, base, count):
+    """Note the items of the core with the ``count`` dots at ``WORK_STACK[base]`` in KERNEL_ITEMS, see _emit.
+
+    Returns the kinds of the branches in it (see CORE_KINDS), FAIL, or UNMADE.
+    """
+    begin_epoch(ctx)
+    set_used(ctx, KERNEL_ITEMS, 0)
+    set_used(ctx, WORK_LIST, 0)
+    set_used(ctx, UNMADE_BRANCHES, 0)
+    kinds = int64(0)
+    for i in range(count):
+        dot = work_stack(ctx)[base + i]
+        if dot > 0:
+            symbol = symbols(ctx)[dot - 1]
+            if symbol < 0:
+                kinds |= (lexemes(ctx)[~symbol].consumes << _KEY_SHIFT) & IS_KEY_END
+        if _emit(ctx, dot, i) < 0:
+            return int64(FAIL)
+    while used(ctx, WORK_LIST) > 0:
+        rule = work_list(ctx)[used(ctx, WORK_LIST) - 1]
+        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) - 1)
+        if rule < 0:
+            source = work_list(ctx)[used(ctx, WORK_LIST) - 1]
+            set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) - 1)
+            branch = branches(ctx)[~rule]
+            kinds |= branch.kind
+            if branch.count < 0:
+                if not room(ctx, UNMADE_BRANCHES, 1):
+                    return int64(FAIL)
+                unmade_branches(ctx)[used(ctx, UNMADE_BRANCHES)] = ~rule
+                set_used(ctx, UNMADE_BRANCHES, used(ctx, UNMADE_BRANCHES) + 1)
+            for i in range(branch.first, branch.first + branch.count):
+                if _emit(ctx, branch_dots(ctx)[i], source) < 0:
+                    return int64(FAIL)
+            continue
+        for i in range(rules(ctx)[rule], rules(ctx)[rule + 1]):
+            if _emit(ctx, rule_starts(ctx)[i], SELF) < 0:
+                return int64(FAIL)
+    return kinds if used(ctx, UNMADE_BRANCHES) == 0 else int64(UNMADE)
+
+
+@njit_inner(RESULT0)
+def _write_items(ctx):
+    """Append what _predict noted to CORE_SCANS, and by symbol to CORE_GROUPS and CORE_WAITS; returns 0 or FAIL."""
+    total = used(ctx, KERNEL_ITEMS)
+    keys = i64(ctx, KERNEL_ITEMS)
+    sort_keys(keys, total)
+    if not room(ctx, CORE_SCANS, total) or not room(ctx, CORE_WAITS, total):
+        return int64(FAIL)
+    if not room(ctx, CORE_GROUPS, total):
+        return int64(FAIL)
+    items = work_stack(ctx)
+    scans = core_scans(ctx)
+    groups = core_groups(ctx)
+    waits = core_waits(ctx)
+    scan, group, wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
+    last = int64(-1)
+    for i in range(total):
+        symbol = (keys[i] >> 32) - END
+        item = keys[i] & 0x7FFFFFFF
+        if symbol < 0:
+            # Lexemes are sorted by ~lexeme, that is downwards.
+            scans[scan].lexeme = ~symbol
+            scans[scan].dot = items[item]
+            scans[scan].source = items[item + 1]
+            scan += 1
+            continue
+        if symbol != last:
+            groups[group].symbol = symbol
+            groups[group].waits = wait
+            groups[group].count = 0
+            group += 1
+            last = symbol
+        waits[wait].dot = items[item]
+        waits[wait].source = items[item + 1]
+        groups[group - 1].count += 1
+        wait += 1
+    set_used(ctx, CORE_SCANS, scan)
+    set_used(ctx, CORE_GROUPS, group)
+    set_used(ctx, CORE_WAITS, wait)
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _initial_state(ctx, first_scan):
+    """The lexer state of the lexemes in CORE_SCANS from ``first_scan`` on, and of the ignored ones; or FAIL, LIMIT."""
+    scans = core_scans(ctx)
+    all_lexemes = lexemes(ctx)
+    all_ignored = ignored(ctx)
+    i, j = used(ctx, CORE_SCANS) - 1, 0
+    if not room(ctx, WORK_STACK, 2 * (i + 1 - first_scan + ctx[N_IGNORE])):
+        return int64(FAIL)
+    start = used(ctx, WORK_STACK)
+    staged = work_stack(ctx)
+    n = 0
+    while i >= first_scan or j < ctx[N_IGNORE]:
+        if j == ctx[N_IGNORE] or (i >= first_scan and scans[i].lexeme <= all_ignored[j]):
+            lexeme = scans[i].lexeme
+            i -= 1
+        else:
+            lexeme = all_ignored[j]
+            j += 1
+        if n == 0 or staged[start + 2 * n - 2] != lexeme:
+            staged[start + 2 * n] = lexeme
+            staged[start + 2 * n + 1] = all_lexemes[lexeme].expression
+            n += 1
+    set_used(ctx, WORK_STACK, start + 2 * n)
+    return far_call(ctx, F_LEXER_STATE, start, n)
+
+
+@njit_inner(RESULT2)
+def make_core(ctx, base, count):
+    """The core with the ``count`` sorted dots at ``WORK_STACK[base]``; its closure is worked out here, once."""
+    code = hash_staged(ctx, 0, base, count)
+    records = cores(ctx)
+    core = find(ctx, CORE_HASHES, CORE_BUCKETS, code, -1)
+    while core >= 0:
+        if records[core].count == count and is_staged(ctx, CORE_DOTS, records[core].offset, base, count):
+            return core
+        core = find(ctx, CORE_HASHES, CORE_BUCKETS, code, core)
+    if not has_room(ctx, CORE_HASHES, CORE_BUCKETS) or not room(ctx, CORES, 1) or not room(ctx, CORE_KINDS, 1):
+        return int64(FAIL)
+    if not room(ctx, CORE_DOTS, count):
+        return int64(FAIL)
+    kinds = _predict(ctx, base, count)
+    if kinds < 0:
+        return kinds
+    first_scan, first_group, first_wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
+    if _write_items(ctx) < 0:
+        return int64(FAIL)
+    initial = _initial_state(ctx, first_scan)
+    if initial < 0:
+        set_used(ctx, CORE_SCANS, first_scan)
+        set_used(ctx, CORE_GROUPS, first_group)
+        set_used(ctx, CORE_WAITS, first_wait)
+        return initial
+    core = used(ctx, CORE_HASHES)
+    records[core].offset = used(ctx, CORE_DOTS)
+    records[core].count = count
+    records[core].initial = initial
+    records[core].scans = first_scan
+    records[core].scan_count = used(ctx, CORE_SCANS) - first_scan
+    records[core].groups = first_group
+    records[core].group_count = used(ctx, CORE_GROUPS) - first_group
+    set_used(ctx, CORES, core + 1)
+    core_kinds(ctx)[core] = kinds
+    set_used(ctx, CORE_KINDS, core + 1)
+    keep_staged(ctx, CORE_DOTS, base, count)
+    return insert(ctx, CORE_HASHES, CORE_BUCKETS, code)
+
+
+far_entry(F_CORE, make_core)

@@ -1,0 +1,141 @@
+"""Scanning: the Earley set behind a lexeme."""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64
+
+from constrain.engine.parser.completion import add_set, advance_and_complete
+from constrain.engine.parser.cores import begin_epoch
+from constrain.engine.parser.origin_sets import SET_COUNT, SET_FIELDS, SET_ITEMS, SET_WORDS, gather_sets
+from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.hashing import map_get, map_put
+from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT1, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_EARLEY_SET, F_SCAN, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    KERNEL_ITEMS,
+    NEW_SETS,
+    NEW_WORDS,
+    SCAN_KEYS,
+    SCAN_VALUES,
+    STATE_WORK,
+    accept_members,
+    accept_sets,
+    core_dots,
+    core_scans,
+    cores,
+    earley_items,
+    earley_sets,
+    ignored,
+    kernel_items,
+    origin_sets,
+    origin_sets_at,
+)
+from constrain.engine.storage.statuses import FAIL
+
+_MANY_ITEMS = 64
+"""So many items of an Earley set under way are put in order by sets rather than by sorting."""
+
+
+@njit_inner(RESULT1)
+def add_row(ctx, earley_set):
+    """Add all items of an Earley set to those under way; returns 0 or FAIL."""
+    begin = earley_sets(ctx)[earley_set].offset
+    items = earley_sets(ctx)[earley_set].count
+    core = earley_sets(ctx)[earley_set].core
+    record = origin_sets_at(ctx)[earley_set]
+    if not room(ctx, KERNEL_ITEMS, items):
+        return int64(FAIL)
+    n = used(ctx, KERNEL_ITEMS)
+    pool = earley_items(ctx)
+    keys = kernel_items(ctx)
+    parts = int64(1) if record < 0 else cores(ctx)[core].count
+    for source in range(parts):
+        if record >= 0:
+            sets = origin_sets(ctx)
+            place = record + SET_FIELDS * source
+            if sets[place + SET_WORDS]:
+                dot = core_dots(ctx)[cores(ctx)[core].offset + source]
+                if add_set(ctx, dot, place, int64(-1)) < 0:
+                    return int64(FAIL)
+                continue
+            begin, items = sets[place + SET_ITEMS], sets[place + SET_COUNT]
+        for i in range(begin, begin + items):
+            keys[n] = pool[i].dot << 32 | pool[i].origin
+            n += 1
+    set_used(ctx, KERNEL_ITEMS, n)
+    return int64(0)
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _scan_into_kernel(ctx, earley_set, accept_set, epoch):
+    """Add to KERNEL_ITEMS what the Earley set becomes after any one of the lexemes; returns the accept bit or FAIL."""
+    core = earley_sets(ctx)[earley_set].core
+    first = cores(ctx)[core].scans
+    count = cores(ctx)[core].scan_count
+    offset = accept_sets(ctx)[accept_set].offset
+    accepts = int64(0)
+    for k in range(offset, offset + accept_sets(ctx)[accept_set].count):
+        lexeme = accept_members(ctx)[k]
+        all_ignored = ignored(ctx)
+        for i in range(ctx[N_IGNORE]):
+            if all_ignored[i] == lexeme:
+                # An ignored lexeme leaves the Earley set as it is.
+                if add_row(ctx, earley_set) < 0:
+                    return int64(FAIL)
+                accepts |= earley_sets(ctx)[earley_set].accepts
+        # Scans are sorted by falling lexeme number.
+        low, high = first, first + count
+        scans = core_scans(ctx)
+        while low < high:
+            middle = (low + high) // 2
+            if scans[middle].lexeme > lexeme:
+                low = middle + 1
+            else:
+                high = middle
+        while low < first + count and core_scans(ctx)[low].lexeme == lexeme:
+            scans = core_scans(ctx)
+            dot, source = scans[low].dot, scans[low].source
+            status = advance_and_complete(ctx, dot, source, earley_set, epoch)
+            if status < 0:
+                return status
+            accepts |= status
+            low += 1
+    return accepts
+
+
+@njit_inner(RESULT2)
+def scan(ctx, offset, count):
+    """The Earley set after a lexeme.
+
+    STATE_WORK[offset:][:count] are pairs ``earley_set << 32 | accept_set``: which lexemes end, and where they began.
+    One pair is the usual case, and remembered.  Several arise where lexemes that began at different
+    places end at the same byte; their items then form one Earley set, as in Earley's algorithm.
+    """
+    pairs = i64(ctx, STATE_WORK)[offset:]
+    if count == 1:
+        known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0])
+        if known >= 0:
+            return known
+    set_used(ctx, KERNEL_ITEMS, 0)
+    set_used(ctx, NEW_SETS, 0)
+    set_used(ctx, NEW_WORDS, 0)
+    begin_epoch(ctx)
+    epoch = ctx[EPOCH]
+    accepts = int64(0)
+    for i in range(count):
+        status = _scan_into_kernel(ctx, pairs[i] >> 32, pairs[i] & 0x7FFFFFFF, epoch)
+        if status < 0:
+            return status
+        accepts |= status
+    items = used(ctx, KERNEL_ITEMS)
+    if (used(ctx, NEW_SETS) > 0 or items >= _MANY_ITEMS) and gather_sets(ctx, items) < 0:
+        return int64(FAIL)
+    earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, KERNEL_ITEMS), accepts)
+    if earley_set >= 0 and count == 1 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0], earley_set) < 0:
+        return int64(FAIL)
+    return earley_set
+
+
+far_entry(F_SCAN, scan)

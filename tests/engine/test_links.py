@@ -1,0 +1,69 @@
+"""Calls through pointers: one list declares all of them, and each has the kernel behind it that the list names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain.engine
+from constrain.engine.storage import links
+from constrain.engine.storage.header import FIRST_LINK, HEADER
+
+ENGINE = Path(constrain.engine.__file__).parent
+DECLARED = {name: value for name, value in vars(links).items() if name.startswith("F_")}
+CALLS = {"far_entry", "far_call"}
+
+
+def uses() -> dict[str, dict[str, set[str]]]:
+    """For ``far_entry`` and ``far_call``: which files use which links."""
+    found: dict[str, dict[str, set[str]]] = {call: {} for call in CALLS}
+    for path in ENGINE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
+                for argument in node.args[: 2 if node.func.id == "far_call" else 1]:
+                    if isinstance(argument, ast.Name) and argument.id.startswith("F_"):
+                        found[node.func.id].setdefault(argument.id, set()).add(str(path.relative_to(ENGINE)))
+    return found
+
+
+def test_links_are_numbered_as_they_are_listed() -> None:
+    assert sorted(DECLARED.values()) == list(range(len(links.LINKS)))
+    assert len(links.LINKS) <= HEADER - FIRST_LINK
+
+
+def test_each_link_is_provided_and_called() -> None:
+    found = uses()
+    assert set(found["far_entry"]) == set(DECLARED)
+    # read_token calls one in its own way, and ways.py takes one as an argument.
+    assert set(DECLARED) - set(found["far_call"]) == {"F_READ_KEYS"}
+
+
+def test_each_provider_exists_and_says_so() -> None:
+    for name, index in DECLARED.items():
+        files = set()
+        for provider in links.LINKS[index].providers:
+            module, kernel = provider.rsplit(".", 1)
+            function = getattr(importlib.import_module(f"constrain.engine.{module}"), kernel)
+            arguments = function.py_func.__code__.co_argcount if hasattr(function, "py_func") else 3
+            assert arguments == (4 if name == "F_READ_KEYS" else 3), provider
+            files.add(f"{module.replace('.', '/')}.py")
+        assert uses()["far_entry"][name] == files
+        assert links.LINKS[index].takes
+        assert links.LINKS[index].gives
+        assert not hasattr(function, "py_func") or links.addresses[index] != 0
+
+
+def test_another_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = links.addresses.copy()
+
+    def leap(ctx: Any, a: Any, b: Any) -> int:
+        return 0
+
+    with pytest.raises(ValueError, match=r"stands in for masks\.fast.token_steps\.leap"):
+        links.far_entry(links.F_LEAP, leap)
+    assert np.array_equal(links.addresses, before)
