@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import constrain.engine.masks.fast.indents
+import constrain.engine.masks.fast.near_masks
+import constrain.engine.masks.fast.star_closures
+import constrain.engine.masks.fast.token_steps  # noqa: F401 (other kernels call them through pointers)
 from constrain import limits
 from constrain.engine.automata import expressions as nodes
 from constrain.engine.automata import programs as program
