@@ -1,7 +1,7 @@
 """Views of tables by the names of their fields, for kernels: ``lexer_states(ctx)[state].accept``.
 
-A table holds numbers (int32, int64 or uint8), or records of a few such numbers.  :func:`record_view` and
-:func:`number_view` make the functions through which kernels read it:
+A table holds numbers (int32, int64 or uint8), or records of a few such numbers.  :func:`view_of` makes
+the functions through which kernels read it:
 
 * Reading gives an int64, whatever the number is kept as (uint8 without a sign).  Writing cuts an int64 to that size.
   So kernels hold neither strides nor widths, and hardly a conversion.

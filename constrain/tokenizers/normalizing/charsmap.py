@@ -104,12 +104,12 @@ class Charsmap(TextStep):
             room *= 4
 
     def tables(self) -> tuple[npt.NDArray[Any], ...]:
-        """Of :func:`normalize_spaces`, from ``plain`` to ``fixed``."""
+        """Of :func:`~.charsmap_kernels.normalize_spaces`, from ``plain`` to ``fixed``."""
         return self._plain, self._rules, self._blob, self._fixed
 
     @property
     def flags(self) -> int:
-        """Of :func:`normalize_spaces`."""
+        """Of :func:`~.charsmap_kernels.normalize_spaces`."""
         return self._flags
 
     def __reduce__(self) -> tuple[type[Charsmap], tuple[object, ...]]:
