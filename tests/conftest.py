@@ -1,19 +1,60 @@
-"""Hypothesis profiles, the folder of shared test data, and the count of compared masks."""
+"""Hypothesis profiles, the folder of shared test data, workers, and the count of compared masks."""
 
 from __future__ import annotations
 
+import importlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 _COMPARED = pytest.StashKey[list[int]]()
+_WORKERS = 2
+
+# A whole run compares more, also without the data that CONSTRAIN_TEST_DATA names.
+_MASKS_OF_A_WHOLE_RUN = 1
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=False)
 # Deterministic unless asked otherwise: `--hypothesis-profile=default` looks for new counterexamples.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Whole folders are tested by two processes; fewer tests are done sooner without them."""
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    if is_worker or not config.pluginmanager.hasplugin("xdist") or config.option.numprocesses is not None:
+        return
+    folders = any(Path(argument).is_dir() for argument in config.args)
+    if folders and not _is_selection(config) and not config.option.usepdb and not config.option.collectonly:
+        config.option.numprocesses = min(_WORKERS, len(os.sched_getaffinity(0)))
+        config.option.dist = "worksteal"
+
+
+def _is_selection(config: pytest.Config) -> bool:
+    option = config.option
+    return any((option.keyword, option.markexpr, option.deselect, option.lf, option.ignore, option.ignore_glob))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_COMPARED] = [0]
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        # The workers share the cache of kernels: where it is empty, they begin at different ends of what there is to
+        # compile, and take from each other what is done.
+        modules = _modules_with_kernels()
+        for module in modules if worker["workerid"] == "gw0" else reversed(modules):
+            importlib.import_module(module)
+
+
+def _modules_with_kernels() -> list[str]:
+    root = Path(__file__).resolve().parents[1]
+    files = sorted(path for path in (root / "constrain").rglob("*.py") if b"@njit" in path.read_bytes())
+    return [".".join(path.relative_to(root).with_suffix("").parts) for path in files]
 
 
 class MaskCount:
@@ -26,19 +67,48 @@ class MaskCount:
         self._counts[0] += masks
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_COMPARED] = [0]
-
-
 @pytest.fixture(scope="session")
 def masks_compared(pytestconfig: pytest.Config) -> MaskCount:
-    """The session's counter, printed at the end of the run."""
+    """The session's counter, printed at the end of the run.  A test that asks for it has to compare a mask."""
     return MaskCount(pytestconfig.stash[_COMPARED])
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    count = pyfuncitem.config.stash[_COMPARED]
+    before = count[0]
+    result = yield
+    if "masks_compared" in pyfuncitem.fixturenames:
+        assert count[0] > before, "the test compared no mask"
+    return result
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a worker counted."""
+    node.config.stash[_COMPARED][0] += getattr(node, "workeroutput", {}).get("masks compared", 0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    config = session.config
+    compared = config.stash[_COMPARED][0]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["masks compared"] = compared
+    elif _is_whole(session) and compared < _MASKS_OF_A_WHOLE_RUN:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _is_whole(session: pytest.Session) -> bool:
+    config = session.config
+    passed = session.exitstatus == pytest.ExitCode.OK and not config.option.collectonly
+    return passed and config.args_source is pytest.Config.ArgsSource.TESTPATHS and not _is_selection(config)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.stash[_COMPARED][0]:
-        terminalreporter.write_line(f"masks compared with brute force: {config.stash[_COMPARED][0]}")
+    compared = config.stash[_COMPARED][0]
+    if compared:
+        terminalreporter.write_line(f"masks compared with brute force: {compared}")
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ crash, an exception of Python's, or a wait.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import pickle
@@ -13,6 +14,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 Case = tuple[str, str, Any]
@@ -349,10 +351,26 @@ def gbnfs(n: int) -> list[Case]:
     return [(f"{name}, {n}", "gbnf", text) for name, text in texts.items()]
 
 
+def _forget_peak() -> None:
+    """Let the most memory that this process had be counted from now on, where the system can."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_megabytes() -> int:
+    """The most resident memory that this process had, since :func:`_forget_peak` on Linux."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) >> 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
 def judge(cases: list[Case], timeout: float) -> list[str]:
     """What is wrong with how the front-ends treat some inputs, each read and used in a child process.
 
-    An input that ends the process ends the list: the last line names it.
+    An input that ends the process ends the list: the last line names it.  The inputs that took the most processor
+    time and the most memory are printed.
     """
     child = subprocess.run(
         [sys.executable, "-c", "import hostile_inputs; hostile_inputs.main()"],
@@ -362,7 +380,13 @@ def judge(cases: list[Case], timeout: float) -> list[str]:
         check=False,
     )
     lines = child.stdout.decode().splitlines()
-    wrong = [line for line in lines if not line.startswith("begin ")]
+    wrong = [line for line in lines if not line.startswith(("begin ", "took "))]
+    took = [line.removeprefix("took ").split(" ", 2) for line in lines if line.startswith("took ")]
+    assert len(took) == len(cases) or child.returncode, f"{len(took)} of {len(cases)} inputs were judged"
+    for seconds, megabytes, name in sorted(took, key=lambda each: float(each[0]))[:-4:-1]:
+        print(f"{float(seconds):6.2f} s {megabytes:>5} MB  {name}")
+    for seconds, megabytes, name in sorted(took, key=lambda each: int(each[1]))[:-3:-1]:
+        print(f"{float(seconds):6.2f} s {megabytes:>5} MB  {name} (memory)")
     if child.returncode:
         last = [line for line in lines if line.startswith("begin ")][-1:]
         wrong.append(f"the process ended with {child.returncode}: {last} {child.stderr.decode()[-500:]}")
@@ -406,11 +430,13 @@ def main() -> None:
 
     for name, kind, given in pickle.load(sys.stdin.buffer):
         print(f"begin {kind} {name}", flush=True)
+        _forget_peak()
         begin = time.process_time()
         wrong = use(kind, json.dumps(given) if isinstance(given, dict) else given)
         # A compiled grammar holds address space until it is collected.
         gc.collect()
         seconds = time.process_time() - begin
+        print(f"took {seconds:.3f} {_peak_megabytes()} {kind} {name}", flush=True)
         if wrong is None and seconds > SECONDS:
             wrong = f"{seconds:.1f} s"
         if wrong is not None:

@@ -19,7 +19,7 @@ from bench.fuzz import vocabularies
 from bench.fuzz.protocol import Difference
 
 Step = tuple[Any, ...]
-"""(what to do, which matcher, with what); see :meth:`Run.call`.  A step that does not apply is left out."""
+"""(what to do, which matcher, with what); see :meth:`Run.prepare`.  A step that does not apply is left out."""
 
 _PLAIN = {"whitespace": "compact"}
 _MANY = [f"k{i}" for i in range(12)]

@@ -48,7 +48,7 @@ def patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
             setattr(owner, name, value)
 
 
-# Tables of a fixed size, and those that the expressions of a front-end (stock.py) are copied into as they are.
+# Tables of a fixed size, and those that the expressions of a front-end (automata/prelude.py) are copied into.
 _AS_THEY_ARE = {
     *(
         schemas.BYTE_CLASSES,

@@ -427,8 +427,8 @@ class CompiledGrammar:
     def write_mask(self, cursor: Place, out: Bitmask, index: int) -> None:
         """Write the mask of a cursor's state into row ``index`` of ``out``, computing it if it is not known.
 
-        Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.  The caller holds
-        the lock.
+        Nothing is checked here: ``out`` is as bitmasks.check_bitmask returns it, and ``index`` an int.  The caller
+        holds the lock.
         """
         if get_ident() != self.thread:
             self.share_scratch()

@@ -195,24 +195,24 @@ def generate_batch(
 
     Where the model answers for several sequences at once (:class:`BatchModel`), they grow together; else one is
     made after the other.  Each row draws from a random stream of its own, so that what it says does not depend on
-    the others; row 0 says what :func:`generate` would.
+    the others; row 0 says what :func:`~.loop.generate` would.
 
     Parameters
     ----------
     compiled_grammars : CompiledGrammar, None, or one of these for each prompt
         All for one vocabulary.
     prompts : sequence
-        Each as for :func:`generate`.
+        Each as for :func:`~.loop.generate`.
     threads : int
         How many threads may compute masks, as for :func:`constrain.fill_next_token_bitmask_batch`.
     model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, budget, log_probabilities, overlap
-        As for :func:`generate`, for every row.
+        As for :func:`~.loop.generate`, for every row.
 
     Raises
     ------
     ConstrainError
-        As :func:`generate`; or there is no prompt, or another number of grammars than of prompts, or they are for
-        vocabularies of different sizes.
+        As :func:`~.loop.generate`; or there is no prompt, or another number of grammars than of prompts, or they are
+        for vocabularies of different sizes.
     """
     if isinstance(prompts, str) or not prompts:
         raise ConstrainError("prompts must be a sequence of at least one prompt")

@@ -27,8 +27,8 @@ class Statistics:
     finish_reason : "complete", "length", "stop", "cancelled" or None
         "complete": the text is a whole string of the grammar; without a grammar, the model ended it.  "length":
         ``max_tokens`` or the end of the model's context came first (under a grammar only with ``budget=False``).
-        "stop": a stop string or a stop token.  "cancelled": by :meth:`Generation.cancel`.  None: still running, or
-        abandoned.
+        "stop": a stop string or a stop token.  "cancelled": by :meth:`~.loop.Generation.cancel`.  None: still running,
+        or abandoned.
     token_seconds : list of float
         For each token the time to make it; the first includes reading the prompt.
     mask_seconds, model_seconds, sample_seconds : float

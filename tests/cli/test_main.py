@@ -103,13 +103,16 @@ def test_a_closed_pipe(arguments):
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt():
+    code = "import runpy, constrain.cli.main; print(flush=True); runpy.run_module('constrain', run_name='__main__')"
     with subprocess.Popen(
-        [*COMMAND, "check", "--choices", "a", "-"],
+        [sys.executable, "-c", code, "check", "--choices", "a", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        time.sleep(1)  # it waits for stdin by then, for as long as it takes
+        # An interrupt is answered from when the command begins, which waits for stdin.
+        assert process.stdout.readline().strip() == b""
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         err = process.stderr.read().decode()
     assert process.returncode == 130

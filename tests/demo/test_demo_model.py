@@ -150,7 +150,7 @@ def _english(demo):
 def test_fast_enough(demo):
     tokenizer, model = demo
     ids = tokenizer.encode('{"name": "John", "description": "A small').ids
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(300):
         model.logits(ids)
-    assert time.perf_counter() - begin < 0.3, "0.05 ms each when alone on the machine; 1 ms is the limit"
+    assert time.process_time() - begin < 0.3, "0.05 ms each when alone on the machine; 1 ms is the limit"

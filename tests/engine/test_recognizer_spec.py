@@ -187,13 +187,13 @@ def seconds_for_list(ir: GrammarIR, count: int) -> float:
         compiled = compile_bytes(ir)
         matcher = constrain.Matcher(compiled)
         mask = constrain.allocate_token_bitmask(1, 257)
-        begin = time.perf_counter()
+        begin = time.process_time()
         for index in range(count):
             assert matcher.accept_bytes(b",item" if index else b"item")
             if index % 100 == 0:
                 matcher.fill_next_token_bitmask(mask, 0)
         ended = matcher.is_accepting() or matcher.accept_bytes(b";")
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
         assert ended
         assert matcher.is_accepting()
     return best
@@ -222,7 +222,7 @@ def test_deep_nesting(depth: int) -> None:
     builder.add(value, (opening, value, closing))
     builder.add(value, (builder.lexeme(literal("x")),))
     recognizer = compile_bytes(builder.finish(value)).recognizer()
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert push_all(recognizer, b"[" * depth + b"x" + b"]" * (depth - 1))
     assert not recognizer.is_accepting()
     assert recognizer.try_push_byte(ord("]"))
@@ -232,7 +232,7 @@ def test_deep_nesting(depth: int) -> None:
     assert not recognizer.try_push_byte(ord("]"))
     assert push_all(recognizer, b"x" + b"]" * depth)
     assert recognizer.is_accepting()
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 def test_long_literal_and_large_counter() -> None:

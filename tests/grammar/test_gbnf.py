@@ -138,7 +138,7 @@ def test_a_fault_found_later_names_the_rule() -> None:
 
 def test_hostile_grammars_end_soon() -> None:
     depth = 20_000
-    begin = time.perf_counter()
+    begin = time.process_time()
     from_gbnf("root ::= " + "(" * depth + '"a"' + ")" * depth)
     from_gbnf("root ::= " + "(" * depth + '"a"' + ')* "b"' * depth)
     from_gbnf("root ::= " + '"a" | ' * depth)
@@ -146,7 +146,7 @@ def test_hostile_grammars_end_soon() -> None:
     with pytest.raises(GrammarError, match="never closed"):
         from_gbnf("root ::= " + "(" * depth)
     # About two seconds on an idle machine; anything quadratic would take minutes.
-    assert time.perf_counter() - begin < 30
+    assert time.process_time() - begin < 30
 
 
 def test_random_expressions_against_re() -> None:

@@ -133,14 +133,14 @@ def test_what_json_dumps_writes_is_taken(pair: tuple[Any, Any], ensure_ascii: bo
 
 @settings(max_examples=120)
 @given(
-    pairs(),
-    st.sampled_from(["any", "plain"]),
-    st.sampled_from(["any", "canonical"]),
-    st.booleans(),
-    st.lists(st.integers(0, 10**6), min_size=1, max_size=40),
+    pair=pairs(),
+    numbers=st.sampled_from(["any", "plain"]),
+    spelling=st.sampled_from(["any", "canonical"]),
+    ensure_ascii=st.booleans(),
+    walk=st.lists(st.integers(0, 10**6), min_size=1, max_size=40),
 )
-def test_what_is_written_is_as_the_options_say(
-    pair: tuple[Any, Any], numbers: str, spelling: str, ensure_ascii: bool, walk: list[int]
+def write_as_the_options_say(
+    finished: list[str], pair: tuple[Any, Any], numbers: str, spelling: str, ensure_ascii: bool, walk: list[int]
 ) -> None:
     schema = pair[0]
     grammar = compiled(schema, numbers=numbers, spelling=spelling, ensure_ascii=ensure_ascii)
@@ -171,6 +171,13 @@ def test_what_is_written_is_as_the_options_say(
     if numbers == "plain":
         for number in re.findall(r"[-0-9.eE+]+", re.sub("true|false|null", "", STRING.sub("", text))):
             assert PLAIN.fullmatch(number), text
+    finished.append(text)
+
+
+def test_what_is_written_is_as_the_options_say() -> None:
+    finished: list[str] = []
+    write_as_the_options_say(finished)
+    assert len(finished) > 60
 
 
 # -- numbers --------------------------------------------------------------------------------------

@@ -147,11 +147,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_patterns_cost_bounded_time(name: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     for anchored in (True, False):
         with contextlib.suppress(GrammarError):
             regex_language(HOSTILE[name], flags="a", anchored=anchored)
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_a_pattern_that_is_too_long() -> None:

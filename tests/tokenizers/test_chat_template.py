@@ -311,10 +311,10 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_templates_cost_bounded_time(name, monkeypatch):
     monkeypatch.setattr(template_sandbox, "SECONDS", 0.2)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ConstrainError):
         tokenizer_with(HOSTILE[name]).apply_chat_template(CHATS[0])
-    assert time.perf_counter() - begin < 3
+    assert time.process_time() - begin < 3
 
 
 def test_a_limit_says_its_name(monkeypatch):

@@ -70,7 +70,7 @@ class Vocabulary:
     inner_blanks : int
         How many blanks and tabs may stand behind another byte of a token, in a row, at most.
     shared_tables : int64[3 * n]
-        The tables that kernels read, as :class:`~.tables.Tables` takes them; valid while the vocabulary lives.
+        The tables that kernels read, as :class:`~..storage.tables.Tables` takes them; valid while the vocabulary lives.
     """
 
     def __init__(self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()) -> None:

@@ -40,7 +40,7 @@ def _encoded(encode_char: Encoder, points: CodePoints) -> Regular:
 class Speller:
     """Turns plain nodes into bytes; ``encode_char`` says how the code points of a set are written.
 
-    ``sizes`` is told the sets of characters that were used, as :func:`tree_size` wants it.
+    ``sizes`` is told the sets of characters that were used, as :func:`~.automaton.tree_size` wants it.
     """
 
     def __init__(self, encode_char: Encoder, sizes: Sizes | None = None) -> None:

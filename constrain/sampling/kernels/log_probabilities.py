@@ -19,7 +19,7 @@ def log_probabilities(logits: Any, mask: Any, top: Any, values: Any, ids: Any, t
     Parameters
     ----------
     logits, mask :
-        As for :func:`candidates`; at least one allowed token has a finite logit.
+        As for :func:`~.rows.candidates`; at least one allowed token has a finite logit.
     top : int64
         At least 1.
     values, ids : float32[top], int32[top]

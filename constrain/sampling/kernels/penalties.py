@@ -35,7 +35,7 @@ def touch(
     Parameters
     ----------
     logits, mask :
-        As for :func:`candidates`.
+        As for :func:`~.rows.candidates`.
     history : int32[h]
         The tokens that count for penalties; a token may be there several times.
     bias_ids, bias_values : int32[b], float64[b]

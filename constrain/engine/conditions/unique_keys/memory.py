@@ -1,7 +1,8 @@
 """The layout of the memory in which kernels keep the keys of a text (unique_keys/reading.py).
 
-It is like that of a compiled grammar (tables.py): one array with scalars in its header and the addresses of a few
-tables behind it.  Apart from the kernels, since those that take tokens look into it, and most grammars need no more.
+It is like that of a compiled grammar (storage/tables.py): one array with scalars in its header and the addresses of a
+few tables behind it.  Apart from the kernels, since those that take tokens look into it, and most grammars need
+no more.
 """
 
 from __future__ import annotations

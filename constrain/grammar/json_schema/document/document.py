@@ -151,7 +151,7 @@ class Resolver(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller said about how to read a schema: see :func:`~.front_end.from_json_schema`."""
+    """What the caller said about how to read a schema: see :func:`~..front_end.from_json_schema`."""
 
     asserts_formats: bool = True
     is_lenient: bool = False

@@ -1,4 +1,4 @@
-"""What lexemes of nearly every schema are made of, for the engine to have ready (see :attr:`~.ir.GrammarIR.stock`).
+"""What lexemes of nearly every schema are made of, for the engine to have ready (see :attr:`~...ir.GrammarIR.stock`).
 
 A stock is copied whole, so the formats that have large expressions are in stocks of their own.
 """

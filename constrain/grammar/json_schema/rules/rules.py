@@ -58,7 +58,7 @@ def write_rules(document: Document, layout: Layout, *, any_order: bool, max_work
 
 
 class _RuleWriter:
-    """Writes values; it is the :class:`~.context.Context` of arrays and objects."""
+    """Writes values; it is the :class:`~..writing.context.Context` of arrays and objects."""
 
     def __init__(self, document: Document, layout: Layout, any_order: bool, max_work: int) -> None:
         self._document = document

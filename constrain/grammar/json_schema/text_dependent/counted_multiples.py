@@ -166,7 +166,7 @@ class _State(NamedTuple):
 
 
 class CountedMultiples:
-    """The template of a number; see :mod:`~.unfolding`.
+    """The template of a number; see :mod:`~.rules_on_demand`.
 
     Parameters
     ----------

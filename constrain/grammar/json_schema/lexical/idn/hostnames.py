@@ -1,7 +1,7 @@
 """The format ``idn-hostname``: names by IDNA 2008, as rules over the lexemes of single characters.
 
 A name is labels with dots between them, which may be those of other scripts.  A label is ASCII letters, digits and
-hyphens, or a U-label (:mod:`~.idn_labels`); if one label has letters from right to left, the Bidi rule binds all
+hyphens, or a U-label (:mod:`~.labels`); if one label has letters from right to left, the Bidi rule binds all
 (RFC 5893).  Labels in Punycode are taken in names that are ASCII throughout (:mod:`~.a_labels`).
 """
 

@@ -1,6 +1,6 @@
 """A-labels: labels of host names in Punycode (RFC 3492), such as ``xn--bcher-kva``, and what they stand for (RFC 5891).
 
-An A-label is valid if it decodes to a U-label (:mod:`~.idn_labels`).  Whether what was written of one can still become
+An A-label is valid if it decodes to a U-label (:mod:`~.labels`).  Whether what was written of one can still become
 valid is known far from the end of its 63 octets: what is there can always be taken for the ASCII part of some label.
 Near the end ways on are tried: those, and each digit, which finds one but for labels that would need more to be put
 right.
