@@ -3,6 +3,7 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from constrain.engine.storage.access import i64, u8
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
 from constrain.engine.storage.jit import compile_inner, njit_inner, put_off
 from constrain.engine.storage.schemas import TOKEN_BYTES, TOKEN_STARTS
+from constrain.engine.storage.statuses import NOT_MINE
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
@@ -27,12 +29,10 @@ _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined wi
     F_ROW,
     F_SCAN,
     F_STEP,
-    F_SPLIT,
+    F_LEXER_MASK,
     F_ACCEPT_SET,
-    F_TWIN,
     F_MASK,
-    F_CLOSURE,
-    F_LOOP,
+    F_REPETITION,
     F_FIND_CLOSURE,
     F_FILL,
     F_ENDS,
@@ -42,22 +42,32 @@ _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined wi
     F_NODE_COST,
     F_STATE_COST,
     F_TOKENS,
-    F_NEAR,
-    F_PLAIN,
     F_READ_KEYS,
-    F_LEAP,
-    F_LOOPS,
     F_INSIDE,
     F_FREE,
     F_AGREE,
-    F_COUNTED,
     F_LIST,
     F_STATE_OF_ROW,
     F_HASH,
     F_PRINT,
-    F_WITHOUT_INDENTS,
+    # Accelerators (masks/accelerators.py).  First those that give a whole lexer mask, in the order in which they are
+    # asked; then the others.
+    F_TWIN_MASK,
+    F_SHARED_MASK,
     F_INDENTS,
-) = range(39)
+    F_COUNTED,
+    F_STAR_CLOSURE,
+    F_NEAR,
+    F_TWIN,
+    F_WITHOUT_INDENTS,
+    F_OFFER,
+    F_LITERAL_WALK,
+    F_SELF_LOOP,
+    F_TOKEN_STEP,
+) = range(42)
+
+FIRST_MASK_LINK, END_MASK_LINKS = F_TWIN_MASK, F_STAR_CLOSURE + 1
+FIRST_ACCELERATOR, END_ACCELERATORS = F_TWIN_MASK, F_TOKEN_STEP + 1
 
 addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
 
@@ -68,6 +78,27 @@ def far_entry(index: int, kernel: Any) -> None:
         return
     compiled = compile_inner(kernel)
     addresses[index] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
+@njit_inner(int64(CTX, int64, int64))
+def not_mine(_ctx, _a, _b):
+    """What stands in for an accelerator that is switched off, or that nothing has loaded."""
+    return int64(NOT_MINE)
+
+
+if not put_off(not_mine):
+    for _link in range(FIRST_ACCELERATOR, END_ACCELERATORS):
+        far_entry(_link, not_mine)
+
+
+def addresses_without(links: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The addresses of all kernels (int64[n]), with :func:`not_mine` in place of some accelerators' links."""
+    if not links:
+        return addresses
+    compiled = compile_inner(not_mine)
+    result = addresses.copy()
+    result[list(links)] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    return result
 
 
 def _caller_of(*kinds: Any) -> Any:

@@ -135,8 +135,8 @@ COMPLETION_MEMO, completion_memo = _table("completion memo", 1024, np.int32)
 COMPLETION_ITEMS, completion_items = _table("completion items", 1024, np.int32)
 SCAN_KEYS, scan_keys = _table("scan keys", 1024, np.int64)
 SCAN_VALUES, scan_values = _table("scan values", 1024, np.int32)
-TOKEN_STEP_KEYS, token_step_keys = _table("leap keys", 512, np.int64)
-TOKEN_STEP_VALUES, token_step_values = _table("leap values", 512, np.int32)
+TOKEN_STEP_KEYS, token_step_keys = _table("token step keys", 512, np.int64)
+TOKEN_STEP_VALUES, token_step_values = _table("token step values", 512, np.int32)
 KERNEL_ITEMS, kernel_items = _table("kernel items", 1024, np.int64)
 KERNEL_SLOTS, kernel_slots = _table("kernel item slots", 2048, np.int32)
 KERNEL_PLACES, kernel_places = _table("kernel item places", 1024, np.int32)
@@ -157,8 +157,8 @@ STATE_KEYS, state_keys = _table("states in keys and at their ends", 512, np.uint
 STATE_WORK, state_work = _table("thread work list", 64, np.int64)
 
 # Masks (masks/state_masks.py).
-LEXER_MASKS, lexer_masks = _table("token splits", 512, _record("dense tokens token_count boundaries boundary_count"))
-BOUNDARIES, boundaries = _table("crossings", 1024, _record("node accept"))
+LEXER_MASKS, lexer_masks = _table("lexer masks", 512, _record("dense tokens token_count boundaries boundary_count"))
+BOUNDARIES, boundaries = _table("boundaries", 1024, _record("node accept"))
 CLOSURE_BYTES, closure_bytes = _table("bytes looked for in closures", 64, np.int32)
 CLOSURE_NODES, closure_nodes = _table("trie nodes with a byte in a closure", 4096, np.int32)
 STATE_MASKS, state_masks = _table("state masks", 512, _record("dense tokens token_count inside inside_count"))
@@ -191,7 +191,8 @@ PATH_HEAP, path_heap = _table("token search heap", 0, np.int64)
 PATH_PLACES, path_places = _table("token search places", 0, np.int32)
 PATH_RECORDS, path_records = _table("token search records", 0, np.int32)
 
-# The vocabulary (vocabulary/vocabulary.py); shared by every grammar.  Kernels only read it, except publish_split.
+# The vocabulary (vocabulary/vocabulary.py); shared by every grammar.  Kernels only read it, except write_shared_mask
+# and count_repetitions.
 TRIE_NODES, trie_nodes = _table("trie bytes and depths", 0, np.int32)
 SUBTREE_SIZES, subtree_sizes = _table("trie subtree sizes", 0, np.int32)
 BYTE_GROUP, byte_group = _table("byte groups", 0, np.uint8)
@@ -212,12 +213,19 @@ TOKEN_BYTES, token_bytes = _table("token bytes", 0, np.uint8)
 SAME_BYTES, same_bytes = _table("tokens with the same bytes", 0, np.int32)
 EMPTY_TOKENS, empty_tokens = _table("empty tokens", 0, np.int32)
 EOS_TOKENS, eos_tokens = _table("end tokens", 0, np.int32)
-SHARED_COUNTS, shared_counts = _table("shared split counts", 0, np.int64)
-SHARED_PRINTS, shared_prints = _table("shared split fingerprints", 0, np.int64, columns=2)
-SHARED_HINTS, shared_hints = _table("shared split hints", 0, np.int64)
-SHARED_MASKS, shared_masks = _table("shared splits", 0, _record("boundaries boundary_count"))
+# What grammars have in common (vocabulary/shared_masks.py).
+MOST_SHARED, MOST_SHARED_BOUNDARIES = 512, 1 << 17
+"""How many lexer masks a vocabulary keeps, and boundaries in all of them."""
+COUNTED_CLOSURES = 8
+"""How many star closures a vocabulary sorts the tokens of."""
+COUNTED_PLACES = 256
+"""Numbers of repetitions that are told apart; larger ones count as the last of them."""
+SHARED_COUNTS, shared_counts = _table("shared mask counts", 0, np.int64)
+SHARED_PRINTS, shared_prints = _table("shared mask fingerprints", 0, np.int64, columns=2)
+SHARED_HINTS, shared_hints = _table("shared mask hints", 0, np.int64)
+SHARED_MASKS, shared_masks = _table("shared masks", 0, _record("boundaries boundary_count"))
 SHARED_DENSE, shared_dense = _table("shared dense masks", 0, np.int32)
-SHARED_BOUNDARIES, shared_boundaries = _table("shared crossings", 0, _record("node accept"))
+SHARED_BOUNDARIES, shared_boundaries = _table("shared boundaries", 0, _record("node accept"))
 SHARED_COUNTED, shared_counted = _table("places of counted closures", 0, np.int32)
 SHARED_BY_REPETITIONS, shared_by_repetitions = _table("tokens by repetitions", 0, np.int32)
 SHARED_MORE_THAN, shared_more_than = _table("how many tokens have more repetitions", 0, np.int32)

@@ -19,6 +19,8 @@ from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_LEXER_STEP, far_call
 from constrain.engine.storage.schemas import (
+    COUNTED_CLOSURES,
+    COUNTED_PLACES,
     TOKEN_STARTS,
     byte_classes,
     expressions,
@@ -42,12 +44,6 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import UNSORTED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-
-COUNTED_CLOSURES = 8
-"""How many closures a vocabulary sorts the tokens of."""
-
-COUNTED_PLACES = 256
-"""Numbers of repetitions that are told apart; larger ones count as the last of them."""
 
 
 @njit_entry(RESULT1)
