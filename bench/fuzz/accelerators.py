@@ -19,8 +19,9 @@ def _masks(
     """The masks along a walk, with some accelerators off: along ``path``, or along one that ``choices`` draw."""
     found: list[Any] = []
     taken: list[int] = []
-    # A vocabulary of its own, and too small to be kept on disk: no grammar with all accelerators has left it masks.
-    vocabulary = vocabularies.large(8000)
+    # A vocabulary of its own, to which no grammar with all accelerators has left masks, neither here nor on disk.
+    vocabulary = vocabularies.large()
+    vocabulary.shared.clear()
     accelerators = [name for name in NAMES if name not in off]
     compiled = constrain.CompiledGrammar(source.grammar().ir, vocabulary, accelerators=accelerators)
     matcher = constrain.Matcher(compiled)
@@ -80,7 +81,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     wrong = isolated(lambda: _wrong(source, choices, counts))
     if wrong:
         choices, wrong = smallest(choices, lambda fewer: isolated(lambda: _wrong(source, fewer, Counts())), wrong)
-        raise Difference(wrong, f"grammar = {source}\nvocabulary = bench.fuzz.vocabularies.large(8000)")
+        raise Difference(wrong, f"grammar = {source}\nvocabulary = bench.fuzz.vocabularies.large()")
     return counts
 
 

@@ -71,7 +71,7 @@ class GrammarCompiler:
 
     def __reduce__(self) -> Any:
         # What it has compiled stays here.
-        options = {
+        options: dict[str, Any] = {
             "cache_limit_bytes": self.cache_limit_bytes,
             "limit_bytes": self.limit_bytes,
             "mask_limit_bytes": self.mask_limit_bytes,

@@ -27,7 +27,7 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba import int64
 
@@ -56,7 +56,9 @@ from constrain.engine.storage.links import (
 )
 from constrain.engine.storage.schemas import lexer_masks
 from constrain.engine.storage.statuses import NOT_MINE
-from constrain.engine.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from constrain.engine.vocabulary.vocabulary import Vocabulary
 
 PLAIN_VARIABLE = "CONSTRAIN_PLAIN"
 """The environment variable that switches all accelerators off where nothing else is said."""

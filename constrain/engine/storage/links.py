@@ -16,6 +16,8 @@ from constrain.engine.storage.jit import compile_inner, njit_inner, put_off
 from constrain.engine.storage.schemas import TOKEN_BYTES, TOKEN_STARTS
 from constrain.engine.storage.statuses import NOT_MINE
 
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
 # Kernels that others reach through a pointer in the header (see far_call).
@@ -69,7 +71,7 @@ _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined wi
 FIRST_MASK_LINK, END_MASK_LINKS = F_TWIN_MASK, F_STAR_CLOSURE + 1
 FIRST_ACCELERATOR, END_ACCELERATORS = F_TWIN_MASK, F_TOKEN_STEP + 1
 
-addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
+addresses: Int64Array = np.zeros(HEADER - FIRST_LINK, np.int64)
 
 
 def far_entry(index: int, kernel: Any) -> None:
@@ -91,7 +93,7 @@ if not put_off(not_mine):
         far_entry(_link, not_mine)
 
 
-def addresses_without(links: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def addresses_without(links: Sequence[int]) -> Int64Array:
     """The addresses of all kernels (int64[n]), with :func:`not_mine` in place of some accelerators' links."""
     if not links:
         return addresses

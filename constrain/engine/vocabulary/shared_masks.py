@@ -77,6 +77,11 @@ class SharedMasks:
         """Let all see the lexer mask that has been written behind the others.  The caller holds the lock."""
         self._counts[0] += 1
 
+    def clear(self) -> None:
+        """Forget all, also what was read from disk.  No grammar that has read it may be used any more."""
+        self._counts[:] = 0
+        self._counted[:] = 0
+
     def can_count(self) -> bool:
         """Whether there is room for the tokens of another star closure, sorted by repetitions."""
         return bool(self._counts[2] < schemas.COUNTED_CLOSURES)

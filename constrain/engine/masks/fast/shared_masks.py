@@ -8,6 +8,7 @@ Expressions that many grammars share have the same lexer mask in all of them.  T
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from numba import int32, int64
 
@@ -43,7 +44,9 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
-from constrain.engine.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from constrain.engine.vocabulary.vocabulary import Vocabulary
 
 
 @njit_inner(RESULT2)
