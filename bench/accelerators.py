@@ -97,7 +97,8 @@ def _measure(path: Path, names: list[str]) -> Times:
                     if not is_accepted:
                         break
         passes.append(times)
-    return np.array(passes, np.int64).min(axis=0)
+    least: Times = np.array(passes, np.int64).min(axis=0)
+    return least
 
 
 def _run(path: Path, names: Sequence[str]) -> Times:

@@ -155,6 +155,8 @@ def walk(ctx, p, end, n):
     Tokens go to FOUND_TOKENS from ``n`` on, boundaries (boundaries.py) to the end of BOUNDARIES.  Returns how many
     tokens there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie, the state must be able to go on
     with its byte.
+
+    All of it is one loop: a call for each node would take longer than the node.
     """
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from numba import int64, types, uint64
 
-from constrain.engine.automata.expressions import RESULT2
+from constrain.engine.automata.expressions import RESULT1, RESULT2
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     clear_splits,
@@ -261,6 +261,34 @@ def _list_tokens(ctx, offset, count_and_way):
 far_entry(F_LIST, _list_tokens)
 
 
+@njit_inner(RESULT1)
+def _keep_open_nodes(ctx, count):
+    """Append the number of OPEN_NODES, and these themselves, to the token lists; 0 or FAIL."""
+    end = used(ctx, TOKEN_LISTS)
+    if not room(ctx, TOKEN_LISTS, count + 1):
+        return int64(FAIL)
+    lists = token_lists(ctx)
+    lists[end] = count
+    for i in range(count):
+        lists[end + 1 + i] = open_nodes(ctx)[i]
+    set_used(ctx, TOKEN_LISTS, end + 1 + count)
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _read_open_nodes(ctx, place):
+    """Fill OPEN_NODES with what :func:`_keep_open_nodes` has written at a place of the token lists; 0 or FAIL."""
+    lists = token_lists(ctx)
+    count = lists[place]
+    set_used(ctx, OPEN_NODES, 0)
+    if not room(ctx, OPEN_NODES, count):
+        return int64(FAIL)
+    for i in range(count):
+        open_nodes(ctx)[i] = lists[place + 1 + i]
+    set_used(ctx, OPEN_NODES, count)
+    return int64(0)
+
+
 @njit_inner(RESULT2)
 def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
@@ -309,15 +337,8 @@ def compute_mask(ctx, state, _unused):
         listed = int64(0)
     n_open = used(ctx, OPEN_NODES)
     set_used(ctx, TOKEN_LISTS, first + listed)
-    if n_open:
-        # How many, and the nodes themselves, stand behind the tokens.
-        if not room(ctx, TOKEN_LISTS, n_open + 1):
-            return int64(FAIL)
-        lists = token_lists(ctx)
-        lists[first + listed] = n_open
-        for i in range(n_open):
-            lists[first + listed + 1 + i] = open_nodes(ctx)[i]
-        set_used(ctx, TOKEN_LISTS, first + listed + 1 + n_open)
+    if n_open and _keep_open_nodes(ctx, n_open) < 0:
+        return int64(FAIL)
     masks = state_masks(ctx)
     masks[state].dense = dense
     masks[state].tokens = first
@@ -374,13 +395,8 @@ def write_mask(ctx, state, out, index):
     count = masks[state].token_count
     if count < 0:
         count = ~count
-        n_open = lists[first + count]
-        set_used(ctx, OPEN_NODES, 0)
-        if not room(ctx, OPEN_NODES, n_open):
+        if _read_open_nodes(ctx, first + count) < 0:
             return int64(FAIL)
-        for i in range(n_open):
-            open_nodes(ctx)[i] = lists[first + count + 1 + i]
-        set_used(ctx, OPEN_NODES, n_open)
         result |= 2
     for i in range(first, first + count):
         token = lists[i]

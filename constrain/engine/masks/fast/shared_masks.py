@@ -157,7 +157,7 @@ def _accepting_members(ctx, lexer_state, accept):
 def write_shared_mask(ctx, lexer_state):
     """Write a dense lexer mask behind the vocabulary's shared ones.
 
-    Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a closure that is there already; or FAIL.
+    Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a star closure that is there already; or FAIL.
     It becomes visible when the caller, who holds the lock of the shared masks, advances SHARED_COUNTS[0].
     """
     counts = shared_counts(ctx)
@@ -212,7 +212,7 @@ def shared_entry(ctx, lexer_state):
 
 
 def publish(vocabulary: Vocabulary, run: Callable[..., int], lexer_state: int) -> None:
-    """Share the mask of a lexer state with all grammars of a vocabulary; of a closure that is shared, sort the tokens.
+    """Share the mask of a lexer state with all grammars of a vocabulary, or sort the tokens of a shared star closure.
 
     ``run`` runs a kernel in the grammar of the state.
     """
