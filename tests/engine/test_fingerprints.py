@@ -300,8 +300,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def names(files: VocabularyFiles) -> tuple[str, str]:
     assert files._trie is not None
-    assert files._splits is not None
-    return files._trie.name, files._splits.name
+    assert files._masks is not None
+    return files._trie.name, files._masks.name
 
 
 @pytest.mark.usefixtures("folder")
