@@ -103,7 +103,7 @@ def of_vocabulary(name: str) -> list[str]:
         lambda: constrain.Vocabulary(vocabulary.tokens, vocabulary.eos_ids, vocabulary.special_ids),
         3,
     )
-    vocabulary._shared_counts[:] = 0  # forgets what was read from disk
+    vocabulary.shared.clear()  # what was read from disk
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
     ir = constrain.Grammar.from_json_schema(PERSON).ir
     first = []

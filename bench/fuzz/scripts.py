@@ -107,7 +107,7 @@ class Case:
     source: Source
     vocabulary: str
     steps: tuple[Step, ...]
-    limits: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"grammar = {self.source}", f"vocabulary = bench.fuzz.vocabularies.{self.vocabulary}()"]

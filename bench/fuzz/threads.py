@@ -6,6 +6,7 @@ import random
 import sys
 import threading
 import traceback
+from typing import Any
 
 import constrain
 from bench.fuzz import scripts, seams
@@ -60,7 +61,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     references = [scripts.Reference(source, vocabulary) for _ in range(_THREADS)]
     cases = [scripts.random_case(rng, reference, source, name, rng.choice((60, 300))) for reference in references]
     least = constrain.CompiledGrammar(references[0].ir, vocabulary).nbytes
-    limits = {
+    limits: dict[str, Any] = {
         "limit_bytes": least + rng.choice((1 << 12, 1 << 15, 1 << 18, 1 << 24)),
         "mask_limit_bytes": rng.choice((0, 2000, 50_000, 1 << 24)),
     }

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import weakref
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import chain
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place, Traveller, find_again
+from constrain.engine.masks import accelerators as fast
 from constrain.engine.masks import state_masks as masks
-from constrain.engine.masks.fast import indents, near_masks, star_closures, token_steps  # noqa: F401 (through pointers)
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import ENDED, LOST, push_token
@@ -40,7 +40,7 @@ from constrain.engine.storage.header import (
     N_IGNORE,
     N_WORDS,
     NEED_SLOT,
-    NEW_SPLIT,
+    NEW_MASK,
     OPEN_AT,
     OPEN_STATE,
 )
@@ -85,7 +85,7 @@ from constrain.engine.storage.schemas import (
     WIDE_STACK,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT, REPEATED_KEY, STOPPED, UNMADE
-from constrain.engine.storage.tables import NO_TABLES, Tables, TablesFullError
+from constrain.engine.storage.tables import EMPTY, NO_TABLES, Tables, TablesFullError
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, words_for
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.engine.vocabulary.vocabulary import Vocabulary
@@ -161,9 +161,15 @@ class CompiledGrammar:
     mask_limit_bytes : int
         When the remembered masks take more than this, all of them are dropped and computed again
         as needed.  Results do not change.  More than 8 GiB is taken as 8 GiB.
+    accelerators : collection of str, optional
+        The names of the accelerators to use (``constrain.engine.masks.accelerators.NAMES``); masks are the same with
+        any of them.  ``()`` is the plain engine; the default is all of them, or with the environment variable
+        ``CONSTRAIN_PLAIN=1`` none.
 
     Raises
     ------
+    ValueError
+        If there is no accelerator of a name.
     ConstrainError
         The grammar's own error (``ir.make_error``) if its language is empty.
     """
@@ -175,7 +181,9 @@ class CompiledGrammar:
         *,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
+        accelerators: Collection[str] | None = None,
     ) -> None:
+        self.accelerators = fast.names_in_use(accelerators)
         self.ir = ir
         self.vocabulary = vocabulary
         # More than that does not fit into a table (MOST_ELEMENTS).
@@ -248,10 +256,9 @@ class CompiledGrammar:
         self._unfolded: UnfoldedRules | None = None
         longest = self.vocabulary.trie.depth
         stock = None if self.ir.stock is None else prelude_for(self.ir.stock, longest)
-        if stock is None:
-            tables = Tables(self._limit_bytes, self.vocabulary.shared_tables)
-        else:
-            tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, stock.snapshot)
+        snapshot = EMPTY if stock is None else stock.snapshot
+        without = fast.links_without(self.accelerators)
+        tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, snapshot, without)
         for slot, size in ((SCRATCH_MASK, self._words), (WALK_STACK, longest + 2), (WIDE_STACK, longest + 2)):
             tables.allocate(slot, size)
         ctx = tables.ctx
@@ -269,10 +276,9 @@ class CompiledGrammar:
     def _load_grammar(self, ir: GrammarIR, stock: Prelude | None) -> None:
         tables, ctx = self._tables, self.ctx
         lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
-        if lexemes.counts:
+        if lexemes.counts and "counted_masks" in self.accelerators:
             # Two seconds to compile, and few grammars need it.
-            import constrain.engine.masks.fast.counted_masks  # noqa: F401 (called through a pointer)
-
+            fast.load("counted_masks")
             tables.link()
         registers = np.zeros(lexemes.registers + 1, np.int32)
         if stock is not None:
@@ -453,8 +459,8 @@ class CompiledGrammar:
             result = self.run_at(cursor, write_mask, out, index)
         open_nodes = self._tables.get(OPEN_NODES).tolist() if result & 2 else []
         if result & 1:
-            self.vocabulary.publish(self._run, int(self.ctx[NEW_SPLIT]))
-            self.ctx[NEW_SPLIT] = -1
+            fast.publish(self.vocabulary, self._run, int(self.ctx[NEW_MASK]))
+            self.ctx[NEW_MASK] = -1
         if open_nodes:
             self._add_open_tokens(cursor, open_nodes, out, index)
 

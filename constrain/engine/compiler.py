@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from functools import partial
 from typing import Any
 
 from constrain.engine.compiled_grammar import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
+from constrain.engine.masks.accelerators import names_in_use
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.engine.vocabulary.vocabulary import Vocabulary
@@ -34,6 +35,13 @@ class GrammarCompiler:
         keeps none.
     limit_bytes, mask_limit_bytes : int
         Limits of each compiled grammar; see :class:`CompiledGrammar`.
+    accelerators : collection of str, optional
+        The accelerators of each compiled grammar; see :class:`CompiledGrammar`.  Results do not change.
+
+    Raises
+    ------
+    ValueError
+        If there is no accelerator of a name.
     """
 
     def __init__(
@@ -43,7 +51,9 @@ class GrammarCompiler:
         cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
+        accelerators: Collection[str] | None = None,
     ) -> None:
+        self.accelerators = names_in_use(accelerators)
         self.vocabulary = vocabulary
         self.cache_limit_bytes = cache_limit_bytes
         self.limit_bytes = limit_bytes
@@ -51,8 +61,8 @@ class GrammarCompiler:
         self._lock = threading.Lock()
         self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
         renew_in_child(self)
-        if vocabulary.size >= _LARGE and vocabulary.known_splits == 0:
-            self._find_usual_splits()
+        if vocabulary.size >= _LARGE and not len(vocabulary.shared) and "shared_masks" in self.accelerators:
+            self._share_usual_masks()
 
     def __repr__(self) -> str:
         with self._lock:
@@ -67,18 +77,20 @@ class GrammarCompiler:
 
     def __reduce__(self) -> Any:
         # What it has compiled stays here.
-        options = {
+        options: dict[str, Any] = {
             "cache_limit_bytes": self.cache_limit_bytes,
             "limit_bytes": self.limit_bytes,
             "mask_limit_bytes": self.mask_limit_bytes,
+            "accelerators": self.accelerators,
         }
         return partial(GrammarCompiler, self.vocabulary, **options), ()
 
-    def _find_usual_splits(self) -> None:
+    def _share_usual_masks(self) -> None:
         """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""
         mask = allocate_token_bitmask(1, self.vocabulary.size)
         for _ in range(2):  # a grammar publishes one thing at a time: the closure, then the string itself
-            compiled = CompiledGrammar(Grammar.from_json_schema({"type": "string"}).ir, self.vocabulary)
+            string = Grammar.from_json_schema({"type": "string"})
+            compiled = CompiledGrammar(string.ir, self.vocabulary, accelerators=self.accelerators)
             matcher = Matcher(compiled)
             matcher.accept_bytes(b'"')
             matcher.fill_next_token_bitmask(mask)
@@ -110,7 +122,11 @@ class GrammarCompiler:
                 return compiled
         with limited(time_limit):
             compiled = CompiledGrammar(
-                grammar.ir, self.vocabulary, limit_bytes=self.limit_bytes, mask_limit_bytes=self.mask_limit_bytes
+                grammar.ir,
+                self.vocabulary,
+                limit_bytes=self.limit_bytes,
+                mask_limit_bytes=self.mask_limit_bytes,
+                accelerators=self.accelerators,
             )
         with self._lock:
             if self.cache_limit_bytes > 0:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import int64
 
 import constrain
 from bench.fuzz import (
-    accelerators,
     campaign,
     characters,
     faults,
@@ -34,7 +34,8 @@ from bench.judge import Judge
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget as Within
 from constrain.engine.matcher import Matcher
-from constrain.engine.storage import links, tables
+from constrain.engine.storage import header, links, tables
+from constrain.engine.storage.jit import compile_inner, njit_inner
 
 
 def _run(name: str, cases: int, seed: int = 1) -> Counts:
@@ -336,27 +337,21 @@ def test_thresholds_are_set_low_from_outside() -> None:
     assert len(low.trie.subtrees) > len(usual.trie.subtrees)
 
 
-@pytest.mark.parametrize("name", accelerators.NAMES)
-def test_an_accelerator_that_is_switched_off_is_not_called(name: str) -> None:
-    before = links.addresses.copy()
-    with accelerators.without(name):
-        changed = int((links.addresses != before).sum())
-        compiled = CompiledGrammar(constrain.Grammar.from_json_schema({}).ir, vocabularies.small())
-        matcher = Matcher(compiled)
-        assert matcher.accept_bytes(b'{"abc": [1.5, "')
-        matcher.fill_next_token_bitmask(constrain.allocate_token_bitmask(1, compiled.vocabulary.size))
-    assert changed == (name != accelerators.SHARING)
-    assert (links.addresses == before).all()
-
-
 def test_an_accelerator_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A switch that takes every subtree for nothing at all stands for an accelerator that loses tokens.
-    monkeypatch.setitem(accelerators.SWITCHES, "plain walks", (links.F_PLAIN, accelerators._zero))
-    accelerators._address.cache_clear()
+    # One that takes every subtree for nothing at all stands for an accelerator that loses tokens.
+    module: Any = links
+    address = module.addresses[links.F_LITERAL_WALK]
+    compiled = compile_inner(_nothing_below)
+    module.addresses[links.F_LITERAL_WALK] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     try:
-        assert "plain walks" in str(_fails("accelerators", 6))
+        assert "without literal_walks" in str(_fails("accelerators", 6))
     finally:
-        accelerators._address.cache_clear()
+        module.addresses[links.F_LITERAL_WALK] = address
+
+
+@njit_inner(int64(header.CTX, int64, int64))
+def _nothing_below(_ctx: Any, _state_and_node: Any, n: Any) -> Any:
+    return int64(n * 0)
 
 
 def test_schemas_and_instances_meet() -> None:

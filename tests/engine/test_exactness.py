@@ -18,6 +18,9 @@ LONGEST = 16
 """Walks end after so many bytes: the naive recogniser is cubic in a very ambiguous grammar."""
 
 
+on_both_engines = pytest.mark.parametrize("accelerators", [None, ()], ids=["fast", "plain"])
+
+
 def current_mask(matcher: constrain.Matcher, size: int) -> set[int]:
     mask = constrain.allocate_token_bitmask(1, size)
     matcher.fill_next_token_bitmask(mask, 0)
@@ -49,10 +52,13 @@ def compare_along(
         assert naive.push_bytes(vocabulary.tokens[token])
 
 
+@on_both_engines
 @settings(max_examples=200)
 @given(ir=viable_grammars(), vocabulary=vocabularies(), walk=walks())
-def test_masks_of_random_grammars(masks_compared: Any, ir: GrammarIR, vocabulary: Tokens, walk: list[int]) -> None:
-    compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()))
+def test_masks_of_random_grammars(
+    masks_compared: Any, ir: GrammarIR, vocabulary: Tokens, walk: list[int], accelerators: Any
+) -> None:
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()), accelerators=accelerators)
     compiled = compiler.compile(constrain.Grammar(ir))
     compare_along(ir, compiled, vocabulary, walk, masks_compared)
     # Once more, now that everything on the way is known, and then along another way.
@@ -71,12 +77,15 @@ def test_compiling_fails_exactly_if_the_language_is_empty(ir: GrammarIR) -> None
             compiler.compile(constrain.Grammar(ir))
 
 
+@on_both_engines
 @settings(max_examples=150)
 @given(tree=regulars(), vocabulary=vocabularies(), walk=walks())
-def test_masks_of_one_lexeme(masks_compared: Any, tree: Regular, vocabulary: Tokens, walk: list[int]) -> None:
+def test_masks_of_one_lexeme(
+    masks_compared: Any, tree: Regular, vocabulary: Tokens, walk: list[int], accelerators: Any
+) -> None:
     builder = GrammarBuilder()
     ir = builder.finish(builder.lexeme(tree))
-    compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()))
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()), accelerators=accelerators)
     if not NaiveRecognizer(ir).is_viable:
         with pytest.raises(constrain.GrammarError):
             compiler.compile(constrain.Grammar(ir))
@@ -84,28 +93,30 @@ def test_masks_of_one_lexeme(masks_compared: Any, tree: Regular, vocabulary: Tok
     compare_along(ir, compiler.compile(constrain.Grammar(ir)), vocabulary, walk, masks_compared)
 
 
+@on_both_engines
 @settings(max_examples=30)
 @given(irs=st.lists(viable_grammars(3), min_size=2, max_size=4), vocabulary=vocabularies(), walk=walks(8))
 def test_grammars_that_share_a_vocabulary(
-    masks_compared: Any, irs: list[GrammarIR], vocabulary: Tokens, walk: list[int]
+    masks_compared: Any, irs: list[GrammarIR], vocabulary: Tokens, walk: list[int], accelerators: Any
 ) -> None:
-    compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()))
+    vocabulary_of_all = constrain.Vocabulary(**vocabulary.as_arguments())
+    compiler = constrain.GrammarCompiler(vocabulary_of_all, accelerators=accelerators)
     compiled = [compiler.compile(constrain.Grammar(ir)) for ir in irs]
     for _ in range(2):
         for ir, one in zip(irs, compiled, strict=True):
             compare_along(ir, one, vocabulary, walk, masks_compared)
 
 
+@on_both_engines
 @settings(max_examples=60)
 @given(ir=viable_grammars(), walk=walks(25))
-def test_no_dead_ends(ir: GrammarIR, walk: list[int]) -> None:
+def test_no_dead_ends(ir: GrammarIR, walk: list[int], accelerators: Any) -> None:
     """With every byte a token, no mask is ever empty: whatever was allowed can be finished."""
     tokens = [bytes((byte,)) for byte in range(256)] + [b"ab", "é".encode(), b"\xa9a", b""]
     vocabulary = Tokens(tokens, [260], [])
     tokens.append(b"</s>")
-    compiled = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments())).compile(
-        constrain.Grammar(ir)
-    )
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()), accelerators=accelerators)
+    compiled = compiler.compile(constrain.Grammar(ir))
     matcher = constrain.Matcher(compiled)
     for choice in walk:
         allowed = current_mask(matcher, len(tokens))

@@ -244,7 +244,7 @@ def test_masks_are_those_of_the_expression_itself(family: Any, masks_compared: A
     expressions = family()
     for expression in [*expressions, *reversed(expressions)]:
         masks_are_exact(vocabulary, expression, masks_compared)
-    assert vocabulary.known_splits >= min(8, len(expressions))
+    assert len(vocabulary.shared) >= min(8, len(expressions))
 
 
 @pytest.mark.parametrize("counts", [(13, None), (14, None), (30, 50), (40, 4000)])
@@ -260,10 +260,10 @@ def test_expressions_that_no_token_can_tell_apart_share_a_split(counts: tuple[in
         mask = constrain.allocate_token_bitmask(1, vocabulary.size)
         constrain.Matcher(compiled).fill_next_token_bitmask(mask)
         dense = compiled._tables.get(LEXER_MASKS)["dense"]
-        return vocabulary.known_splits, int((dense <= FIRST_SHARED).sum())
+        return len(vocabulary.shared), int((dense <= FIRST_SHARED).sum())
 
     # A grammar publishes one split at a time.
-    while (before := vocabulary.known_splits) < known_after(13, 20)[0]:
+    while (before := len(vocabulary.shared)) < known_after(13, 20)[0]:
         pass
     known, shared = known_after(*counts)
     assert known == before
@@ -299,8 +299,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def names(files: VocabularyFiles) -> tuple[str, str]:
     assert files._trie is not None
-    assert files._splits is not None
-    return files._trie.name, files._splits.name
+    assert files._masks is not None
+    return files._trie.name, files._masks.name
 
 
 @pytest.mark.usefixtures("folder")

@@ -155,6 +155,5 @@ def test_splits_are_the_same_as_node_by_node(
     grammar = constrain.Grammar.from_regex(f"(?:{pattern}|ab[^a]*)" if alternate else pattern)
     for vocabulary in (VOCABULARY, node_by_node):
         # A split that is imported from an earlier example has not been walked.
-        vocabulary._shared_counts[:] = 0
-        vocabulary._tables[schemas.SHARED_COUNTED][:] = 0
+        vocabulary.shared.clear()
     assert splits_of(grammar, VOCABULARY, text.encode()) == splits_of(grammar, node_by_node, text.encode())

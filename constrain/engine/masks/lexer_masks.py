@@ -1,16 +1,8 @@
-"""Splits: the tokens of a lexer state, divided into those that stay inside and the places where a lexeme can end.
+"""Lexer masks: the tokens of a lexer state that stay inside the lexemes under way, and the boundaries of lexemes.
 
-A split depends on the lexer state and the vocabulary, not on the parser.  Three ways to get one,
-from cheap to dear:
-
-* *Import*: expressions that many grammars share have the same split in all of them.  The vocabulary keeps the
-  large ones, found by a fingerprint of the expression.
-* *Closure* (star_closures.py): inside a string nearly every token is allowed, whatever the string has to look like;
-  only the tokens that leave it are looked at.
-* *Walk*: over every trie node that the state reaches.
-
-Counters too large for any token to feel are left out first, so that a run of blanks or of characters stays in one
-state instead of making one for each.
+A lexer mask depends on the lexer state and the vocabulary, not on the parser.  Here it is made by a walk over every
+trie node that the state reaches: the plain walk, which is complete and exact by itself.  What is quicker for some
+states or subtrees is asked first (accelerators.py), and gives the same tokens and boundaries.
 """
 
 # mypy: allow-untyped-defs
@@ -18,93 +10,29 @@ from __future__ import annotations
 
 from numba import int32, int64, types, uint64
 
-import constrain.engine.masks.fast.literal_walks  # noqa: F401 (called through a pointer)
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EPSILON,
-    FITS_FLAG,
-    INTERSECT,
-    LOOP_FLAG,
-    REPEAT,
-    make_concat,
-    make_repeat,
-)
-from constrain.engine.automata.fingerprints import SHARED_MEMBERS, has_print, hint_of, print_state
-from constrain.engine.automata.lexer_states import (
-    CLOSURE,
-    LEX_ACCEPT,
-    LEX_GOES_ON,
-    NO_DENSE,
-    NOT_SPLIT,
-    leads_on,
-)
-from constrain.engine.automata.summaries import LONG
-from constrain.engine.masks.fast.self_loops import forget_loops
+from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_GOES_ON, NO_DENSE, leads_on
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import (
-    CLASSES,
-    CTX,
-    LONGEST,
-    N_WORDS,
-    NEW_SPLIT,
-    RESULT0,
-    RESULT1,
-    RESULT2,
-    RESULT3,
-)
-from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import (
-    F_ACCEPT_SET,
-    F_CLOSURE,
-    F_COUNTED,
-    F_INDENTS,
-    F_LEXER_STATE,
-    F_LEXER_STEP,
-    F_LOOPS,
-    F_PLAIN,
-    F_SET_OPERATION,
-    F_SPLIT,
-    F_TWIN,
-    F_WITHOUT_INDENTS,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT3
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_LEXER_STEP, F_LITERAL_WALK, F_SELF_LOOP, far_call
 from constrain.engine.storage.schemas import (
     BOUNDARIES,
     DENSE_MASKS,
-    LEXER_MASKS,
     LEXER_STATES,
     SHARED_DENSE,
     TOKEN_LISTS,
     TRIE_NODES,
-    WORK_STACK,
-    accept_members,
-    accept_sets,
     boundaries,
     byte_classes,
-    children,
     dense_masks,
-    end_lengths,
-    expressions,
     found_tokens,
-    hashed_words,
     lexer_first_bytes,
     lexer_masks,
-    lexer_members,
-    lexer_states,
     lexer_transitions,
-    lexer_twins,
     node_tokens,
     same_bytes,
     scratch_mask,
-    shared_boundaries,
-    shared_counts,
-    shared_dense,
-    shared_hints,
-    shared_masks,
-    shared_prints,
     subtree_sizes,
     token_lists,
     trie_nodes,
@@ -115,23 +43,16 @@ from constrain.engine.storage.schemas import (
     wide_masks,
     wide_nodes,
     wide_stack,
-    work_stack,
 )
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 
 _SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
 _WIDE, _CHILD_OF_WIDE, _LARGE = uint64(WIDE), uint64(CHILD_OF_WIDE), uint64(LARGE)
 _LEAD = uint64(0xC0)
 
-SHARED_SPLITS, SHARED_CROSSING_LIMIT = 512, 1 << 17
-"""How many splits, and crossings in all of them, a vocabulary keeps."""
-
 FIRST_SHARED = -16
 """In place of where a dense mask is: ``FIRST_SHARED - i`` for the ``i``-th of the vocabulary's."""
-
-# How long a sequence is compared to see where two expressions differ.
-_MARGIN_DEPTH = 8
 
 
 @njit_inner(types.void(CTX, int64))
@@ -186,344 +107,25 @@ def keep_dense(ctx):
 
 
 @njit_inner(types.void(CTX, int64, int64, int64, int64))
-def keep_split(ctx, lexer_state, dense, first, first_crossing):
-    """Write the record of a split; its list and crossings are the ends of their tables."""
-    split = lexer_masks(ctx)
-    split[lexer_state].tokens = first
-    split[lexer_state].token_count = used(ctx, TOKEN_LISTS) - first
-    split[lexer_state].boundaries = first_crossing
-    split[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_crossing
-    split[lexer_state].dense = dense
+def keep_lexer_mask(ctx, lexer_state, dense, first, first_boundary):
+    """Write the record of a lexer mask; its list and boundaries are the ends of their tables."""
+    record = lexer_masks(ctx)
+    record[lexer_state].tokens = first
+    record[lexer_state].token_count = used(ctx, TOKEN_LISTS) - first
+    record[lexer_state].boundaries = first_boundary
+    record[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
+    record[lexer_state].dense = dense
 
 
-@njit_inner(RESULT1)
-def import_split(ctx, lexer_state):
-    """Take the split from the vocabulary's if it is there; returns 1 if so, 0 if not, or FAIL."""
-    if not has_print(ctx, lexer_state):
-        return int64(0)
-    prints = shared_prints(ctx)
-    # The fingerprint of a large enumeration takes long.  It is asked for only if the hints are the same.
-    hints, hint = shared_hints(ctx), hint_of(ctx, lexer_state)
-    asked = False
-    first_half, second_half = int64(0), int64(0)
-    for entry in range(shared_counts(ctx)[0]):
-        if hints[entry] != hint:
-            continue
-        if not asked:
-            if print_state(ctx, lexer_state) < 0:
-                return int64(FAIL)
-            first_half, second_half = hashed_words(ctx)[0], hashed_words(ctx)[1]
-            asked = True
-        if prints[entry, 0] != first_half or prints[entry, 1] != second_half:
-            continue
-        record = shared_masks(ctx)
-        begin, count = record[entry].boundaries, record[entry].boundary_count
-        split = lexer_masks(ctx)
-        split[lexer_state].tokens = 0
-        split[lexer_state].token_count = 0
-        split[lexer_state].boundary_count = count
-        offset = lexer_states(ctx)[lexer_state].offset
-        if lexer_members(ctx)[offset] == CLOSURE:
-            split[lexer_state].boundaries = begin
-            split[lexer_state].dense = FIRST_SHARED - entry
-            return int64(1)
-        if not room(ctx, BOUNDARIES, count) or not room(ctx, WORK_STACK, SHARED_MEMBERS):
-            return int64(FAIL)
-        shared = shared_boundaries(ctx)
-        crossings = boundaries(ctx)
-        first = used(ctx, BOUNDARIES)
-        last_members, accept = int32(0), int64(0)
-        for i in range(count):
-            # Which members can end here is kept by position; lexeme numbers differ between grammars.
-            members = shared[begin + i].accept
-            if members != last_members:
-                last_members = members
-                base = used(ctx, WORK_STACK)
-                n = 0
-                for member in range(SHARED_MEMBERS):
-                    if (members >> member) & 1:
-                        work_stack(ctx)[base + n] = lexer_members(ctx)[offset + 2 * member]
-                        n += 1
-                accept = far_call(ctx, F_ACCEPT_SET, base, n)
-                if accept < 0:
-                    return accept
-            crossings[first + i].node = shared[begin + i].node
-            crossings[first + i].accept = accept
-        set_used(ctx, BOUNDARIES, first + count)
-        split[lexer_state].boundaries = first
-        split[lexer_state].dense = FIRST_SHARED - entry
-        return int64(1)
-    return int64(0)
-
-
-@njit_entry(RESULT1)
-def publish_split(ctx, lexer_state):
-    """Write a dense split behind the vocabulary's shared ones.
-
-    Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a closure that is there already; or FAIL.
-    It becomes visible when the caller, who holds the vocabulary's lock, advances SHARED_COUNTS[0].
-    """
-    counts = shared_counts(ctx)
-    entry = counts[0]
-    split = lexer_masks(ctx)
-    begin = split[lexer_state].boundaries
-    count = split[lexer_state].boundary_count
-    dense = split[lexer_state].dense
-    offset = lexer_states(ctx)[lexer_state].offset
-    closure = lexer_members(ctx)[offset] == CLOSURE
-    if closure and dense <= FIRST_SHARED:
-        return int64(2)
-    if (
-        dense in (NO_DENSE, NOT_SPLIT)
-        or not has_print(ctx, lexer_state)
-        or entry == SHARED_SPLITS
-        or counts[1] + count > SHARED_CROSSING_LIMIT
-    ):
-        return int64(0)
-    if print_state(ctx, lexer_state) < 0:
-        return int64(FAIL)
-    first_half, second_half = hashed_words(ctx)[0], hashed_words(ctx)[1]
-    # What is in the list goes into the dense mask: whoever imports it has no list then.
-    clear_scratch(ctx)
-    add_dense(ctx, dense)
-    scratch = scratch_mask(ctx)
-    lists = token_lists(ctx)
-    listed = split[lexer_state].tokens
-    for i in range(listed, listed + split[lexer_state].token_count):
-        token = lists[i]
-        scratch[token >> 5] |= int32(1) << int32(token & 31)
-    words = ctx[N_WORDS]
-    target = shared_dense(ctx)
-    for i in range(words):
-        target[entry * words + i] = scratch[i]
-    members_count = lexer_states(ctx)[lexer_state].count
-    shared = shared_boundaries(ctx)
-    for i in range(count):
-        accept = boundaries(ctx)[begin + i].accept
-        if closure:
-            shared[counts[1] + i].node = boundaries(ctx)[begin + i].node
-            shared[counts[1] + i].accept = accept
-            continue
-        lexeme = accept_sets(ctx)[accept].offset
-        stop = lexeme + accept_sets(ctx)[accept].count
-        members = int32(0)
-        for member in range(members_count):
-            if lexeme < stop and lexer_members(ctx)[offset + 2 * member] == accept_members(ctx)[lexeme]:
-                members |= int32(1) << int32(member)
-                lexeme += 1
-        shared[counts[1] + i].node = boundaries(ctx)[begin + i].node
-        shared[counts[1] + i].accept = members
-    records = shared_masks(ctx)
-    records[entry].boundaries = counts[1]
-    records[entry].boundary_count = count
-    counts[1] += count
-    prints = shared_prints(ctx)
-    prints[entry, 0], prints[entry, 1] = first_half, second_half
-    shared_hints(ctx)[entry] = hint_of(ctx, lexer_state)
-    return int64(1)
-
-
-@njit_inner(RESULT1)
-def _without_count(ctx, node):
-    """The intersection of two parts, of which one counts (FITS_FLAG), without the bound; -1 if that is not plain."""
-    first = expressions(ctx)[node].first
-    for i in range(2):
-        nodes = expressions(ctx)
-        part, other = children(ctx)[first + i], children(ctx)[first + 1 - i]
-        if nodes[part].kind == REPEAT and nodes[part].third >= 0 and nodes[part].second <= 1:
-            if end_lengths(ctx)[other] == LONG:
-                return int64(-1)
-            free = make_repeat(ctx, nodes[part].first, nodes[part].second, int64(-1))
-            if free < 0:
-                return free
-            if not room(ctx, WORK_STACK, 2):
-                return int64(FAIL)
-            top = used(ctx, WORK_STACK)
-            work_stack(ctx)[top] = other
-            work_stack(ctx)[top + 1] = free
-            set_used(ctx, WORK_STACK, top + 2)
-            return far_call(ctx, F_SET_OPERATION, int64(INTERSECT | FITS_FLAG), top)
-    return int64(-1)
-
-
-@njit_inner(RESULT2)
-def _counted_margin(ctx, left, right):
-    """A number of bytes within which an intersection and the one without its bound cannot be told apart; 0 if unknown.
-
-    What is begun can be completed in so many bytes (END_LENGTHS), and till then the bound must not be met.
-    """
-    nodes = expressions(ctx)
-    pool = children(ctx)
-    if not nodes[left].flags & nodes[right].flags & FITS_FLAG or nodes[left].second != 2 or nodes[right].second != 2:
-        return int64(0)
-    here, there = nodes[left].first, nodes[right].first
-    for i in range(2):
-        for j in range(2):
-            other, count, free = pool[here + i], pool[here + 1 - i], pool[there + 1 - j]
-            if (
-                other == pool[there + j]
-                and nodes[count].kind == REPEAT
-                and nodes[free].kind == REPEAT
-                and nodes[count].first == nodes[free].first
-                and nodes[count].second == nodes[free].second
-                and nodes[count].second <= 1
-                and nodes[free].third < 0
-            ):
-                return max(int64(0), nodes[count].third - end_lengths(ctx)[other])
-    return int64(0)
-
-
-@njit_entry(RESULT1)
-def shared_entry(ctx, lexer_state):
-    """Which of the vocabulary's shared splits a state's is."""
-    return FIRST_SHARED - lexer_masks(ctx)[lexer_state].dense
-
-
-@njit_inner(RESULT1)
-def uncounted(ctx, lexer_state):
-    """The state whose members repeat without bound what this one's repeat at most n times; -1 if none does, or FAIL."""
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    if not room(ctx, WORK_STACK, 2 * count):
-        return int64(FAIL)
-    base = used(ctx, WORK_STACK)
-    # The members are built first: building uses the stack above them.
-    set_used(ctx, WORK_STACK, base + 2 * count)
-    changed = False
-    for i in range(count):
-        pool = lexer_members(ctx)
-        lexeme, node = pool[offset + 2 * i], pool[offset + 2 * i + 1]
-        nodes = expressions(ctx)
-        head, tail = node, int64(EPSILON)
-        if nodes[node].kind == CONCAT:
-            head, tail = nodes[node].first, nodes[node].second
-        if nodes[head].kind == REPEAT and nodes[head].third >= 0 and not nodes[head].flags & COMPLEX_FLAG:
-            head = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
-            if head < 0:
-                return head
-            node = make_concat(ctx, head, tail)
-            if node < 0:
-                return node
-            changed = True
-        elif nodes[head].flags & FITS_FLAG and nodes[head].second == 2:
-            free = _without_count(ctx, head)
-            if free < -1:
-                return free
-            if free >= 0:
-                node = make_concat(ctx, free, tail)
-                if node < 0:
-                    return node
-                changed = True
-        work_stack(ctx)[base + 2 * i] = lexeme
-        work_stack(ctx)[base + 2 * i + 1] = node
-    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else int64(-1)
-    set_used(ctx, WORK_STACK, base)
-    return result
-
-
-@njit_inner(RESULT2)
-def _margin(ctx, left, right):
-    """A number of bytes within which two expressions cannot be told apart; 0 if unknown.
-
-    It looks at counters at the end of equal beginnings: each repetition takes a byte at least.
-    """
-    nodes = expressions(ctx)
-    for _ in range(_MARGIN_DEPTH):
-        if left == right:
-            return int64(1 << 30)
-        # Whether something loops is just what the two may differ in.
-        head, other = nodes[left].flags & ~LOOP_FLAG, nodes[right].flags & ~LOOP_FLAG
-        kind = head & 255
-        if head != other:
-            return int64(0)
-        if kind == INTERSECT:
-            return _counted_margin(ctx, left, right)
-        if head & COMPLEX_FLAG and kind != CONCAT:
-            return int64(0)
-        if kind == CONCAT:
-            a, b = nodes[left].first, nodes[right].first
-            if a == b:
-                left, right = nodes[left].second, nodes[right].second
-                continue
-            if nodes[left].second != nodes[right].second or (nodes[a].flags ^ nodes[b].flags) & ~LOOP_FLAG:
-                return int64(0)
-            left, right = a, b
-            kind = nodes[a].kind
-            if kind == INTERSECT:
-                return _counted_margin(ctx, left, right)
-            if nodes[a].flags & COMPLEX_FLAG:
-                return int64(0)
-        if kind != REPEAT or nodes[left].first != nodes[right].first or nodes[left].second != nodes[right].second:
-            return int64(0)
-        high, other_high = nodes[left].third, nodes[right].third
-        return min(high if high >= 0 else int64(1 << 30), other_high if other_high >= 0 else int64(1 << 30))
-    return int64(0)
-
-
-@njit_inner(RESULT2)
-def _state_margin(ctx, state, twin):
-    """A number of bytes within which two lexer states cannot be told apart; 0 if unknown or none."""
-    lex = lexer_states(ctx)
-    count = lex[state].count
-    if count != lex[twin].count or lex[state].accept != lex[twin].accept:
-        return int64(0)
-    pool = lexer_members(ctx)
-    here, there = lex[state].offset, lex[twin].offset
-    margin = int64(1 << 30)
-    for i in range(count):
-        if pool[here + 2 * i] != pool[there + 2 * i]:
-            return int64(0)
-        margin = min(margin, _margin(ctx, pool[here + 2 * i + 1], pool[there + 2 * i + 1]))
-    return margin
-
-
-@njit_inner(RESULT1)
-def _without_indents(ctx, lexer_state):
-    """The state without the bounds of indents that no token can reach; itself if there are none, or FAIL."""
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    if not room(ctx, WORK_STACK, 2 * count):
-        return int64(FAIL)
-    base = used(ctx, WORK_STACK)
-    # As above: building uses the stack above the members.
-    set_used(ctx, WORK_STACK, base + 2 * count)
-    changed = False
-    for i in range(0, 2 * count, 2):
-        node = lexer_members(ctx)[offset + i + 1]
-        free = far_call(ctx, F_WITHOUT_INDENTS, node, 0)
-        if free < 0:
-            return free
-        changed = changed or free != node
-        work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
-        work_stack(ctx)[base + i + 1] = free
-    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
-    set_used(ctx, WORK_STACK, base)
-    return result
-
-
-@njit_inner(RESULT2)
-def unbounded_twin(ctx, lexer_state, _unused):
-    """The state without this one's bounds, if no token is long enough to tell the two apart; else the state itself.
-
-    In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
-    """
-    known = lexer_twins(ctx)[lexer_state]
-    if known >= 0:
-        return known
-    twin = uncounted(ctx, lexer_state)
-    if twin < -1:
-        return twin
-    if twin == -1:
-        twin = _without_indents(ctx, lexer_state)
-        if twin < 0:
-            return twin
-    elif _state_margin(ctx, lexer_state, twin) <= ctx[LONGEST]:
-        twin = lexer_state
-    lexer_twins(ctx)[lexer_state] = twin
-    return twin
-
-
-far_entry(F_TWIN, unbounded_twin)
+@njit_inner(types.void(CTX, int64, int64))
+def copy_lexer_mask(ctx, lexer_state, source):
+    """Give a lexer state the mask of another one."""
+    record = lexer_masks(ctx)
+    record[lexer_state].tokens = record[source].tokens
+    record[lexer_state].token_count = record[source].token_count
+    record[lexer_state].boundaries = record[source].boundaries
+    record[lexer_state].boundary_count = record[source].boundary_count
+    record[lexer_state].dense = record[source].dense
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
@@ -549,9 +151,11 @@ def next_child(ctx, wide, byte, state):
 def walk(ctx, p, end, n):
     """Walk the trie from node ``p`` to ``end``, its subtree's or the trie's; WALK_STACK has the state before ``p``.
 
-    Tokens go to FOUND_TOKENS from ``n`` on, boundaries (see next_node) to the end of BOUNDARIES.  Returns how many
-    tokens there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie the state must be able to go on
-    with it.
+    Tokens go to FOUND_TOKENS from ``n`` on, boundaries (boundaries.py) to the end of BOUNDARIES.  Returns how many
+    tokens there are then, or FAIL or LIMIT.  If ``p`` is not at the top of the trie, the state must be able to go on
+    with its byte.
+
+    All of it is one loop: a call for each node would take longer than the node.
     """
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)
@@ -564,11 +168,11 @@ def walk(ctx, p, end, n):
     trans = lexer_transitions(ctx)
     records = i32(ctx, LEXER_STATES)
     found = found_tokens(ctx)
-    crossings = boundaries(ctx)
-    n_crossings = used(ctx, BOUNDARIES)
-    crossing_room = len(crossings)
+    pairs = boundaries(ctx)
+    n_boundaries = used(ctx, BOUNDARIES)
+    space = len(pairs)
     wides[0] = 0
-    forget_loops(ctx)
+    far_call(ctx, F_SELF_LOOP, int64(-1), int64(0))
     looping = int64(-1)
     # Unsigned indices spare the check for negative ones, a quarter of the walk's time.
     place, stop, count = uint64(p), uint64(end), uint64(n)
@@ -585,12 +189,12 @@ def walk(ctx, p, end, n):
                 place += uint64(1)
                 continue
             if there < 0:
-                set_used(ctx, BOUNDARIES, n_crossings)
-                plain = far_call(ctx, F_PLAIN, int64(here) << 32 | int64(place), int64(count))
-                if plain >= 0:
-                    count, n_crossings, there = uint64(plain), used(ctx, BOUNDARIES), int64(0)
-                elif plain != -1:
-                    return plain
+                set_used(ctx, BOUNDARIES, n_boundaries)
+                walked = far_call(ctx, F_LITERAL_WALK, int64(here) << 32 | int64(place), int64(count))
+                if walked >= 0:
+                    count, n_boundaries, there = uint64(walked), used(ctx, BOUNDARIES), int64(0)
+                elif walked != NOT_MINE:
+                    return walked
                 else:
                     there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
                     if there < 0:
@@ -606,26 +210,26 @@ def walk(ctx, p, end, n):
         found[count] = token
         count += uint64(token >= 0)
         stack[depth + uint64(1)] = there
-        # What a crossing at this node stands for, and for which lexemes.
-        crossing, record = int64(place), uint64(4 * there)
+        # What a boundary at this node stands for, and for which lexemes.
+        boundary, record = int64(place), uint64(4 * there)
         if there == int64(here):
             looping = there
         if looping >= 0 and node & _LARGE:
             state = there if node & _LEAD != _LEAD else int64(here)
             if state == looping:
-                taken = far_call(ctx, F_LOOPS, state << 32 | wide[place], int64(count))
+                taken = far_call(ctx, F_SELF_LOOP, state << 32 | wide[place], int64(count))
                 if taken >= 0:
-                    count, crossing, record = uint64(taken), ~crossing, uint64(4 * state)
+                    count, boundary, record = uint64(taken), ~boundary, uint64(4 * state)
         accept = records[record + uint64(LEX_ACCEPT)]
         if accept != 0 and sizes[place] > 1:
-            if n_crossings == crossing_room:
+            if n_boundaries == space:
                 # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
-                room(ctx, BOUNDARIES, 4 * n_crossings)
+                room(ctx, BOUNDARIES, 4 * n_boundaries)
                 return int64(FAIL)
-            crossings[n_crossings].node = crossing
-            crossings[n_crossings].accept = accept
-            n_crossings += 1
-        if crossing < 0 or (accept != 0 and records[record + uint64(LEX_GOES_ON)] == 0):
+            pairs[n_boundaries].node = boundary
+            pairs[n_boundaries].accept = accept
+            n_boundaries += 1
+        if boundary < 0 or (accept != 0 and records[record + uint64(LEX_GOES_ON)] == 0):
             place += uint64(sizes[place])
             continue
         if node & _WIDE:
@@ -633,7 +237,7 @@ def walk(ctx, p, end, n):
             place = uint64(next_child(ctx, wides[depth + uint64(1)], int64(0), there))
         else:
             place += uint64(1)
-    set_used(ctx, BOUNDARIES, n_crossings)
+    set_used(ctx, BOUNDARIES, n_boundaries)
     return int64(count)
 
 
@@ -676,17 +280,17 @@ def list_found(ctx, n):
 
 
 @njit_inner(RESULT1)
-def _walk_split(ctx, lexer_state):
-    """Split a state by a walk over the trie; returns 0, FAIL or LIMIT."""
+def walk_lexer_mask(ctx, lexer_state):
+    """Make the mask of a lexer state by a walk over the whole trie; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
     if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
         return int64(FAIL)
-    first_crossing = used(ctx, BOUNDARIES)
+    first_boundary = used(ctx, BOUNDARIES)
     walk_stack(ctx)[0] = lexer_state
     n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODES)), int64(0))
     if n < 0:
-        set_used(ctx, BOUNDARIES, first_crossing)
+        set_used(ctx, BOUNDARIES, first_boundary)
         return n
     n = with_same_bytes(ctx, n)
     dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)
@@ -694,57 +298,7 @@ def _walk_split(ctx, lexer_state):
         clear_scratch(ctx)
         allow_found(ctx, n)
         dense = keep_dense(ctx)
-        if has_print(ctx, lexer_state):
-            ctx[NEW_SPLIT] = lexer_state
     else:
         first = list_found(ctx, n)
-    keep_split(ctx, lexer_state, dense, first, first_crossing)
+    keep_lexer_mask(ctx, lexer_state, dense, first, first_boundary)
     return int64(0)
-
-
-@njit_inner(RESULT2)
-def split(ctx, lexer_state, _unused):
-    """Split the tokens of a lexer state unless that is done; returns 0, FAIL or LIMIT.
-
-    NEW_SPLIT in the header is set to the state if the split is worth publishing.
-    """
-    if lexer_masks(ctx)[lexer_state].dense != NOT_SPLIT:
-        return int64(0)
-    twin = far_call(ctx, F_TWIN, lexer_state, 0)
-    if twin < 0:
-        return twin
-    if twin != lexer_state:
-        status = far_call(ctx, F_SPLIT, twin, 0)
-        if status < 0:
-            return status
-        record = i32(ctx, LEXER_MASKS)
-        for i in range(5):
-            record[5 * lexer_state + i] = record[5 * twin + i]
-        return int64(0)
-    status = import_split(ctx, lexer_state)
-    if status != 0:
-        return min(status, int64(0))
-    free = uncounted(ctx, lexer_state)
-    if free < -1:
-        return free
-    if free >= 0:
-        status = far_call(ctx, F_INDENTS, lexer_state, free)
-        if status != 0:
-            return min(status, int64(0))
-    status = far_call(ctx, F_COUNTED, lexer_state, 0)
-    if status != 0:
-        return min(status, int64(0))
-    status = far_call(ctx, F_CLOSURE, lexer_state, 0)
-    if status != 0:
-        return min(status, int64(0))
-    return _walk_split(ctx, lexer_state)
-
-
-@njit_inner(RESULT2)
-def _no_counted_split(_ctx, _lexer_state, _unused):
-    """What stands for fast/counted_masks.py while no grammar has needed it."""
-    return int64(0)
-
-
-far_entry(F_SPLIT, split)
-far_entry(F_COUNTED, _no_counted_split)

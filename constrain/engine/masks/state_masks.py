@@ -1,15 +1,15 @@
 """From a state to the set of tokens that may come next.
 
-A token is allowed in a state if it is allowed for one of the state's threads (row, lexer state).
-For one thread the tokens fall into two parts:
+A token is allowed in a state if it is allowed for one of the state's configurations (Earley set, lexer state).
+For one configuration the tokens fall into two parts:
 
 * those that stay inside the lexemes under way: they depend on the lexer state alone;
-* those in which a lexeme ends: the row decides about what comes after.
+* those in which a lexeme ends: the Earley set decides about what comes after.
 
-So each lexer state is *split* once (masks/lexer_masks.py): the first part as a set of tokens, the second as a
-list of *crossings*, the places in the trie at which a lexeme can end.  The mask of a state is then a copy
-of the first part, plus a walk below each crossing with the row that follows there.  It is kept as
-(dense part, list of further tokens): a few hundred bytes, since the dense part is shared.
+So each lexer state has a *lexer mask*, made once (masks/lexer_masks.py): the first part as a set of tokens, the second
+as a list of *boundaries*, the nodes of the trie at which a lexeme can end.  The mask of a state is then a copy of the
+first part, plus a walk below each boundary with the Earley set that follows there.  It is kept as (dense part, list of
+further tokens): a few hundred bytes, since the dense part is shared.
 """
 
 # mypy: allow-untyped-defs
@@ -19,14 +19,10 @@ from numba import int64, types, uint64
 
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
-    SPLIT_COUNT,
-    SPLIT_CROSSING_COUNT,
-    SPLIT_CROSSINGS,
-    SPLIT_LIST,
     clear_splits,
     leads_on,
 )
-from constrain.engine.masks.fast.self_loops import goes_on, next_node
+from constrain.engine.masks.boundaries import goes_on, next_node
 from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, clear_scratch, keep_dense
 from constrain.engine.parser.configurations import (
     IS_HARD,
@@ -37,13 +33,23 @@ from constrain.engine.parser.configurations import (
     state_kinds,
 )
 from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_SPLIT, OPEN, RESULT2
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LIST_END,
+    LIST_LIMIT,
+    N_WORDS,
+    NEW_MASK,
+    OPEN,
+    RESULT1,
+    RESULT2,
+)
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
+    F_LEXER_MASK,
     F_LIST,
     F_MASK,
     F_SCAN,
-    F_SPLIT,
     F_STATE_OF_SET,
     F_STEP,
     F_TWIN,
@@ -55,7 +61,6 @@ from constrain.engine.storage.schemas import (
     BRANCHES,
     DENSE_MASKS,
     FOLLOWS,
-    LEXER_MASKS,
     OPEN_NODES,
     SHARED_DENSE,
     STATE_HASHES,
@@ -83,7 +88,7 @@ from constrain.engine.storage.schemas import (
     trie_nodes,
     walk_stack,
 )
-from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE
+from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 _FOLLOWS = 64
@@ -192,6 +197,8 @@ def _state_after(ctx, row, accept):
     core = earley_sets(ctx)[next_row].core
     # The twin without bounds is as good for a token, and makes fewer states.
     begins = far_call(ctx, F_TWIN, cores(ctx)[core].initial, 0)
+    if begins == NOT_MINE:
+        begins = cores(ctx)[core].initial
     if begins < 0:
         return begins
     return far_call(ctx, F_STATE_OF_SET, next_row, begins)
@@ -199,7 +206,10 @@ def _state_after(ctx, row, accept):
 
 @njit_inner(RESULT2)
 def _list_tokens(ctx, offset, count_and_way):
-    """List what ``count`` threads from ``offset`` on allow beyond the dense parts of their splits; 0, FAIL or LIMIT."""
+    """List what ``count`` configurations from ``offset`` on allow beyond the dense parts of their lexer masks.
+
+    Returns 0, FAIL or LIMIT.
+    """
     count, listed_only = count_and_way >> 1, count_and_way & 1 != 0
     set_used(ctx, OPEN_NODES, 0)
     if not listed_only:
@@ -215,19 +225,19 @@ def _list_tokens(ctx, offset, count_and_way):
         follows[i] = -1
     for i in range(offset, offset + count):
         lists = token_lists(ctx)
-        split = i32(ctx, LEXER_MASKS)
-        record = 5 * configurations(ctx)[i].lexer_state
-        begin = int64(split[record + SPLIT_LIST])
-        # The list of a single split is used where it is.
-        for j in range(begin, begin + (0 if listed_only and count == 1 else int64(split[record + SPLIT_COUNT]))):
+        lexer_state = configurations(ctx)[i].lexer_state
+        begin = lexer_masks(ctx)[lexer_state].tokens
+        # The list of a single lexer mask is used where it is.
+        listed = 0 if listed_only and count == 1 else lexer_masks(ctx)[lexer_state].token_count
+        for j in range(begin, begin + listed):
             _allow(ctx, lists[j], listed_only)
         row = configurations(ctx)[i].earley_set
-        begin = int64(split[record + SPLIT_CROSSINGS])
+        begin = lexer_masks(ctx)[lexer_state].boundaries
+        boundary_count = lexer_masks(ctx)[lexer_state].boundary_count
         last_accept = int64(-1)
         below, groups, kinds = int64(0), int64(0), int64(0)
-        for j in range(begin, begin + int64(split[record + SPLIT_CROSSING_COUNT])):
-            crossings = boundaries(ctx)
-            accept = crossings[j].accept
+        for j in range(begin, begin + boundary_count):
+            accept = boundaries(ctx)[j].accept
             if accept != last_accept:
                 last_accept = accept
                 # A few accept sets take turns, so what follows each is kept at hand.
@@ -241,11 +251,11 @@ def _list_tokens(ctx, offset, count_and_way):
                     follows[place + 2] = first_groups(ctx, below)
                 below, groups = follows[place + 1], follows[place + 2]
                 kinds = state_kinds(ctx, below)
-            crossing = crossings[j].node
+            boundary = boundaries(ctx)[j].node
             # Where an identifier can end at every node, few nodes have a child with which anything goes on.
-            if not kinds & IS_HARD and not goes_on(ctx, crossing, groups):
+            if not kinds & IS_HARD and not goes_on(ctx, boundary, groups):
                 continue
-            node = next_node(ctx, crossing, int64(0))
+            node = next_node(ctx, boundary, int64(0))
             while node >= 0:
                 if kinds & IS_HARD and _note_open(ctx, node, kinds) < 0:
                     return int64(FAIL)
@@ -253,11 +263,39 @@ def _list_tokens(ctx, offset, count_and_way):
                     status = _walk(ctx, node, below, listed_only)
                     if status < 0:
                         return status
-                node = next_node(ctx, crossing, node + 1)
+                node = next_node(ctx, boundary, node + 1)
     return int64(0)
 
 
 far_entry(F_LIST, _list_tokens)
+
+
+@njit_inner(RESULT1)
+def _keep_open_nodes(ctx, count):
+    """Append the number of OPEN_NODES, and these themselves, to the token lists; 0 or FAIL."""
+    end = used(ctx, TOKEN_LISTS)
+    if not room(ctx, TOKEN_LISTS, count + 1):
+        return int64(FAIL)
+    lists = token_lists(ctx)
+    lists[end] = count
+    for i in range(count):
+        lists[end + 1 + i] = open_nodes(ctx)[i]
+    set_used(ctx, TOKEN_LISTS, end + 1 + count)
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _read_open_nodes(ctx, place):
+    """Fill OPEN_NODES with what :func:`_keep_open_nodes` has written at a place of the token lists; 0 or FAIL."""
+    lists = token_lists(ctx)
+    count = lists[place]
+    set_used(ctx, OPEN_NODES, 0)
+    if not room(ctx, OPEN_NODES, count):
+        return int64(FAIL)
+    for i in range(count):
+        open_nodes(ctx)[i] = lists[place + 1 + i]
+    set_used(ctx, OPEN_NODES, count)
+    return int64(0)
 
 
 @njit_inner(RESULT2)
@@ -271,19 +309,19 @@ def compute_mask(ctx, state, _unused):
     n_dense = 0
     for i in range(offset, offset + count):
         lexer_state = configurations(ctx)[i].lexer_state
-        status = far_call(ctx, F_SPLIT, lexer_state, 0)
+        status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
         if status < 0:
             return status
         if lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
             n_dense += 1
             dense = lexer_masks(ctx)[lexer_state].dense
-    only = 5 * configurations(ctx)[offset].lexer_state if count == 1 else int64(-1)
-    if only >= 0 and i32(ctx, LEXER_MASKS)[only + SPLIT_CROSSING_COUNT] == 0:
-        # No lexeme ends in a token: the mask is the split, and its list serves both.
+    only = configurations(ctx)[offset].lexer_state if count == 1 else int64(-1)
+    if only >= 0 and lexer_masks(ctx)[only].boundary_count == 0:
+        # No lexeme ends in a token: the mask is that of the lexer state, and its list serves both.
         masks = state_masks(ctx)
         masks[state].dense = dense
-        masks[state].tokens = i32(ctx, LEXER_MASKS)[only + SPLIT_LIST]
-        masks[state].token_count = i32(ctx, LEXER_MASKS)[only + SPLIT_COUNT]
+        masks[state].tokens = lexer_masks(ctx)[only].tokens
+        masks[state].token_count = lexer_masks(ctx)[only].token_count
         masks[state].inside_count = 0
         return int64(0)
     if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 4):
@@ -308,22 +346,15 @@ def compute_mask(ctx, state, _unused):
         listed = int64(0)
     n_open = used(ctx, OPEN_NODES)
     set_used(ctx, TOKEN_LISTS, first + listed)
-    if n_open:
-        # How many, and the nodes themselves, stand behind the tokens.
-        if not room(ctx, TOKEN_LISTS, n_open + 1):
-            return int64(FAIL)
-        lists = token_lists(ctx)
-        lists[first + listed] = n_open
-        for i in range(n_open):
-            lists[first + listed + 1 + i] = open_nodes(ctx)[i]
-        set_used(ctx, TOKEN_LISTS, first + listed + 1 + n_open)
+    if n_open and _keep_open_nodes(ctx, n_open) < 0:
+        return int64(FAIL)
     masks = state_masks(ctx)
     masks[state].dense = dense
     masks[state].tokens = first
     masks[state].token_count = ~listed if n_open else listed
     if listed_only and count == 1:
-        masks[state].inside = i32(ctx, LEXER_MASKS)[only + SPLIT_LIST]
-        masks[state].inside_count = i32(ctx, LEXER_MASKS)[only + SPLIT_COUNT]
+        masks[state].inside = lexer_masks(ctx)[only].tokens
+        masks[state].inside_count = lexer_masks(ctx)[only].token_count
     else:
         masks[state].inside_count = 0
     return int64(0)
@@ -336,8 +367,8 @@ far_entry(F_MASK, compute_mask)
 def write_mask(ctx, state, out, index):
     """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
 
-    Returns 0; FAIL, LIMIT, UNMADE, NO_STATE or BAD_MASK; or the sum of 1, if there is also a split to publish
-    (NEW_SPLIT, which stays until the caller has done so), and 2, if tokens are missing that depend on the text: those
+    Returns 0; FAIL, LIMIT, UNMADE, NO_STATE or BAD_MASK; or the sum of 1, if there is also a lexer mask to publish
+    (NEW_MASK, which stays until the caller has done so), and 2, if tokens are missing that depend on the text: those
     at or below the nodes that are in OPEN_NODES then.
     """
     if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
@@ -350,7 +381,7 @@ def write_mask(ctx, state, out, index):
         result = far_call(ctx, F_MASK, state, 0)
         if result < 0:
             return result
-        result = int64(ctx[NEW_SPLIT] >= 0)
+        result = int64(ctx[NEW_MASK] >= 0)
     dense = masks[state].dense
     words = ctx[N_WORDS]
     row = out[index]
@@ -373,13 +404,8 @@ def write_mask(ctx, state, out, index):
     count = masks[state].token_count
     if count < 0:
         count = ~count
-        n_open = lists[first + count]
-        set_used(ctx, OPEN_NODES, 0)
-        if not room(ctx, OPEN_NODES, n_open):
+        if _read_open_nodes(ctx, first + count) < 0:
             return int64(FAIL)
-        for i in range(n_open):
-            open_nodes(ctx)[i] = lists[first + count + 1 + i]
-        set_used(ctx, OPEN_NODES, n_open)
         result |= 2
     for i in range(first, first + count):
         token = lists[i]
@@ -419,7 +445,7 @@ def add_below(ctx, state, node, out, index):
 
 @njit_entry(types.void(CTX))
 def forget_masks(ctx):
-    """Drop every mask and every split; states and rows stay valid."""
+    """Drop every mask of a state and every lexer mask; states and Earley sets stay valid."""
     masks = state_masks(ctx)
     for state in range(used(ctx, STATE_HASHES)):
         masks[state].dense = NO_MASK

@@ -29,7 +29,6 @@ from constrain.engine.storage.header import (
     KEYS_MAY_RUN_OUT,
     KEYS_SHIFT,
     KEYS_UNREAD,
-    LEAP_SHIFT,
     LIMITED_KEY_ENDED,
     OPEN,
     OPEN_AT,
@@ -38,16 +37,17 @@ from constrain.engine.storage.header import (
     RESULT1,
     RESULT2,
     STATUS_SHIFT,
+    STEP_SHIFT,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_EARLEY_SET,
-    F_LEAP,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_SCAN,
     F_STATE_OF_SET,
     F_STEP,
+    F_TOKEN_STEP,
     far_call,
     far_entry,
     read_token,
@@ -89,7 +89,7 @@ from constrain.engine.storage.schemas import (
     token_starts,
     transitions,
 )
-from constrain.engine.storage.statuses import FAIL, NO_LEAP, NO_STATE, REPEATED_KEY, STOPPED
+from constrain.engine.storage.statuses import FAIL, NO_STATE, NOT_MINE, REPEATED_KEY, STOPPED
 
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
@@ -404,15 +404,15 @@ def push_token(ctx, state, token, memory):
                 if there >= 0:
                     state = there
                     break
-                there = far_call(ctx, F_LEAP, state, token << 32 | i - starts[token])
+                there = far_call(ctx, F_TOKEN_STEP, state, token << 32 | i - starts[token])
                 if there >= 0:
                     if there == 0:
                         return there
-                    state = there & ((1 << LEAP_SHIFT) - 1)
-                    i += there >> LEAP_SHIFT
+                    state = there & ((1 << STEP_SHIFT) - 1)
+                    i += there >> STEP_SHIFT
                     has_leapt = True
                     continue
-                if there != NO_LEAP:
+                if there != NOT_MINE:
                     return there
             known = far_call(ctx, F_STEP, state, byte_class)
         state = known

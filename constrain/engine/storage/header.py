@@ -31,8 +31,8 @@ has to be looked whether one is left.
 STATE_BITS = (1 << STATUS_SHIFT) - 1
 """The state without all of those."""
 
-LEAP_SHIFT = 32
-"""In the result of fast/token_steps.py: the bytes of a leap, above the state behind it."""
+STEP_SHIFT = 32
+"""In the result of fast/token_steps.py: the bytes of a token step, above the state behind it."""
 
 MOST_ELEMENTS = (1 << 31) - 1
 """No table may have more: records and packed results hold places in tables as 31 bits."""
@@ -51,7 +51,7 @@ FIRST_LINK = 16
     N_WORDS,
     LIST_END,
     LIST_LIMIT,
-    NEW_SPLIT,
+    NEW_MASK,
     LONGEST,
     BUDGET,
     OPEN_STATE,

@@ -7,6 +7,7 @@ takes and what it gives.  A kernel takes its place with :func:`far_entry`, which
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ from constrain.engine.storage.access import i64, u8
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
 from constrain.engine.storage.jit import address_of, call_by_address, njit_inner, put_off
 from constrain.engine.storage.schemas import TOKEN_BYTES, TOKEN_STARTS
+from constrain.engine.storage.statuses import NOT_MINE
+
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
@@ -39,6 +43,10 @@ def _link(providers: str, takes: str, gives: str) -> int:
     return len(LINKS) - 1
 
 
+def _accelerator(provider: str, takes: str, gives: str) -> int:
+    return _link(f"{provider} storage.links.not_mine", takes, f"{gives}, or NOT_MINE")
+
+
 # Calls within a folder, and of a lower one.  They keep kernels small: see far_call.
 F_DERIVATIVE = _link("automata.derivatives.derivative", "expression, byte", "expression")
 F_SET_OPERATION = _link(
@@ -53,12 +61,10 @@ F_CORE = _link("parser.cores.make_core", "place of the staged dots, how many", "
 F_EARLEY_SET = _link("parser.earley_sets.make_set", "how many KERNEL_ITEMS, whether it accepts", "Earley set")
 F_SCAN = _link("parser.scan.scan", "place of the pairs in STATE_WORK, how many", "Earley set")
 F_STEP = _link("parser.configurations.step", "state, byte class", "state, with OPEN added if it is an open one")
-F_SPLIT = _link("masks.lexer_masks.split", "lexer state", "0")
+F_LEXER_MASK = _link("masks.accelerators.lexer_mask", "lexer state", "0")
 F_ACCEPT_SET = _link("automata.lexer_states.intern_accept_set", "place of the staged lexemes, how many", "accept set")
-F_TWIN = _link("masks.lexer_masks.unbounded_twin", "lexer state", "lexer state without bounds, or the same")
 F_MASK = _link("masks.state_masks.compute_mask", "state", "0")
-F_CLOSURE = _link("masks.fast.star_closures.closure_split", "lexer state", "whether its tokens are split")
-F_LOOP = _link(
+F_REPETITION = _link(
     "masks.fast.star_closures._loop_of", "lexer state", "(star << 32 | most repetitions), or -1 if it has none"
 )
 F_FIND_CLOSURE = _link("masks.fast.star_closures._closure_of", "expression of a star", "lexer state of its closure")
@@ -70,41 +76,45 @@ F_FORBID = _link("masks.fast.star_closures._forbid", "lexer state, closure", "0,
 F_NODE_COST = _link("conditions.budget.expression_costs.node_cost", "expression", "0")
 F_STATE_COST = _link("conditions.budget.costs.state_cost", "state", "0")
 F_TOKENS = _link("conditions.budget.completions.tokens_to_finish", "state", "tokens of its completion, or NEVER")
-F_NEAR = _link(
-    "masks.fast.near_masks.near_split", "lexer state, (closure << 32 | near state)", "whether its tokens are split"
-)
-F_PLAIN = _link(
-    "masks.fast.literal_walks.walk_plainly", "(lexer state << 32 | trie node), tokens found", "tokens found, or -1"
-)
 F_READ_KEYS = _link(
     "conditions.unique_keys.reading.read_keys", "not as others: see read_token", "what the keys in a token come to"
 )
-F_LEAP = _link(
-    "masks.fast.token_steps.leap", "state, (token << 32 | byte in it)", "(bytes << LEAP_SHIFT | state), or NO_LEAP"
-)
-F_LOOPS = _link(
-    "masks.fast.self_loops._take_subtree", "(lexer state << 32 | large subtree), tokens found", "tokens found, or -1"
-)
-F_INSIDE = _link("masks.fast.self_loops._next_inside", "trie node on top, trie node", "trie node, or -1")
+F_INSIDE = _link("masks.boundaries._next_inside", "trie node on top, trie node", "trie node, or -1")
 F_FREE = _link("masks.fast.counted_masks._free_of", "expression, depth of the recursion", "expression without bounds")
 F_AGREE = _link(
     "masks.fast.counted_masks._agreed", "(depth, expression), expression without bounds", "bytes they agree in, or -1"
-)
-F_COUNTED = _link(
-    "masks.fast.counted_masks.counted_split masks.lexer_masks._no_counted_split",
-    "lexer state",
-    "whether its tokens are split",
 )
 F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
 F_PRINT = _link("automata.fingerprints._print_expression", "expression", "0")
-F_WITHOUT_INDENTS = _link("masks.fast.indents.without_indents", "expression", "expression without bounds, or the same")
-F_INDENTS = _link(
-    "masks.fast.indents.indent_split", "lexer state, lexer state without bounds", "whether its tokens are split"
-)
 
-addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
+# Accelerators (masks/accelerators.py).  First those that give a whole lexer mask, in the order in which they are asked.
+_FAST = "masks.fast"
+F_TWIN_MASK = _accelerator(f"{_FAST}.unbounded_twins.twin_mask", "lexer state", "0 or more")
+F_SHARED_MASK = _accelerator(f"{_FAST}.shared_masks.import_mask", "lexer state", "0 or more")
+F_INDENTS = _accelerator(f"{_FAST}.indents.indent_split", "lexer state", "0 or more")
+F_COUNTED = _accelerator(f"{_FAST}.counted_masks.counted_split", "lexer state", "0 or more")
+F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_split", "lexer state", "0 or more")
+F_NEAR = _accelerator(f"{_FAST}.near_masks.near_split", "lexer state, (closure << 32 | near)", "0 or more")
+F_TWIN = _accelerator(f"{_FAST}.unbounded_twins.unbounded_twin", "lexer state", "lexer state without bounds")
+F_WITHOUT_INDENTS = _accelerator(f"{_FAST}.indents.without_indents", "expression", "expression without bounds")
+F_OFFER = _accelerator(
+    f"{_FAST}.shared_masks.offer", "lexer state, 1 if it replaces what was noted before", "0 or more"
+)
+F_LITERAL_WALK = _accelerator(
+    f"{_FAST}.literal_walks.walk_literals", "(lexer state << 32 | trie node), tokens found", "tokens found"
+)
+F_SELF_LOOP = _accelerator(
+    f"{_FAST}.self_loops._take_subtree", "(lexer state << 32 | large subtree), tokens found", "tokens found"
+)
+F_TOKEN_STEP = _accelerator(
+    f"{_FAST}.token_steps.token_step", "state, (token << 32 | byte in it)", "(bytes << STEP_SHIFT | state)"
+)
+FIRST_MASK_LINK, END_MASK_LINKS = F_TWIN_MASK, F_STAR_CLOSURE + 1
+FIRST_ACCELERATOR, END_ACCELERATORS = F_TWIN_MASK, F_TOKEN_STEP + 1
+
+addresses: Int64Array = np.zeros(HEADER - FIRST_LINK, np.int64)
 
 
 def far_entry(index: int, kernel: Any) -> None:
@@ -122,6 +132,26 @@ def far_entry(index: int, kernel: Any) -> None:
     call_by_address(kernel)
     if not put_off(kernel):
         addresses[index] = address_of(kernel)
+
+
+@njit_inner(int64(CTX, int64, int64))
+def not_mine(_ctx, _a, _b):
+    """What stands in for an accelerator that is switched off, or that nothing has loaded."""
+    return int64(NOT_MINE)
+
+
+if not put_off(not_mine):
+    for _index in range(FIRST_ACCELERATOR, END_ACCELERATORS):
+        far_entry(_index, not_mine)
+
+
+def addresses_without(links: Sequence[int]) -> Int64Array:
+    """The addresses of all kernels (int64[n]), with :func:`not_mine` in place of some accelerators' links."""
+    if not links:
+        return addresses
+    result = addresses.copy()
+    result[list(links)] = address_of(not_mine)
+    return result
 
 
 def _caller_of(*kinds: Any) -> Any:

@@ -283,7 +283,8 @@ PATH_HEAP, path_heap = _table("token search heap", 0, np.int64)
 PATH_PLACES, path_places = _table("token search places", 0, np.int32)
 PATH_RECORDS, path_records = _table("token search records", 0, np.int32)
 
-# The vocabulary (vocabulary/vocabulary.py); shared by every grammar.  Kernels only read it, except publish_split.
+# The vocabulary (vocabulary/vocabulary.py); shared by every grammar.  Kernels only read it, except write_shared_mask
+# and count_repetitions.
 TRIE_NODES, trie_nodes = _table("trie bytes and depths", 0, np.int32)
 SUBTREE_SIZES, subtree_sizes = _table("trie subtree sizes", 0, np.int32)
 BYTE_GROUP, byte_group = _table("byte groups", 0, np.uint8)
@@ -304,6 +305,13 @@ TOKEN_BYTES, token_bytes = _table("token bytes", 0, np.uint8)
 SAME_BYTES, same_bytes = _table("tokens with the same bytes", 0, np.int32)
 EMPTY_TOKENS, empty_tokens = _table("empty tokens", 0, np.int32)
 EOS_TOKENS, eos_tokens = _table("end tokens", 0, np.int32)
+# What grammars have in common (vocabulary/shared_masks.py).
+MOST_SHARED, MOST_SHARED_BOUNDARIES = 512, 1 << 17
+"""How many lexer masks a vocabulary keeps, and boundaries in all of them."""
+COUNTED_CLOSURES = 8
+"""How many star closures a vocabulary sorts the tokens of."""
+COUNTED_PLACES = 256
+"""Numbers of repetitions that are told apart; larger ones count as the last of them."""
 SHARED_COUNTS, shared_counts = _table("shared lexer mask counts", 0, np.int64)
 SHARED_PRINTS, shared_prints = _table("shared lexer mask fingerprints", 0, np.int64, columns=2)
 SHARED_HINTS, shared_hints = _table("shared lexer mask hints", 0, np.int64)

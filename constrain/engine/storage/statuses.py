@@ -27,8 +27,8 @@ class Status(IntEnum):
     """The text led to an open state, ``ctx[OPEN_STATE]``, with its byte ``ctx[OPEN_AT]`` (parser/configurations.py)."""
     REPEATED_KEY = -6
     """A key comes again in an object that has it (unique_keys/reading.py)."""
-    NO_LEAP = -7
-    """No bytes can be skipped (fast/token_steps.py)."""
+    NOT_MINE = -7
+    """An accelerator does nothing for what it was asked (masks/accelerators.py)."""
     NO_STATE = -8
     """The kernel was given a number that no state has: its place is lost (transaction.py)."""
     BAD_MASK = -9
@@ -51,7 +51,7 @@ LIMIT = Status.LIMIT.value
 UNMADE = Status.UNMADE.value
 STOPPED = Status.STOPPED.value
 REPEATED_KEY = Status.REPEATED_KEY.value
-NO_LEAP = Status.NO_LEAP.value
+NOT_MINE = Status.NOT_MINE.value
 NO_STATE = Status.NO_STATE.value
 BAD_MASK = Status.BAD_MASK.value
 KEYS_FULL = Status.KEYS_FULL.value

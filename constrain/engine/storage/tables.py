@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from numba import int64, uint64
 from constrain.engine.storage import links
 from constrain.engine.storage.access import set_used
 from constrain.engine.storage.hashing import rehash, rehash_map
-from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER, MOST_ELEMENTS, NEED_SIZE, NEED_SLOT, NEW_SPLIT
+from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER, MOST_ELEMENTS, NEED_SIZE, NEED_SLOT, NEW_MASK
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.schemas import (
     CONTEXT_SIZE,
@@ -133,7 +133,7 @@ _OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _BUFFER_BYTES = _lay_out()
 
 _INITIAL_BYTES = sum(map(_initial_bytes, range(N_SLOTS)))
 _TEMPLATE = np.zeros(CONTEXT_SIZE, np.int64)
-_TEMPLATE[NEW_SPLIT] = -1
+_TEMPLATE[NEW_MASK] = -1
 _TEMPLATE[HEADER::3] = _OFFSETS
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in SPECS]
 
@@ -218,7 +218,8 @@ class Snapshot(NamedTuple):
 _NO_NUMBERS = np.empty(0, np.int64)
 
 
-_NOTHING = Snapshot(_NO_NUMBERS, _NO_NUMBERS, [])
+EMPTY = Snapshot(_NO_NUMBERS, _NO_NUMBERS, [])
+"""Copies of no tables."""
 
 
 class Tables:
@@ -232,15 +233,19 @@ class Tables:
         Tables that are memory of others, who keep it alive (see :func:`sharing`).
     snapshot : Snapshot
         What some tables begin with.
+    without : sequence of int
+        Links of accelerators (links.py) that are switched off.
     """
 
     def __init__(
         self,
         limit_bytes: int,
         shared: np.ndarray[Any, np.dtype[np.int64]] = _NO_NUMBERS,
-        snapshot: Snapshot = _NOTHING,
+        snapshot: Snapshot = EMPTY,
+        without: Sequence[int] = (),
     ) -> None:
         self.limit_bytes = limit_bytes
+        self._without = without
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
         # A table that grows moves out of it.
         self._buffer = _take_buffer()
@@ -249,7 +254,13 @@ class Tables:
         self.nbytes = _INITIAL_BYTES
         self.ctx = _TEMPLATE.copy()
         self.context_address: int = _begin_tables(
-            *(self.ctx, links.addresses, self._buffer.view(np.int64), _MINUS_ONE_END // 8, _ZERO_END // 8),
+            *(
+                self.ctx,
+                links.addresses_without(without),
+                self._buffer.view(np.int64),
+                _MINUS_ONE_END // 8,
+                _ZERO_END // 8,
+            ),
             *(shared, snapshot.pieces, snapshot.data),
         )
         for slot, array, in_use in snapshot.larger:
@@ -269,7 +280,7 @@ class Tables:
 
     def link(self) -> None:
         """Make the kernels callable that have registered with :func:`far_entry` by now."""
-        self.ctx[FIRST_LINK:HEADER] = links.addresses
+        self.ctx[FIRST_LINK:HEADER] = links.addresses_without(self._without)
 
     def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:
         old = self._moved.get(slot)

@@ -1,4 +1,4 @@
-"""What is kept on disk about a vocabulary, beside numba's cache: its trie, and the splits that grammars share.
+"""What is kept on disk about a vocabulary, beside numba's cache: its trie, and the lexer masks that grammars share.
 
 Both are found by content: a hash of the tokens and of the engine's kernels, whose sources decide
 what the arrays mean.  So nothing has to be invalidated; files that are no longer used go
@@ -16,12 +16,12 @@ from constrain.engine.storage.disk_cache import Array
 from constrain.engine.vocabulary.trie import TokenTrie
 from constrain.kernel_cache import cache_folder, tree_digest
 
-_FORMAT = b"2"
+_FORMAT = b"3"
 # Smaller vocabularies are built sooner than read.
 _SMALLEST = 8192
-# Of the splits that a process comes upon, the first are the usual ones: the insides of strings and
+# Of the lexer masks that a process comes upon, the first are the usual ones: the insides of strings and
 # the like.  A limit leaves room for what later processes will find.
-_SPLITS_KEPT = 64
+_MASKS_KEPT = 64
 _ENGINE = Path(__file__).parents[1]
 
 
@@ -38,7 +38,7 @@ class VocabularyFiles:
 
     def __init__(self, data: Array, starts: Array, kinds: Array) -> None:
         self._trie: Path | None = None
-        self._splits: Path | None = None
+        self._masks: Path | None = None
         folder = cache_folder(_ENGINE) if len(kinds) >= _SMALLEST else None
         if folder is not None:
             key = hashlib.blake2b(_FORMAT + tree_digest(_ENGINE).encode(), digest_size=16)
@@ -47,8 +47,8 @@ class VocabularyFiles:
             for array in (starts, data, kinds):
                 key.update(array.data)
             self._trie = disk_cache.path_of(folder, f"trie-{key.hexdigest()}")
-            self._splits = disk_cache.path_of(folder, f"splits-{key.hexdigest()}")
-        self._splits_loaded = 0
+            self._masks = disk_cache.path_of(folder, f"masks-{key.hexdigest()}")
+        self._masks_loaded = 0
 
     def load_trie(self) -> TokenTrie | None:
         """The trie, if it is there."""
@@ -60,32 +60,32 @@ class VocabularyFiles:
         if self._trie is not None:
             disk_cache.write(self._trie, trie.arrays())
 
-    def load_splits(self, shared: Mapping[str, Array], words: int) -> None:
-        """Fill the vocabulary's tables of shared splits (lexer_masks.py), still empty, with those that are there."""
-        arrays = disk_cache.read(self._splits) if self._splits is not None else None
+    def load_masks(self, shared: Mapping[str, Array], words: int) -> None:
+        """Fill the vocabulary's tables of shared masks (shared_masks.py), still empty, with those that are there."""
+        arrays = disk_cache.read(self._masks) if self._masks is not None else None
         if arrays is None or arrays.keys() != shared.keys():
             return
         if any(len(array) > len(shared[name]) for name, array in arrays.items()):
             return
         for name, array in arrays.items():
             shared[name][: len(array)] = array
-        self._splits_loaded = int(shared["counts"][0])
+        self._masks_loaded = int(shared["counts"][0])
 
-    def save_splits(self, shared: Mapping[str, Array], words: int) -> None:
-        """Keep the first of the shared splits, if there are more of them than were loaded."""
-        count = min(int(shared["counts"][0]), _SPLITS_KEPT)
-        if self._splits is None or count <= self._splits_loaded:
+    def save_masks(self, shared: Mapping[str, Array], words: int) -> None:
+        """Keep the first of the shared masks, if there are more of them than were loaded."""
+        count = min(int(shared["counts"][0]), _MASKS_KEPT)
+        if self._masks is None or count <= self._masks_loaded:
             return
         records = shared["records"][: 2 * count]
-        crossings = int(records[-2] + records[-1])
+        boundaries = int(records[-2] + records[-1])
         counts = shared["counts"].copy()
-        counts[:] = count, crossings, 0
+        counts[:] = count, boundaries, 0
         arrays = {
             "counts": counts,
             "prints": shared["prints"][: 2 * count],
             "hints": shared["hints"][:count],
             "records": records,
             "dense": shared["dense"][: count * words],
-            "crossings": shared["crossings"][: 2 * crossings],
+            "boundaries": shared["boundaries"][: 2 * boundaries],
         }
-        disk_cache.write(self._splits, arrays)
+        disk_cache.write(self._masks, arrays)

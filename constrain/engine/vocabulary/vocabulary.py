@@ -5,19 +5,16 @@ from __future__ import annotations
 import operator
 import re
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.engine.masks.fast.repetitions import COUNTED_CLOSURES, COUNTED_PLACES, count_repetitions
-from constrain.engine.masks.lexer_masks import SHARED_CROSSING_LIMIT, SHARED_SPLITS, publish_split, shared_entry
 from constrain.engine.storage import schemas, tables
 from constrain.engine.vocabulary import files as vocabulary_files
+from constrain.engine.vocabulary.shared_masks import SharedMasks
 from constrain.engine.vocabulary.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
-from constrain.forking import renew_in_child
 
 if TYPE_CHECKING:
     from constrain.tokenizers.base import Tokenizer
@@ -28,15 +25,6 @@ NORMAL, SPECIAL, END = 0, 1, 2
 # Blanks behind another byte of a token; where there may be so many, it does not matter whether there are fewer.
 _INNER_BLANKS = re.compile(rb"[^ \t]([ \t]+)")
 _SHORT_INDENT = 32
-
-_SHARED = {
-    "counts": schemas.SHARED_COUNTS,
-    "prints": schemas.SHARED_PRINTS,
-    "hints": schemas.SHARED_HINTS,
-    "records": schemas.SHARED_MASKS,
-    "dense": schemas.SHARED_DENSE,
-    "crossings": schemas.SHARED_BOUNDARIES,
-}
 
 
 class Vocabulary:
@@ -69,6 +57,8 @@ class Vocabulary:
         Sorted.
     inner_blanks : int
         How many blanks and tabs may stand behind another byte of a token, in a row, at most.
+    shared : SharedMasks
+        What its grammars have in common.
     shared_tables : int64[3 * n]
         The tables that kernels read, as :class:`~..storage.tables.Tables` takes them; valid while the vocabulary lives.
     """
@@ -122,33 +112,10 @@ class Vocabulary:
             schemas.EMPTY_TOKENS: self.empty_ids,
             schemas.EOS_TOKENS: np.array(self.eos_ids, np.int32),
         }
-        # What grammars learn about the vocabulary and have in common (masks/lexer_masks.py).  Pages of these
-        # arrays take memory when they are first written.
-        words = (self.size + 31) // 32
-        self._lock = threading.Lock()
-        renew_in_child(self)
-        self._shared_counts = np.zeros(3, np.int64)
-        self._tables |= {
-            schemas.SHARED_COUNTS: self._shared_counts,
-            schemas.SHARED_PRINTS: np.zeros(2 * SHARED_SPLITS, np.int64),
-            schemas.SHARED_HINTS: np.zeros(SHARED_SPLITS, np.int64),
-            schemas.SHARED_MASKS: np.zeros(2 * SHARED_SPLITS, np.int32),
-            schemas.SHARED_DENSE: np.empty(SHARED_SPLITS * words, np.int32),
-            schemas.SHARED_BOUNDARIES: np.empty(2 * SHARED_CROSSING_LIMIT, np.int32),
-            schemas.SHARED_COUNTED: np.zeros(SHARED_SPLITS, np.int32),
-            schemas.SHARED_BY_REPETITIONS: np.empty(COUNTED_CLOSURES * self.size, np.int32),
-            schemas.SHARED_MORE_THAN: np.empty(COUNTED_CLOSURES * COUNTED_PLACES, np.int32),
-        }
-        shared = {name: self._tables[slot] for name, slot in _SHARED.items()}
-        files.load_splits(shared, words)
-        # When the vocabulary goes, at the latest with the interpreter.
-        weakref.finalize(self, files.save_splits, shared, words)
+        self.shared = SharedMasks(self.size, files)
+        self._tables |= self.shared.tables
         self._local = threading.local()
         self.shared_tables = tables.sharing(self._tables)
-
-    def _renew_after_fork(self) -> None:
-        # What another thread was publishing is not counted yet, and so not there.
-        self._lock = threading.Lock()
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
         trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())
@@ -188,11 +155,6 @@ class Vocabulary:
             special_ids=special,
         )
 
-    @property
-    def known_splits(self) -> int:
-        """How many splits (masks/lexer_masks.py) grammars have left for each other."""
-        return int(self._shared_counts[0])
-
     def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
         """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""
         found: tuple[int, int, np.ndarray[Any, Any]] | None = getattr(self._local, "found", None)
@@ -200,26 +162,6 @@ class Vocabulary:
             array = np.empty(self.size + 1, np.int32)
             found = self._local.found = array.ctypes.data, len(array), array
         return found
-
-    def publish(self, run: Callable[..., int], lexer_state: int) -> None:
-        """Share the split of a lexer state with all grammars of this vocabulary; if that is done, sort its tokens.
-
-        ``run`` runs a kernel in the grammar of the state.
-        """
-        with self._lock:
-            result = run(publish_split, lexer_state)
-            counts = self._shared_counts
-            if result == 1:
-                counts[0] += 1
-            elif result == 2 and counts[2] < COUNTED_CLOSURES:
-                entry = run(shared_entry, lexer_state)
-                counted = self._tables[schemas.SHARED_COUNTED]
-                if counted[entry] == 0:
-                    if run(count_repetitions, lexer_state):
-                        counts[2] += 1
-                        counted[entry] = counts[2]
-                    else:
-                        counted[entry] = -1
 
     def __reduce__(self) -> Any:
         # The tables hold addresses, so a copy has to make its own.

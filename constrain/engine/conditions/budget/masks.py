@@ -32,16 +32,21 @@ from constrain.engine.automata.lexer_states import (
 )
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, search_record
-from constrain.engine.masks.fast.self_loops import goes_on, next_node
-from constrain.engine.parser.configurations import IS_HARD, first_groups, state_at_set, state_kinds
+from constrain.engine.masks.boundaries import goes_on, next_node
+from constrain.engine.parser.configurations import (
+    IS_HARD,
+    first_groups,
+    state_at_set,
+    state_kinds,
+)
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
+    F_LEXER_MASK,
     F_LEXER_STEP,
     F_SCAN,
-    F_SPLIT,
     F_STATE_COST,
     F_STEP,
     F_TOKENS,
@@ -394,7 +399,7 @@ def cost_tokens(ctx, state, most, known):
     # SCRATCH_MASK.
     offset = states(ctx)[state].offset
     for i in range(offset, offset + states(ctx)[state].count):
-        status = far_call(ctx, F_SPLIT, configurations(ctx)[i].lexer_state, 0)
+        status = far_call(ctx, F_LEXER_MASK, configurations(ctx)[i].lexer_state, 0)
         if status < 0:
             return status
     seen = scratch_mask(ctx)

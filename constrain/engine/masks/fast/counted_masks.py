@@ -34,8 +34,8 @@ from constrain.engine.automata.lexer_states import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
-from constrain.engine.masks.fast.self_loops import next_node
-from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_split
+from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_lexer_mask
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT1, RESULT2
@@ -44,10 +44,10 @@ from constrain.engine.storage.links import (
     F_AGREE,
     F_COUNTED,
     F_FREE,
+    F_LEXER_MASK,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_SET_OPERATION,
-    F_SPLIT,
     far_call,
     far_entry,
 )
@@ -84,7 +84,7 @@ from constrain.engine.storage.schemas import (
     wide_stack,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
@@ -516,20 +516,20 @@ def _change_crossings(ctx, free, base):
 
 @njit_inner(RESULT2)
 def counted_split(ctx, lexer_state, _unused):
-    """Split a state by the split of its free state; returns 1, 0 if that does not fit, FAIL or LIMIT."""
+    """Split a state by the split of its free state; returns 1, NOT_MINE if that does not fit, FAIL or LIMIT."""
     begins = lexer_first_bytes(ctx)
     width = int64(0)
     for word in range(4):
         width += count_bits(begins[lexer_state, word])
     if width < _LEAST_BYTES:
-        return int64(0)
+        return int64(NOT_MINE)
     free = _free_state(ctx, lexer_state)
     if free < 0:
-        return int64(0) if free == -1 else free
+        return int64(NOT_MINE) if free == -1 else free
     agreed = _states_agree(ctx, lexer_state, free)
     if agreed < _LEAST_AGREED:
-        return int64(0)
-    status = far_call(ctx, F_SPLIT, free, 0)
+        return int64(NOT_MINE)
+    status = far_call(ctx, F_LEXER_MASK, free, 0)
     if status < 0:
         return status
     split = i32(ctx, LEXER_MASKS)
@@ -574,7 +574,7 @@ def counted_split(ctx, lexer_state, _unused):
                     scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
                     token = same[token] if len(same) else int64(-1)
     set_used(ctx, WORK_STACK, base)
-    keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
+    keep_lexer_mask(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
     return int64(1)
 
 

@@ -26,15 +26,16 @@ from constrain.engine.automata.lexer_states import (
     SPLIT_DENSE,
     SPLIT_LIST,
 )
-from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_split, next_child
+from constrain.engine.masks.fast.unbounded_twins import uncounted
+from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, keep_lexer_mask, next_child
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.header import CTX, INNER_BLANKS, N_WORDS, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_INDENTS,
+    F_LEXER_MASK,
     F_LEXER_STATE,
     F_SET_OPERATION,
-    F_SPLIT,
     F_WITHOUT_INDENTS,
     far_call,
     far_entry,
@@ -64,7 +65,7 @@ from constrain.engine.storage.schemas import (
     wide_stack,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 
 _BLANKS = 1 << 0x20 | 1 << 0x09
@@ -288,12 +289,15 @@ def _is_below(ctx, base, node):
 
 
 @njit_inner(RESULT2)
-def indent_split(ctx, lexer_state, free):
-    """Split a state by the split of the one without bound; returns 1, 0 if it is no indent, FAIL or LIMIT."""
+def indent_split(ctx, lexer_state, _unused):
+    """Split a state by the split of the one without bound; returns 1, NOT_MINE if it is no indent, FAIL or LIMIT."""
+    free = uncounted(ctx, lexer_state)
+    if free < 0:
+        return int64(NOT_MINE) if free == -1 else free
     left = _blanks_left(ctx, lexer_state, free)
     if left < 0:
-        return int64(0)
-    status = far_call(ctx, F_SPLIT, free, 0)
+        return int64(NOT_MINE)
+    status = far_call(ctx, F_LEXER_MASK, free, 0)
     if status < 0:
         return status
     split = i32(ctx, LEXER_MASKS)
@@ -309,7 +313,7 @@ def indent_split(ctx, lexer_state, free):
         # Many counts have the same tokens.
         set_used(ctx, WORK_STACK, base)
         other = _with_fewer(ctx, lexer_state, least)
-        status = far_call(ctx, F_SPLIT, other, 0) if other >= 0 else other
+        status = far_call(ctx, F_LEXER_MASK, other, 0) if other >= 0 else other
         if status < 0:
             return status
     if used(ctx, WORK_STACK) == base:
@@ -352,7 +356,7 @@ def indent_split(ctx, lexer_state, free):
         _mark_tokens(ctx, base, False)
         dense = keep_dense(ctx)
     set_used(ctx, WORK_STACK, base)
-    keep_split(ctx, lexer_state, dense, begin, begin_crossing)
+    keep_lexer_mask(ctx, lexer_state, dense, begin, begin_crossing)
     return int64(1)
 
 

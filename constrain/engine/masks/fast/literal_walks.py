@@ -1,4 +1,4 @@
-"""Walks over the trie along plain sequences, for which no lexer states are made.
+"""Literal walks: over the trie along characters in fixed order, for which no lexer states are made.
 
 A walk for a mask looks a few bytes ahead along every way that a lexeme may take, and of the states on these ways a text
 later comes to few.  Where a lexeme is a sequence of characters, each in its spellings, as the name of a key is, a place
@@ -15,7 +15,7 @@ from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CTX, LONGEST, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ACCEPT_SET, F_PLAIN, far_call, far_entry
+from constrain.engine.storage.links import F_ACCEPT_SET, F_LITERAL_WALK, far_call, far_entry
 from constrain.engine.storage.schemas import (
     BOUNDARIES,
     WORK_STACK,
@@ -38,7 +38,7 @@ from constrain.engine.storage.schemas import (
     wide_stack,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 
 # Fields of a place: what is left behind a literal, or a node; where the rest of the literal is, and its length.
@@ -135,11 +135,13 @@ def _next_child(ctx, wide, byte, place):
 
 
 @njit_inner(RESULT2)
-def walk_plainly(ctx, state_and_place, n):
-    """Walk the subtree of a trie node, from ``lexer state << 32 | node``, without making states, as splits.walk does.
+def walk_literals(ctx, state_and_place, n):
+    """Walk the subtree of a trie node, from ``lexer state << 32 | node``, without making states.
 
     Tokens go to FOUND_TOKENS from ``n`` on, boundaries to the end of BOUNDARIES.  Returns how many tokens there are
-    then; -1, and nothing is added, if it takes states; or FAIL.
+    then; NOT_MINE, and nothing is added, if it takes states; or FAIL.
+
+    All of it is one loop: a call for each node would take longer than the node.
     """
     state, top = state_and_place >> 32, state_and_place & 0xFFFFFFFF
     nodes = trie_nodes(ctx)
@@ -156,7 +158,7 @@ def walk_plainly(ctx, state_and_place, n):
         if _may_begin(ctx, node, first_byte):
             # Whether anything is left of an intersection or a complement takes a derivative to know.
             if start >= 0 or expressions(ctx)[node].flags & COMPLEX_FLAG:
-                return int64(-1)
+                return int64(NOT_MINE)
             start, lexeme = node, pool[i]
     if start < 0:
         return n
@@ -166,7 +168,7 @@ def walk_plainly(ctx, state_and_place, n):
         return int64(FAIL)
     tmp = work_stack(ctx)
     tmp[base + _REST], tmp[base + _AT], tmp[base + _LEFT] = start, 0, 0
-    first_crossing = used(ctx, BOUNDARIES)
+    first_boundary = used(ctx, BOUNDARIES)
     accept = int64(-1)
     p, end = top, top + sizes[top]
     while p < end:
@@ -182,8 +184,8 @@ def walk_plainly(ctx, state_and_place, n):
             continue
         # Where many bytes lead to one state, it is better made.
         if outcome == _NOT_PLAIN and (depth == 0 or sizes[p] > 1):
-            set_used(ctx, BOUNDARIES, first_crossing)
-            return int64(-1)
+            set_used(ctx, BOUNDARIES, first_boundary)
+            return int64(NOT_MINE)
         if tokens[p] >= 0:
             found[n] = tokens[p]
             n += 1
@@ -193,8 +195,8 @@ def walk_plainly(ctx, state_and_place, n):
         rest = tmp[here + 3 + _REST]
         if tmp[here + 3 + _LEFT] == 0 and expressions(ctx)[rest].flags & NULLABLE_FLAG:
             if rest != EPSILON:
-                set_used(ctx, BOUNDARIES, first_crossing)
-                return int64(-1)
+                set_used(ctx, BOUNDARIES, first_boundary)
+                return int64(NOT_MINE)
             if accept < 0:
                 # Behind the places: the last of them is never written.
                 stage = base + 3 * (ctx[LONGEST] - height + 1) + 2
@@ -204,10 +206,10 @@ def walk_plainly(ctx, state_and_place, n):
                     return accept
             if not room(ctx, BOUNDARIES, 1):
                 return int64(FAIL)
-            crossing = used(ctx, BOUNDARIES)
-            boundaries(ctx)[crossing].node = p
-            boundaries(ctx)[crossing].accept = accept
-            set_used(ctx, BOUNDARIES, crossing + 1)
+            boundary = used(ctx, BOUNDARIES)
+            boundaries(ctx)[boundary].node = p
+            boundaries(ctx)[boundary].accept = accept
+            set_used(ctx, BOUNDARIES, boundary + 1)
             p += sizes[p]
             continue
         if nodes[p] & WIDE:
@@ -218,4 +220,4 @@ def walk_plainly(ctx, state_and_place, n):
     return n
 
 
-far_entry(F_PLAIN, walk_plainly)
+far_entry(F_LITERAL_WALK, walk_literals)

@@ -26,7 +26,7 @@ from constrain.engine.masks.lexer_masks import (
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ENDS, F_LEXER_STEP, F_NEAR, F_SPLIT, far_call, far_entry
+from constrain.engine.storage.links import F_ENDS, F_LEXER_MASK, F_LEXER_STEP, F_NEAR, far_call, far_entry
 from constrain.engine.storage.schemas import (
     BOUNDARIES,
     DENSE_MASKS,
@@ -47,7 +47,7 @@ from constrain.engine.storage.schemas import (
     walk_stack,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 _PARTED = -1
@@ -137,7 +137,7 @@ def _copy_crossings(ctx, near, first, count):
     k = int64(0)
     for i in range(begin, stop):
         crossing = pairs[i].node
-        # It may stand for nodes in the subtree of this one (loops.next_node).
+        # It may stand for nodes in the subtree of this one (boundaries.py).
         p = crossing if crossing >= 0 else ~crossing
         while k < count and places[first + k] + sizes[places[first + k]] <= p:
             k += 1
@@ -222,10 +222,10 @@ def _has_same_tokens(ctx, near, n, first, count):
 def near_split(ctx, lexer_state, closure_and_near):
     """Split a state by the split of one that it differs from along a few words.
 
-    Returns 1, 0 if a lexeme may end inside the closure or a crossing would have to be parted, FAIL or LIMIT.
+    Returns 1, NOT_MINE if a lexeme may end inside the closure or a crossing would have to be parted, FAIL or LIMIT.
     """
     closure, near = closure_and_near >> 32, closure_and_near & 0xFFFFFFFF
-    status = far_call(ctx, F_SPLIT, near, 0)
+    status = far_call(ctx, F_LEXER_MASK, near, 0)
     if status < 0:
         return status
     words = ctx[N_WORDS]
@@ -239,7 +239,7 @@ def near_split(ctx, lexer_state, closure_and_near):
             return status
     if used(ctx, BOUNDARIES) != first_crossing:
         set_used(ctx, BOUNDARIES, first_crossing)
-        return int64(0)
+        return int64(NOT_MINE)
     n = _walk_beside(ctx, lexer_state, near, closure)
     if n < 0:
         return n
@@ -250,7 +250,7 @@ def near_split(ctx, lexer_state, closure_and_near):
     if status == _PARTED:
         set_used(ctx, WORK_STACK, bottom)
         set_used(ctx, BOUNDARIES, first_crossing)
-        return int64(0)
+        return int64(NOT_MINE)
     if status < 0:
         return status
 

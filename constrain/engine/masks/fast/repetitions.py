@@ -1,8 +1,8 @@
-"""How many repetitions each token of a closure holds, for strings with a greatest length.
+"""How many repetitions each token of a star closure holds, for strings with a greatest length.
 
-Of the tokens in the closure of C (star_closures.py), ``C{low,high}`` allows those that begin at most ``high`` times a
-C. A vocabulary keeps, for the closures that bounds are met on, the tokens sorted by that number.  So what a bound rules
-out is the beginning of a list, and a character more or less in a string costs no walk.
+Of the tokens in the star closure of C (star_closures.py), ``C{low,high}`` allows those that begin at most ``high``
+times a C.  A vocabulary keeps, for the star closures that bounds are met on, the tokens sorted by that number.  So what
+a bound rules out is the beginning of a list, and a character more or less in a string costs no walk.
 
 The number is well defined if no C begins another C, as the characters of a JSON string do not.
 """
@@ -19,6 +19,8 @@ from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_LEXER_STEP, far_call
 from constrain.engine.storage.schemas import (
+    COUNTED_CLOSURES,
+    COUNTED_PLACES,
     TOKEN_STARTS,
     byte_classes,
     expressions,
@@ -43,16 +45,10 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import UNSORTED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
-COUNTED_CLOSURES = 8
-"""How many closures a vocabulary sorts the tokens of."""
 
-COUNTED_PLACES = 256
-"""Numbers of repetitions that are told apart; larger ones count as the last of them."""
-
-
-@njit_entry(RESULT1)
-def count_repetitions(ctx, closure):
-    """Sort the tokens of a shared closure, a lexer state, into the vocabulary's next free place.
+@njit_inner(RESULT1)
+def _number_tokens(ctx, closure):
+    """Write to FOUND_TOKENS how many repetitions of a star closure each token begins; -1 for those outside.
 
     Returns 1, 0 if the number of repetitions is not well defined, FAIL or LIMIT.
     """
@@ -92,7 +88,20 @@ def count_repetitions(ctx, closure):
             numbers[ended] = min(number, COUNTED_PLACES - 1)
             ended = same[ended] if len(same) else int64(-1)
         p += 1
+    return int64(1)
 
+
+@njit_entry(RESULT1)
+def count_repetitions(ctx, closure):
+    """Sort the tokens of a shared star closure, a lexer state, into the vocabulary's next free place.
+
+    Returns 1, 0 if the number of repetitions is not well defined, FAIL or LIMIT.
+    """
+    status = _number_tokens(ctx, closure)
+    if status <= 0:
+        return status
+    numbers = found_tokens(ctx)
+    n_tokens = len(i64(ctx, TOKEN_STARTS)) - 1
     # A counting sort, most repetitions first.
     slot = shared_counts(ctx)[2]
     more_than = shared_more_than(ctx)
@@ -139,7 +148,7 @@ def bound_tells(ctx, lexer_state, item):
 
 @njit_inner(RESULT2)
 def counted_place(ctx, closure, high):
-    """Where the tokens of a closure are sorted by repetitions; -1 if nowhere, UNSORTED if they may yet be."""
+    """Where the tokens of a star closure are sorted by repetitions; -1 if nowhere, UNSORTED if they may yet be."""
     dense = lexer_masks(ctx)[closure].dense
     if dense > FIRST_SHARED or high >= COUNTED_PLACES - 1:
         return int64(-1)
@@ -151,7 +160,7 @@ def counted_place(ctx, closure, high):
 
 @njit_inner(RESULT2)
 def more_repetitions(ctx, place, high):
-    """How many tokens of a counted closure have more than ``high`` repetitions."""
+    """How many tokens of a counted star closure have more than ``high`` repetitions."""
     return shared_more_than(ctx)[place * COUNTED_PLACES + high]
 
 

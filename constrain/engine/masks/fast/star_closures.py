@@ -31,13 +31,13 @@ from constrain.engine.automata.expressions import (
     make_concat,
     make_repeat,
 )
-from constrain.engine.automata.fingerprints import has_print
 from constrain.engine.automata.lexer_states import (
     CLOSURE,
     NO_DENSE,
     NOT_SPLIT,
 )
 from constrain.engine.automata.liveness import is_live
+from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.repetitions import (
     allow_up_to,
     bound_tells,
@@ -45,47 +45,37 @@ from constrain.engine.masks.fast.repetitions import (
     forbid_beyond,
     more_repetitions,
 )
-from constrain.engine.masks.fast.self_loops import forget_loops, next_node
+from constrain.engine.masks.fast.unbounded_twins import uncounted
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
     add_dense,
     allow_found,
     clear_scratch,
-    import_split,
     keep_dense,
-    keep_split,
+    keep_lexer_mask,
     list_found,
     take_dense,
-    uncounted,
     walk,
     with_same_bytes,
 )
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import (
-    CLASSES,
-    CTX,
-    LIST_END,
-    LONGEST,
-    N_WORDS,
-    NEW_SPLIT,
-    RESULT1,
-    RESULT2,
-    RESULT3,
-)
+from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
-    F_CLOSURE,
     F_ENDS,
     F_FILL,
     F_FIND_CLOSURE,
     F_FORBID,
+    F_LEXER_MASK,
     F_LEXER_STATE,
     F_LEXER_STEP,
-    F_LOOP,
-    F_LOOPS,
     F_NEAR,
-    F_SPLIT,
+    F_OFFER,
+    F_REPETITION,
+    F_SELF_LOOP,
+    F_SHARED_MASK,
+    F_STAR_CLOSURE,
     far_call,
     far_entry,
 )
@@ -129,7 +119,7 @@ from constrain.engine.storage.schemas import (
     wide_stack,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL, UNSORTED
+from constrain.engine.storage.statuses import FAIL, NOT_MINE, UNSORTED
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 
 _SHIFT, _BYTE, _LARGE, _LEAD = uint64(DEPTH_SHIFT), uint64(255), uint64(LARGE), uint64(0xC0)
@@ -340,7 +330,7 @@ def _walk_closure(ctx, closure):
     space = len(pairs)
     height = uint64(0)
     stack[0] = closure
-    forget_loops(ctx)
+    far_call(ctx, F_SELF_LOOP, int64(-1), int64(0))
     looping = int64(-1)
     # As in splits.walk: unsigned, and without a branch on whether a token ends.
     n, p, stop = uint64(0), uint64(0), uint64(len(nodes))
@@ -382,8 +372,8 @@ def _walk_closure(ctx, closure):
         if looping >= 0 and node & _LARGE:
             state = there if node & _LEAD != _LEAD else int64(here)
             if state == looping:
-                taken = far_call(ctx, F_LOOPS, state << 32 | wide[p], int64(n))
-                if taken >= 0:
+                taken = far_call(ctx, F_SELF_LOOP, state << 32 | wide[p], int64(n))
+                if taken != NOT_MINE:
                     n = uint64(taken)
                     p += uint64(sizes[p])
                     continue
@@ -410,8 +400,8 @@ def _find_closure(ctx, closure):
         allow_found(ctx, n)
         set_used(ctx, BOUNDARIES, ctx[LIST_END])
         dense = keep_dense(ctx)
-        ctx[NEW_SPLIT] = closure
-    keep_split(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
+        far_call(ctx, F_OFFER, closure, 1)
+    keep_lexer_mask(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
     return int64(0)
 
 
@@ -428,8 +418,8 @@ def _closure_of(ctx, star, _unused):
     set_used(ctx, WORK_STACK, base)
     if closure < 0 or lexer_masks(ctx)[closure].dense != NOT_SPLIT:
         return closure
-    status = import_split(ctx, closure)
-    if status == 0:
+    status = far_call(ctx, F_SHARED_MASK, closure, 0)
+    if status == NOT_MINE:
         status = _find_closure(ctx, closure)
     return closure if status >= 0 else status
 
@@ -702,7 +692,7 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     runner = uncounted(ctx, lexer_state)
     if runner < 0:
         return runner
-    status = far_call(ctx, F_SPLIT, runner, 0)
+    status = far_call(ctx, F_LEXER_MASK, runner, 0)
     if status < 0:
         return status
     words = ctx[N_WORDS]
@@ -743,9 +733,9 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
                 return there
             if there == 0:
                 scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
-    keep_split(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
-    if high < _LEAST_HIGH and ctx[NEW_SPLIT] < 0 and has_print(ctx, lexer_state):
-        ctx[NEW_SPLIT] = lexer_state
+    keep_lexer_mask(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
+    if high < _LEAST_HIGH:
+        far_call(ctx, F_OFFER, lexer_state, 0)
     return int64(1)
 
 
@@ -816,7 +806,7 @@ def _forbid(ctx, lexer_state, closure):
     class_of = byte_classes(ctx)
     scratch = scratch_mask(ctx)
     same = same_bytes(ctx)
-    whole = far_call(ctx, F_LOOP, closure, 0)
+    whole = far_call(ctx, F_REPETITION, closure, 0)
     if whole < 0:
         return whole
     stack[0], inside[0] = lexer_state, closure
@@ -847,7 +837,7 @@ def _forbid(ctx, lexer_state, closure):
             continue
         covered = _covers(ctx, there, outer)
         if not covered:
-            loop = far_call(ctx, F_LOOP, there, 0)
+            loop = far_call(ctx, F_REPETITION, there, 0)
             if loop < -1:
                 return loop
             covered = int64(loop == whole)
@@ -861,10 +851,10 @@ def _forbid(ctx, lexer_state, closure):
 
 @njit_inner(RESULT2)
 def closure_split(ctx, lexer_state, _unused):
-    """Split a state by the closure of a repetition in it; returns 1, 0 if there is no fit one, FAIL or LIMIT."""
-    loop = far_call(ctx, F_LOOP, lexer_state, 0)
+    """Split a state by the closure of a repetition in it; returns 1, NOT_MINE if there is no fit one, FAIL or LIMIT."""
+    loop = far_call(ctx, F_REPETITION, lexer_state, 0)
     if loop < 0:
-        return int64(0) if loop == -1 else loop
+        return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
     if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
         starts = byte_starts(ctx)
@@ -876,31 +866,31 @@ def closure_split(ctx, lexer_state, _unused):
                 ends += starts[byte + 1] - starts[byte]
                 bits &= bits - 1
         if ends > _MOST_ENDS:
-            return int64(0)
+            return int64(NOT_MINE)
     bounded = high < ctx[LONGEST]
     counts = bounded and bound_tells(ctx, lexer_state, expressions(ctx)[loop >> 32].first) != 0
     if high < _LEAST_HIGH and not counts:
-        return int64(0)
+        return int64(NOT_MINE)
     closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
     if closure < 0:
         return closure
     dense = lexer_masks(ctx)[closure].dense
     if dense == NO_DENSE:
-        return int64(0)
+        return int64(NOT_MINE)
     if counts:
         place = counted_place(ctx, closure, high)
         if place >= 0:
             return _bounded_split(ctx, lexer_state, closure, place << 32 | high)
-        if place == UNSORTED and ctx[NEW_SPLIT] < 0:
-            ctx[NEW_SPLIT] = closure
+        if place == UNSORTED:
+            far_call(ctx, F_OFFER, closure, 0)
         if high < _LEAST_HIGH:
-            return int64(0)
+            return int64(NOT_MINE)
     near = far_call(ctx, F_FILL, lexer_state, 0)
     if near < 0:
         return near
     if near > 0 and near != lexer_state and high == _UNBOUNDED:
         status = far_call(ctx, F_NEAR, lexer_state, closure << 32 | near)
-        if status != 0:
+        if status != NOT_MINE:
             return status
     words = ctx[N_WORDS]
     if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
@@ -924,7 +914,7 @@ def closure_split(ctx, lexer_state, _unused):
         status = far_call(ctx, F_FORBID, lexer_state, closure)
         if status != 0:
             set_used(ctx, BOUNDARIES, first_crossing)
-            return min(status, int64(0))
+            return int64(NOT_MINE) if status == 1 else status
     if bounded:
         by_length = tokens_by_length(ctx)
         token_start = token_starts(ctx)
@@ -945,16 +935,16 @@ def closure_split(ctx, lexer_state, _unused):
         dense = keep_dense(ctx)
     else:
         first = list_found(ctx, n)
-    keep_split(ctx, lexer_state, dense, first, first_crossing)
+    keep_lexer_mask(ctx, lexer_state, dense, first, first_crossing)
     # One at a time: the closure itself serves more grammars.
-    if ctx[NEW_SPLIT] < 0 and high == _UNBOUNDED and has_print(ctx, lexer_state):
-        ctx[NEW_SPLIT] = lexer_state
+    if high == _UNBOUNDED:
+        far_call(ctx, F_OFFER, lexer_state, 0)
     return int64(1)
 
 
-far_entry(F_LOOP, _loop_of)
+far_entry(F_REPETITION, _loop_of)
 far_entry(F_FIND_CLOSURE, _closure_of)
 far_entry(F_FILL, _fill_transitions)
 far_entry(F_ENDS, _ends_inside)
 far_entry(F_FORBID, _forbid)
-far_entry(F_CLOSURE, closure_split)
+far_entry(F_STAR_CLOSURE, closure_split)

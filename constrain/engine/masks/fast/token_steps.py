@@ -1,4 +1,4 @@
-"""Leaps: several bytes of a token at once, without the states between them.
+"""Token steps: several bytes of a token at once, without the states between them.
 
 A text comes to few of the places within its tokens again, so their states would be made for nothing: where a token has
 been from where is remembered instead.
@@ -11,15 +11,15 @@ from numba import int64
 
 from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.lexer_states import members_after
-from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, LEAP_SHIFT, RESULT2
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.header import CLASSES, RESULT2, STEP_SHIFT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_LEAP, F_LEXER_STATE, F_STATE_OF_SET, far_call, far_entry
+from constrain.engine.storage.links import F_LEXER_STATE, F_STATE_OF_SET, F_TOKEN_STEP, far_call, far_entry
 from constrain.engine.storage.schemas import (
-    CONFIGURATIONS,
     LEXER_MEMBERS,
     WORK_STACK,
     byte_classes,
+    configurations,
     lexer_states,
     lexer_transitions,
     states,
@@ -27,20 +27,20 @@ from constrain.engine.storage.schemas import (
     token_starts,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL, NO_LEAP
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
 
 
 @njit_inner(RESULT2)
-def leap(ctx, state, token_and_place):
+def token_step(ctx, state, token_and_place):
     """Go on from a state with the bytes of a token, ``token << 32 | place`` and on, until a lexeme could end.
 
-    Returns the state there, and above it from LEAP_SHIFT on how many bytes these were, two at least; 0 if nothing
-    begins so; NO_LEAP; or FAIL or LIMIT.
+    Returns the state there, and above it from STEP_SHIFT on how many bytes these were, two at least; 0 if nothing
+    begins so; NOT_MINE; or FAIL or LIMIT.
     """
     if states(ctx)[state].count != 1:
-        return int64(NO_LEAP)
-    thread = 2 * states(ctx)[state].offset
-    row, lexer_state = int64(i32(ctx, CONFIGURATIONS)[thread]), int64(i32(ctx, CONFIGURATIONS)[thread + 1])
+        return int64(NOT_MINE)
+    offset = states(ctx)[state].offset
+    row, lexer_state = configurations(ctx)[offset].earley_set, configurations(ctx)[offset].lexer_state
     token, place = token_and_place >> 32, token_and_place & 0xFFFFFFFF
     data = token_bytes(ctx)
     class_of = byte_classes(ctx)
@@ -71,7 +71,7 @@ def leap(ctx, state, token_and_place):
         at += 1
     if at - begin < 2:
         set_used(ctx, WORK_STACK, base)
-        return int64(NO_LEAP)
+        return int64(NOT_MINE)
     if slot == WORK_STACK:
         # To the top of the stack, where members are made a state.
         if not room(ctx, WORK_STACK, 2 * count):
@@ -87,7 +87,7 @@ def leap(ctx, state, token_and_place):
             return lexer_state
     set_used(ctx, WORK_STACK, base)
     result = far_call(ctx, F_STATE_OF_SET, row, lexer_state)
-    return result if result < 0 else result | (at - begin) << LEAP_SHIFT
+    return result if result < 0 else result | (at - begin) << STEP_SHIFT
 
 
-far_entry(F_LEAP, leap)
+far_entry(F_TOKEN_STEP, token_step)

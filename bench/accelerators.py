@@ -1,0 +1,141 @@
+"""What each accelerator is worth: the times of masks with it switched off, by those with all of them.
+
+    python -m bench.accelerators [--schemas N] [--rounds N]
+
+Compiles schemas of MaskBench and goes through their instances, token by token, with Llama-3's vocabulary.  In each
+round every accelerator is off in a process of its own, and all are on in one; each goes through all of it three times,
+and begins without any mask that others have left on disk.  Times are processor time of the thread, and of each mask the
+least of all passes counts.  How much other work on the machine disturbs even so, a second run with all of them shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import thread_time_ns
+from typing import Any
+
+import numpy as np
+
+Times = np.ndarray[Any, np.dtype[np.int64]]
+"""int64[n, 2]: of each mask, and of the step behind it, in nanoseconds."""
+
+FIGURES = ("mean", "p90", "p99", "p99.9", "mean with step")
+ALL, AGAIN, PLAIN = "nothing", "nothing, once more", "all (the plain engine)"
+_PASSES = 3
+
+
+def figures_of(times: Times) -> list[float]:
+    """The figures of the masks of a run, in microseconds."""
+    masks = times[:, 0]
+    figures = [masks.mean(), *np.percentile(masks, (90, 99, 99.9)), times.sum(axis=1).mean()]
+    return [float(figure) / 1e3 for figure in figures]
+
+
+def table_of(times: dict[str, Times]) -> list[str]:
+    """The lines of a table in Markdown: microseconds with all accelerators, and ratios for the others.
+
+    Parameters
+    ----------
+    times : dict
+        By what is switched off; :data:`ALL` for nothing.
+    """
+    lines = ["| switched off | " + " | ".join(FIGURES) + " |", "|---" * (len(FIGURES) + 1) + "|"]
+    usual = figures_of(times[ALL])
+    lines.append(f"| {ALL} | " + " | ".join(f"{figure:.1f} us" for figure in usual) + " |")
+    for name in times:
+        if name != ALL:
+            ratios = [figure / of for figure, of in zip(figures_of(times[name]), usual, strict=True)]
+            lines.append(f"| {name} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
+    return lines
+
+
+def _write_jobs(path: Path, count: int) -> None:
+    """Write the tokens of a vocabulary, schemas, and the tokens of their instances."""
+    from bench.maskbench.schemas import SCHEMAS, VOCABULARY, SchemaJobs, data_folder
+    from bench.maskbench.vocabulary import TokenTable
+
+    folder = data_folder()
+    table = TokenTable.read(folder / VOCABULARY)
+    jobs = [
+        (job.grammar, [list(instance.tokens) for instance in job.instances])
+        for job in SchemaJobs(folder / SCHEMAS, table, seed=0, count=count)
+    ]
+    path.write_bytes(pickle.dumps((table.tokens, table.end_ids, table.special_ids, jobs)))
+
+
+def _measure(path: Path, names: list[str]) -> Times:
+    """The times with some accelerators."""
+    import constrain
+
+    tokens, end_ids, special_ids, jobs = pickle.loads(path.read_bytes())
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=end_ids, special_ids=special_ids)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    passes = []
+    for _ in range(_PASSES):
+        vocabulary.shared.clear()
+        compiler = constrain.GrammarCompiler(vocabulary, cache_limit_bytes=0, accelerators=names)
+        times: list[tuple[int, int]] = []
+        for schema, instances in jobs:
+            try:
+                compiled = compiler.compile(constrain.Grammar.from_json_schema(schema))
+            except constrain.ConstrainError:
+                continue
+            for instance in instances:
+                matcher = constrain.Matcher(compiled)
+                for token in instance:
+                    begin = thread_time_ns()
+                    matcher.fill_next_token_bitmask(mask)
+                    middle = thread_time_ns()
+                    is_accepted = matcher.accept_token(token)
+                    times.append((middle - begin, thread_time_ns() - middle))
+                    if not is_accepted:
+                        break
+        passes.append(times)
+    least: Times = np.array(passes, np.int64).min(axis=0)
+    return least
+
+
+def _run(path: Path, names: Sequence[str]) -> Times:
+    command = [sys.executable, "-m", "bench.accelerators", "--worker", str(path), "--names", ",".join(names)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return np.frombuffer(output, np.int64).reshape(-1, 2)
+
+
+def main() -> int:
+    """Measure, or be a worker."""
+    parser = argparse.ArgumentParser(description="What each accelerator of masks is worth.")
+    parser.add_argument("--schemas", type=int, default=100, help="so many schemas")
+    parser.add_argument("--rounds", type=int, default=2, help="how often all is measured")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--names", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker is not None:
+        sys.stdout.buffer.write(_measure(options.worker, [name for name in options.names.split(",") if name]).tobytes())
+        return 0
+    from constrain.engine.masks.accelerators import NAMES
+
+    variants: dict[str, Sequence[str]] = {ALL: NAMES, PLAIN: ()}
+    variants |= {name: tuple(each for each in NAMES if each != name) for name in NAMES}
+    variants[AGAIN] = NAMES
+    least: dict[str, Times] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "jobs"
+        _write_jobs(path, options.schemas)
+        for _ in range(options.rounds):
+            for name, names in variants.items():
+                times = _run(path, names)
+                # They are the same masks in every run, or this is an error.
+                least[name] = np.minimum(least.get(name, times), times)
+    print(f"{len(least[ALL]):,} masks of {options.schemas:,} schemas, {options.rounds} rounds")
+    print("\n".join(table_of(least)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""Accelerators: what makes masks quicker and changes none; and the door through which they are asked.
+
+The plain engine makes every lexer mask by one walk over the trie (lexer_masks.py) and every step by one byte.  It is
+complete and exact.  An accelerator, a file in masks/fast/, knows something about some lexer states, subtrees of the
+trie or tokens that spares it work.  All keep one contract:
+
+* It is a kernel ``int64(ctx, a, b)`` behind a link (storage/links.py).  Nothing imports it in order to call it.
+* It gives the tokens and boundaries that the plain engine would, or leads to the same state; or it answers NOT_MINE.
+* If it answers NOT_MINE, FAIL or LIMIT it has added no token and no boundary.
+* Where it is switched off, or has not been loaded, a kernel that always answers NOT_MINE stands behind its link.
+
+So each can be switched off by itself, for one compiled grammar: its tables have addresses of their own.  By default all
+are on.  With the environment variable ``CONSTRAIN_PLAIN=1`` none is, and none is imported.
+
+There are three kinds, by what they are asked:
+
+* for the mask of a lexer state, ``(ctx, lexer_state, 0)``: the door asks them in the order of their links, and takes
+  the first answer.  0 or more says that the record of the mask is written;
+* for a part of a walk: the tokens and boundaries of a subtree of the trie, or what follows a boundary;
+* for a token: several of its bytes at once.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numba import int64
+
+from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
+from constrain.engine.masks.lexer_masks import walk_lexer_mask
+from constrain.engine.storage.header import RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import (
+    END_MASK_LINKS,
+    F_COUNTED,
+    F_INDENTS,
+    F_LEXER_MASK,
+    F_LITERAL_WALK,
+    F_NEAR,
+    F_OFFER,
+    F_SELF_LOOP,
+    F_SHARED_MASK,
+    F_STAR_CLOSURE,
+    F_TOKEN_STEP,
+    F_TWIN,
+    F_TWIN_MASK,
+    F_WITHOUT_INDENTS,
+    FIRST_MASK_LINK,
+    far_call,
+    far_entry,
+)
+from constrain.engine.storage.schemas import lexer_masks
+from constrain.engine.storage.statuses import NOT_MINE
+
+if TYPE_CHECKING:
+    from constrain.engine.vocabulary.vocabulary import Vocabulary
+
+PLAIN_VARIABLE = "CONSTRAIN_PLAIN"
+"""The environment variable that switches all accelerators off where nothing else is said."""
+
+
+class Accelerator(NamedTuple):
+    """An accelerator, and how it is switched off."""
+
+    name: str
+    """Also of its file in masks/fast/."""
+    links: tuple[int, ...]
+    """The links behind which its kernels stand."""
+    gives: str
+    """What it answers."""
+    is_loaded_on_demand: bool = False
+    """Whether it takes long to compile and serves few grammars: it is loaded when one comes that it may serve."""
+
+
+ACCELERATORS = (
+    Accelerator(
+        "unbounded_twins",
+        (F_TWIN_MASK, F_TWIN),
+        "the mask of the state without bounds that no token is long enough to feel; that state, behind a boundary",
+    ),
+    Accelerator(
+        "shared_masks",
+        (F_SHARED_MASK, F_OFFER),
+        "the mask that another grammar has made for the same expressions",
+    ),
+    Accelerator(
+        "indents",
+        (F_INDENTS, F_WITHOUT_INDENTS),
+        "the mask of an indent, by that of an indent without bound",
+    ),
+    Accelerator(
+        "counted_masks",
+        (F_COUNTED,),
+        "the mask of a state that counts what takes several bytes, by that of the state without the count",
+        is_loaded_on_demand=True,
+    ),
+    Accelerator(
+        "star_closures",
+        (F_STAR_CLOSURE,),
+        "the mask of a state that repeats a character, by the tokens made of such characters",
+    ),
+    Accelerator(
+        "near_masks",
+        (F_NEAR,),
+        "within a star closure: the mask of a state that differs from another one along a few words",
+    ),
+    Accelerator(
+        "literal_walks",
+        (F_LITERAL_WALK,),
+        "the tokens and boundaries below a node of the trie where characters are in fixed order",
+    ),
+    Accelerator(
+        "self_loops",
+        (F_SELF_LOOP,),
+        "the tokens of a subtree over which a lexer state stays what it is, and its boundaries as one",
+    ),
+    Accelerator(
+        "token_steps",
+        (F_TOKEN_STEP,),
+        "the state behind several bytes of a token, without the states between them",
+    ),
+)
+NAMES = tuple(accelerator.name for accelerator in ACCELERATORS)
+
+_FOLDER = "constrain.engine.masks.fast"
+_loaded: dict[str, Any] = {}
+
+
+def names_in_use(names: Collection[str] | None) -> tuple[str, ...]:
+    """The accelerators that are on, in the order of the registry, where somebody has asked for ``names``.
+
+    None asks for all of them, or with ``CONSTRAIN_PLAIN=1`` for none.
+
+    Raises
+    ------
+    ValueError
+        If there is no accelerator of some name.
+    """
+    if names is None:
+        return () if os.environ.get(PLAIN_VARIABLE, "") not in ("", "0") else NAMES
+    if isinstance(names, str):
+        raise ValueError(f"accelerators are a collection of names, not the string {names!r}")
+    unknown = sorted(set(names) - set(NAMES))
+    if unknown:
+        raise ValueError(f"unknown accelerators: {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    return tuple(name for name in NAMES if name in names)
+
+
+def load(*names: str) -> None:
+    """Load accelerators: their kernels stand behind their links then, in tables that are made afterwards."""
+    for name in names:
+        if name not in _loaded:
+            _loaded[name] = importlib.import_module(f"{_FOLDER}.{name}")
+
+
+@functools.cache
+def links_without(names: tuple[str, ...]) -> tuple[int, ...]:
+    """Load the accelerators ``names`` (but those on demand); returns the links of all others."""
+    load(*(one.name for one in ACCELERATORS if one.name in names and not one.is_loaded_on_demand))
+    return tuple(link for one in ACCELERATORS if one.name not in names for link in one.links)
+
+
+def publish(vocabulary: Vocabulary, run: Callable[..., int], lexer_state: int) -> None:
+    """Share the mask of a lexer state that fast/shared_masks.py has noted as worth it (NEW_MASK)."""
+    _loaded["shared_masks"].publish(vocabulary, run, lexer_state)
+
+
+@njit_inner(RESULT2)
+def lexer_mask(ctx, lexer_state, _unused):
+    """Make the mask of a lexer state unless it is made; returns 0, FAIL or LIMIT.
+
+    This is the door: accelerators are asked in the order of their links, and then the plain walk is made.
+    """
+    if lexer_masks(ctx)[lexer_state].dense != NOT_SPLIT:
+        return int64(0)
+    for link in range(FIRST_MASK_LINK, END_MASK_LINKS):
+        status = far_call(ctx, link, lexer_state, 0)
+        if status != NOT_MINE:
+            return min(status, int64(0))
+    status = walk_lexer_mask(ctx, lexer_state)
+    if status == 0 and lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
+        far_call(ctx, F_OFFER, lexer_state, 1)
+    return status
+
+
+far_entry(F_LEXER_MASK, lexer_mask)
+
+# Kernels are compiled when a process starts, not when a grammar comes.
+links_without(names_in_use(None))
