@@ -41,7 +41,7 @@ from constrain.engine.storage.schemas import (
     STATE_BUCKETS,
     STATE_COSTS,
     STATE_HASHES,
-    STATE_KEYS,
+    STATE_MARKS,
     STATE_MASKS,
     STATES,
     TOKEN_STEP_KEYS,
@@ -56,7 +56,7 @@ from constrain.engine.storage.schemas import (
     earley_sets,
     origin_sets_at,
     state_hashes,
-    state_keys,
+    state_marks,
     states,
     transitions,
 )
@@ -151,7 +151,7 @@ def _move_states(ctx, state_map, row_map):
     threads = configurations(ctx)
     hashes = state_hashes(ctx)
     masks = i32(ctx, STATE_MASKS)
-    keys = state_keys(ctx)
+    marks = state_marks(ctx)
     trans = transitions(ctx)
     classes = ctx[CLASSES]
     total = used(ctx, STATE_HASHES)
@@ -174,7 +174,7 @@ def _move_states(ctx, state_map, row_map):
         records[count].offset = thread
         records[count].count = n
         records[count].accepts = accepts
-        keys[count] = keys[state]
+        marks[count] = marks[state]
         for i in range(MASK_FIELDS):
             masks[MASK_FIELDS * count + i] = masks[MASK_FIELDS * state + i]
         for i in range(classes):
@@ -193,7 +193,7 @@ def _move_states(ctx, state_map, row_map):
     set_used(ctx, CONFIGURATIONS, 2 * thread)
     set_used(ctx, STATE_HASHES, count)
     set_used(ctx, STATE_MASKS, MASK_FIELDS * count)
-    set_used(ctx, STATE_KEYS, count)
+    set_used(ctx, STATE_MARKS, count)
     set_used(ctx, TRANSITIONS, count * classes)
     set_used(ctx, STATE_COSTS, 0)
     _fill_buckets(ctx, STATE_HASHES, STATE_BUCKETS)

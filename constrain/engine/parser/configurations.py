@@ -15,12 +15,12 @@ from __future__ import annotations
 from numba import int32, int64, types, uint64
 
 from constrain.engine.automata.expressions import RESULT0, RESULT1, RESULT2
-from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, MODE, NONE_FOLLOWED
-from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
+from constrain.engine.parser.companions import KERNEL, MARKS_SHIFT, WORD, WORD_SHIFT
 from constrain.engine.parser.earley_sets import (
     BRANCH,
     END,
-    IS_KEY_END,
+    MARK_SHIFT,
+    MARKED_ENDS,
     is_within,
     make_start_row,
 )
@@ -29,15 +29,10 @@ from constrain.engine.storage.hashing import finish_hash, map_get, map_put, mix,
 from constrain.engine.storage.header import (
     CLASSES,
     CTX,
-    KEYS_MAY_RUN_OUT,
-    KEYS_SHIFT,
-    KEYS_UNREAD,
     LEAP_SHIFT,
-    LIMITED_KEY_ENDED,
     OPEN,
     OPEN_AT,
     OPEN_STATE,
-    STATUS_SHIFT,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
@@ -50,7 +45,7 @@ from constrain.engine.storage.links import (
     F_STEP,
     far_call,
     far_entry,
-    read_token,
+    read_along,
 )
 from constrain.engine.storage.schemas import (
     CONFIGURATIONS,
@@ -59,7 +54,7 @@ from constrain.engine.storage.schemas import (
     LIVENESS_STACK,
     STATE_BUCKETS,
     STATE_HASHES,
-    STATE_KEYS,
+    STATE_MARKS,
     STATE_MASKS,
     STATE_WORK,
     STATES,
@@ -82,7 +77,7 @@ from constrain.engine.storage.schemas import (
     lexer_transitions,
     state_buckets,
     state_hashes,
-    state_keys,
+    state_marks,
     state_masks,
     state_work,
     states,
@@ -91,7 +86,7 @@ from constrain.engine.storage.schemas import (
     token_starts,
     transitions,
 )
-from constrain.engine.storage.statuses import FAIL, NO_LEAP, NO_STATE, REPEATED_KEY, STOPPED
+from constrain.engine.storage.statuses import FAIL, NO_LEAP, NO_STATE, STOPPED
 
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
@@ -112,7 +107,7 @@ _FEW_THREADS = 4
 # Kinds of branches (BRANCH_KIND), as sets of bits: how the text goes on depends on what it was; for a mask too, that is
 # the rules that are there do not stand in for what is not known; it is not even known whether it goes on at all.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
-_BRANCH_KINDS, _KEY_END_SHIFT = 7, 2
+_BRANCH_KINDS = 7
 
 
 @njit_inner(types.void(CTX))
@@ -162,7 +157,7 @@ def intern_state(ctx, count, accepts):
     classes = ctx[CLASSES]
     if not room(ctx, STATES, 3) or not room(ctx, STATE_HASHES, 1) or not room(ctx, CONFIGURATIONS, 2 * n):
         return int64(FAIL)
-    if not room(ctx, TRANSITIONS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_KEYS, 1):
+    if not room(ctx, TRANSITIONS, classes) or not room(ctx, STATE_MASKS, MASK_FIELDS) or not room(ctx, STATE_MARKS, 1):
         return int64(FAIL)
     if not bucket_room(ctx, STATE_BUCKETS, state):
         return int64(FAIL)
@@ -188,8 +183,8 @@ def intern_state(ctx, count, accepts):
         for j in range(width):
             trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
     set_used(ctx, TRANSITIONS, (state + 1) * classes)
-    state_keys(ctx)[state] = 0
-    set_used(ctx, STATE_KEYS, state + 1)
+    state_marks(ctx)[state] = 0
+    set_used(ctx, STATE_MARKS, state + 1)
     state_masks(ctx)[state].dense = NO_MASK
     set_used(ctx, STATE_MASKS, MASK_FIELDS * (state + 1))
     buckets[i] = state
@@ -317,7 +312,7 @@ def step(ctx, state, byte_class):
         kept = _drop_needless(ctx, kept)
     accepts = int64(0)
     kinds = int64(0)
-    key_ends = int64(0)
+    marks = int64(0)
     if ended:
         row = far_call(ctx, F_SCAN, count + 1, ended)
         if row < 0:
@@ -326,13 +321,13 @@ def step(ctx, state, byte_class):
         core = earley_sets(ctx)[row].core
         start = cores(ctx)[core].initial
         kinds = row_kinds(ctx, row)
-        key_ends = core_kinds(ctx)[core] & IS_KEY_END
+        marks = core_kinds(ctx)[core] & MARKED_ENDS
         if start or kinds:
             state_work(ctx)[kept] = row << 32 | start
             kept += 1
     successor = intern_state(ctx, kept, accepts)
-    if successor >= 0 and key_ends:
-        state_keys(ctx)[successor] |= key_ends >> _KEY_END_SHIFT
+    if successor >= 0 and marks:
+        state_marks(ctx)[successor] |= marks >> MARK_SHIFT
     if successor >= 0 and kinds:
         transitions(ctx)[place] = -successor - 2
         return OPEN + successor
@@ -373,26 +368,24 @@ def push_byte(ctx, state, byte):
 
 
 @njit_entry(int64(CTX, int64, int64, CTX))
-def push_token(ctx, state, token, memory):
+def push_token(ctx, state, token, companion):
     """The state after the bytes of a token; 0 if it is not allowed.
 
     Parameters
     ----------
     ctx : int64[...]
     state, token : int
-    memory : int64[...]
-        Of the keys that are followed (unique_keys/reading.py), which reads the token too; or, if MODE says so, of none.
+    companion : int64[...]
+        What reads the token beside the states (companions.py).
 
     Returns
     -------
-    The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read, or
-    KEYS_MAY_RUN_OUT if it says LOOK_AHEAD; else KEY_ENDED and its like.  Or REPEATED_KEY, and the memory is of no more
-    use; or FAIL and its like, or NO_STATE, and nothing was read.
+    The state and, above it, a word (companions.unpack).  Or FAIL and its like, or NO_STATE, and nothing was read.
     """
     if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
         return int64(NO_STATE)
     reset_work(ctx)
-    keys = int64(0)
+    marks = int64(0)
     starts = token_starts(ctx)
     data = token_bytes(ctx)
     class_of = byte_classes(ctx)
@@ -426,30 +419,21 @@ def push_token(ctx, state, token, memory):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        keys |= state_keys(ctx)[state]
+        marks |= state_marks(ctx)[state]
         i += 1
-    if has_leapt and keys == 0 and map_put(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap, state) < 0:
+    if has_leapt and marks == 0 and map_put(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap, state) < 0:
         return int64(FAIL)
-    mode = memory[MODE]
-    if mode == NONE_FOLLOWED:
-        return state | keys << KEYS_SHIFT
-    # Limited keys have to be looked at (unique_keys/limited_keys.py).
-    if mode >= 0 and memory[CALLS_LEFT] > 0 and keys << KEYS_SHIFT & LIMITED_KEY_ENDED == 0:
-        status = read_token(ctx, memory, token)
-        if status >= 0 and status & LOOK_AHEAD:
-            return state | KEYS_MAY_RUN_OUT
-        if status >= 0:
-            return state | status << STATUS_SHIFT
-        if status == REPEATED_KEY:
-            return int64(REPEATED_KEY)
-    return state | keys << KEYS_SHIFT | KEYS_UNREAD
+    address = companion[KERNEL]
+    if address == 0:
+        return state | companion[WORD] << WORD_SHIFT | marks << MARKS_SHIFT
+    return state | read_along(ctx, address, companion, token, marks << (MARKS_SHIFT - WORD_SHIFT)) << WORD_SHIFT
 
 
 @njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
 def push_bytes(ctx, state, data):
-    """The state after all of ``data`` (uint8[n]), with KEY_ENDED and its like added; 0 if no sentence begins so."""
+    """The state after ``data`` (uint8[n]), and above it a word (companions.unpack); 0 if no sentence begins so."""
     reset_work(ctx)
-    keys = int64(0)
+    marks = int64(0)
     class_of = byte_classes(ctx)
     for i in range(len(data)):
         state = far_call(ctx, F_STEP, state, class_of[data[i]])
@@ -457,8 +441,8 @@ def push_bytes(ctx, state, data):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        keys |= state_keys(ctx)[state]
-    return state | keys << KEYS_SHIFT
+        marks |= state_marks(ctx)[state]
+    return state | marks << MARKS_SHIFT
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

@@ -123,12 +123,12 @@ LEXEME_NODE, LEXEME_NULLABLE, LEXEME_CONSUMES = range(3)
 # Fields of a row's record.
 ROW_CORE, ROW_OFFSET, ROW_COUNT, ROW_ACCEPTS, ROW_DONE = range(5)
 
-LEXEME_IS_KEY, LEXEME_IS_LIMITED = 2, 4
-"""In LEXEME_CONSUMES, beside 1: a key that must not come again in the same object, and one that may run out."""
+LEXEME_MARKS = 2, 4
+"""In LEXEME_CONSUMES, beside 1: the marks of a lexeme (see :attr:`constrain.grammar.ir.GrammarIR.marks`)."""
 
-_KEY_SHIFT = 2
-IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
-"""In CORE_KINDS, beside the kinds of branches: such a key ends where a row with this core begins."""
+MARK_SHIFT = 2
+MARKED_ENDS = sum(LEXEME_MARKS) << MARK_SHIFT
+"""In CORE_KINDS, beside the kinds of branches: the marks of lexemes that end where a row with this core begins."""
 
 SELF = -1
 """In CORE_SCANS and CORE_WAITS: the item was predicted in the row itself.  Other values: the position of its dot."""
@@ -264,7 +264,7 @@ def _make_core(ctx, base, count):
         if dot > 0:
             symbol = symbols(ctx)[dot - 1]
             if symbol < 0:
-                kinds |= (lexemes(ctx)[~symbol].consumes << _KEY_SHIFT) & IS_KEY_END
+                kinds |= (lexemes(ctx)[~symbol].consumes << MARK_SHIFT) & MARKED_ENDS
         if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
     while used(ctx, WORK_LIST) > 0:

@@ -57,7 +57,7 @@ from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     LEXER_MEMBERS,
     LEXER_STATES,
-    STATE_KEYS,
+    STATE_MARKS,
     STATE_WORK,
     STATES,
     WORK_STACK,
@@ -161,7 +161,7 @@ class Transplant:
             accepts = int(self._old.array(STATES)[3 * state + STATE_ACCEPTS])
             parts = [(self._rows[row], self._lexer_states[lexer_state]) for row, lexer_state in self._threads(state)]
             number = numbers[state] = _plant(run, _STATE, accepts, parts)
-            new.array(STATE_KEYS)[number] = self._old.array(STATE_KEYS)[state]
+            new.array(STATE_MARKS)[number] = self._old.array(STATE_MARKS)[state]
         return numbers
 
     def _make_expressions(self, run: Callable[..., int]) -> None:

@@ -44,7 +44,7 @@ _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined wi
     F_TOKENS,
     F_NEAR,
     F_PLAIN,
-    F_READ_KEYS,
+    F_READ_ALONG,
     F_LEAP,
     F_LOOPS,
     F_INSIDE,
@@ -89,7 +89,7 @@ def _caller_of(*kinds: Any) -> Any:
 
 _call_address = _caller_of(CTX, int64, int64)
 
-_call_reader = _caller_of(CTX, types.Array(uint8, 1, "C", readonly=True), CTX, int64)
+_call_reader = _caller_of(CTX, types.Array(uint8, 1, "C", readonly=True), CTX, int64, int64)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
@@ -103,7 +103,7 @@ def far_call(ctx, index, a, b):
     return _call_address(ctx[FIRST_LINK + index], (ctx, a, b))
 
 
-@njit_inner(int64(CTX, CTX, int64))
-def read_token(ctx, memory, token):
-    """Let the kernel F_READ_KEYS (unique_keys/reading.py) read a token of the vocabulary."""
-    return _call_reader(ctx[FIRST_LINK + F_READ_KEYS], (memory, u8(ctx, TOKEN_BYTES), i64(ctx, TOKEN_STARTS), token))
+@njit_inner(int64(CTX, int64, CTX, int64, int64))
+def read_along(ctx, address, memory, token, marks):
+    """Let the kernel at an address, that of a companion (parser/companions.py), read a token of the vocabulary."""
+    return _call_reader(address, (memory, u8(ctx, TOKEN_BYTES), i64(ctx, TOKEN_STARTS), token, marks))

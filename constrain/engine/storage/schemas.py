@@ -153,7 +153,7 @@ CONFIGURATIONS, configurations = _table("threads", 1024, _record("earley_set lex
 STATE_HASHES, state_hashes = _table("state hashes", 512, np.int32)
 STATE_BUCKETS, state_buckets = _table("state buckets", 4096, np.int32, hashes=STATE_HASHES)
 TRANSITIONS, transitions = _table("state transitions", 32768, np.int32)
-STATE_KEYS, state_keys = _table("states in keys and at their ends", 512, np.uint8)
+STATE_MARKS, state_marks = _table("marks of lexemes that end", 512, np.uint8)
 STATE_WORK, state_work = _table("thread work list", 64, np.int64)
 
 # Masks (masks/state_masks.py).
@@ -263,7 +263,7 @@ SIBLINGS = {
             COMPLETION_MEMO,
             COMPLETION_ITEMS,
         ),
-        (STATES, CONFIGURATIONS, STATE_HASHES, STATE_BUCKETS, TRANSITIONS, STATE_KEYS, STATE_MASKS),
+        (STATES, CONFIGURATIONS, STATE_HASHES, STATE_BUCKETS, TRANSITIONS, STATE_MARKS, STATE_MASKS),
     )
     for slot in group
 }
@@ -288,7 +288,7 @@ BY_ROW_OR_STATE = (
         STATE_HASHES,
         STATE_BUCKETS,
         TRANSITIONS,
-        STATE_KEYS,
+        STATE_MARKS,
         STATE_MASKS,
         TOKEN_STEP_KEYS,
         TOKEN_STEP_VALUES,
