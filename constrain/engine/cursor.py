@@ -122,14 +122,14 @@ class Cursor:
 
     def heed(self) -> None:
         """Keep what calls that are made for every token need to know of the conditions."""
-        self._note, self._asks_always, self._companion = 0, False, NO_COMPANION
+        note, asks_always, companion = 0, False, NO_COMPANION
         for condition in self._conditions:
-            self._note |= condition.note
-            self._asks_always |= condition.asks_always
-            if condition.companion is not NO_COMPANION:
-                self._companion = condition.companion
-        if self._asks_always:
-            self._companion = ALWAYS_ASKS
+            note |= condition.note
+            asks_always |= condition.asks_always
+            brought = condition.companion
+            if brought is not NO_COMPANION:
+                companion = brought
+        self._note, self._asks_always, self._companion = note, asks_always, ALWAYS_ASKS if asks_always else companion
 
     def _restrict(self, out: Bitmask, index: int) -> None:
         """Make a mask of the grammar the one under all conditions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import ModuleType
 
 from constrain.engine.conditions.protocol import Condition
@@ -10,6 +11,7 @@ from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.grammar.ir import GrammarIR
 
 
+@cache
 def _unique_keys() -> ModuleType:
     from constrain.engine.conditions.unique_keys import unique_keys  # many grammars do without its kernels
 

@@ -1,8 +1,8 @@
 """What may read tokens beside the states, in the same call of a kernel, and what such a call returns.
 
-A condition (conditions/protocol.py) that follows a text needs every token.  A second call for each token would make it a
-third slower, so the kernel that takes a token (configurations.py) hands it on to another one.  The *companion* is an
-array that begins with the address of that kernel and is its memory.  Nothing here knows what it makes of the token.
+A condition (conditions/protocol.py) that follows a text needs every token.  A second call would make each token a third
+slower, so the kernel that takes a token (configurations.py) hands it on to another one.  The *companion* is an array
+that begins with the address of that kernel and is its memory.  Nothing here knows what it makes of the token.
 
 The result of a kernel that takes a token or bytes is a state and a *word* above it:
 

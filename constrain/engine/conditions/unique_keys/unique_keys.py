@@ -11,6 +11,7 @@ so many go on from where the key is now), unique_keys/exhaustion.py looks ahead.
 
 from __future__ import annotations
 
+from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ _STEPS_BETWEEN_COPIES: Final = 256
 _NOT_FOLLOWED = without_kernel(NOT_FOLLOWED)
 
 
+@cache
 def _exhaustion() -> ModuleType:
     from constrain.engine.conditions.unique_keys import exhaustion  # few grammars need its kernels
 
@@ -144,25 +146,27 @@ class UniqueKeys:
             self._since = cursor._steps
         if word & IS_REPEATED:
             return False
-        if not word & HAS_TO_LOOK_AHEAD:
-            self._read(cursor, step, word & LIMITED_KEY_ENDED != 0)
         keys = self.at(cursor)
-        if keys.status < 0:
+        if not word & HAS_TO_LOOK_AHEAD:
+            self._read(cursor, keys, step, word & LIMITED_KEY_ENDED)
+        status = keys.status
+        if status < 0:
             return False
-        return not keys.status & LOOK_AHEAD or bool(_exhaustion().has_key_left(cursor.compiled, behind, keys))
+        return not status & LOOK_AHEAD or bool(_exhaustion().has_key_left(cursor.compiled, behind, keys))
 
-    def _read(self, cursor: Walk, step: int | bytes, is_limited: bool) -> None:
+    def _read(self, cursor: Walk, now: ObjectKeys, step: int | bytes, is_limited: int) -> None:
         """Read a step that the cursor has not gone yet; ``is_limited``: keys that end in it are (or may be) limited."""
-        now = self.at(cursor)
-        now.memory[IS_LIMITED] = is_limited and bool(cursor.compiled.ir.limited_keys)
+        memory = now.memory
+        if is_limited:
+            memory[IS_LIMITED] = 1
         if isinstance(step, bytes):
             now.read(step)
         else:
             now.read_token(cursor.compiled.vocabulary, step)
         # Kernels read on if they know that none ends.
-        now.memory[IS_LIMITED] = 0
-        if now.status != REPEATED_KEY and now.memory[CALLS_LEFT] <= 0:
-            now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
+        memory[IS_LIMITED] = 0
+        if memory[CALLS_LEFT] <= 0 and now.status != REPEATED_KEY:
+            memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
 
     def at(self, cursor: Walk) -> ObjectKeys:
