@@ -20,6 +20,7 @@ from constrain import limits
 from constrain.engine.automata.prelude import stock_for
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place
 from constrain.engine.loading import load_grammar
+from constrain.engine.masks import state_masks  # noqa: F401 (through pointers, which tables get as they are made)
 from constrain.engine.masks.fast import indents, near_masks, star_closures, token_steps  # noqa: F401 (through pointers)
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.configurations import ENDED, LOST
