@@ -7,6 +7,8 @@ package is not counted, nor are names that ``constrain/__init__.py`` looks up wh
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -135,3 +137,16 @@ def test_nothing_is_imported_inside_functions() -> None:
     assert of_the_engine == set(LATE)
     others = {pair for pair in late - of_the_engine if not pair[0].startswith(tuple(LATE_ELSEWHERE))}
     assert others == set()
+
+
+def test_tables_get_pointers_to_all_kernels_but_those_imported_late() -> None:
+    """A kernel that is called through a pointer has to be imported before the first tables are made."""
+    code = (
+        "import constrain.engine.grammar_tables\n"
+        "from constrain.engine.storage import links\n"
+        "print(*(name for name in vars(links) if name.startswith('F_') and not links.addresses[getattr(links, name)]))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    # Counted repetitions; budgets, whose tables are linked again; a companion, which has the address itself.
+    late = {"F_FREE", "F_AGREE", "F_NODE_COST", "F_STATE_COST", "F_TOKENS", "F_READ_ALONG"}
+    assert set(said.stdout.split()) == late

@@ -42,13 +42,13 @@ class Cursor:
         self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
         self._steps = 0
         self._conditions: tuple[Condition, ...] = ()
-        self.heed()
+        self._heed()
         transact(self, self._begin)
 
     def _begin(self) -> None:
         self.compiled.cursors.add(self)
         self._conditions = conditions_of(self.compiled)
-        self.heed()
+        self._heed()
 
     def _save(self) -> Saved:
         """What :meth:`_restore` puts back."""
@@ -62,7 +62,7 @@ class Cursor:
                 condition.rewind(saved.steps)
             state = ENDED if saved.has_ended else LOST
             self._parent, self._steps, self._conditions = saved[1:]
-            self.heed()
+            self._heed()
             self._state = state
 
     def expected(self, limit: int = 64) -> list[Expectation]:
@@ -90,7 +90,7 @@ class Cursor:
             twin.__dict__.update(self.__dict__)
             if self._conditions:
                 twin._conditions = tuple([condition.copy() for condition in self._conditions])
-                twin.heed()
+                twin._heed()
             self.compiled.cursors.add(twin)
         return twin
 
@@ -120,7 +120,7 @@ class Cursor:
 
     # -- conditions ----------------------------------------------------------------------------
 
-    def heed(self) -> None:
+    def _heed(self) -> None:
         """Keep what calls that are made for every token need to know of the conditions."""
         note, asks_always, companion = 0, False, NO_COMPANION
         for condition in self._conditions:
@@ -141,7 +141,7 @@ class Cursor:
         if self._conditions:
             for condition in self._conditions:
                 condition.rewind(self._steps)
-            self.heed()
+            self._heed()
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Cursor:
                 self._rewind()
                 return False
         self._go_to(behind._state, step)
-        self.heed()
+        self._heed()
         return True
 
     def _go_to(self, state: int, step: int | bytes) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.cursor import Cursor, Saved
-from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
@@ -52,7 +52,9 @@ class Matcher(Cursor):
         If no text of the grammar is known that takes at most ``max_tokens``; the message says how many are needed.
     """
 
-    def __init__(self, compiled: GrammarTables, max_tokens: int | None = None) -> None:
+    compiled: CompiledGrammar
+
+    def __init__(self, compiled: CompiledGrammar, max_tokens: int | None = None) -> None:
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
@@ -65,7 +67,7 @@ class Matcher(Cursor):
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = _budgets().Budget(self, max_tokens)
         self._conditions = budget, *self._conditions
-        self.heed()
+        self._heed()
 
     @property
     def _budget(self) -> Budget | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.expectations import Expectation
-from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.matcher import Matcher
 
 _BYTES_AT_ONCE = 1 << 14
@@ -38,7 +38,7 @@ class Reading:
 
 
 def read_text(
-    compiled: GrammarTables, data: bytes, *, limit: int = 64, on_read: Callable[[int], object] | None = None
+    compiled: CompiledGrammar, data: bytes, *, limit: int = 64, on_read: Callable[[int], object] | None = None
 ) -> Reading:
     """Read a text as far as the grammar allows.
 
@@ -76,7 +76,7 @@ def read_text(
     )
 
 
-def without_last_line_break(compiled: GrammarTables, data: bytes) -> bytes:
+def without_last_line_break(compiled: CompiledGrammar, data: bytes) -> bytes:
     """A text without the line break at its end, if it is valid so and not as it is.
 
     Editors and pipes end a text with a line break that is none of its own.

@@ -30,14 +30,17 @@ from constrain.engine.vocabulary.bitmasks import Bitmask
 class Walk(Place, Protocol):
     """What a condition sees of a cursor: a place and the text that led to it."""
 
-    compiled: GrammarTables
     _steps: int
     _conditions: tuple[Any, ...]
+
+    @property
+    def compiled(self) -> GrammarTables:
+        """Of which grammar."""
 
     def text(self, steps: int) -> bytes:
         """The bytes of the last ``steps`` steps."""
 
-    def heed(self) -> None:
+    def _heed(self) -> None:
         """Take note that a condition has another note or companion than before; not needed behind ``push``."""
 
 

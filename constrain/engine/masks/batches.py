@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.masks.known_batches import write_known_masks
 from constrain.engine.matcher import Matcher
 from constrain.engine.storage.tables import NO_TABLES
@@ -66,7 +66,7 @@ def fill_next_token_bitmask_batch(
     missing = _fill_known(sequences, grammars, rows, out)
     if not missing:
         return
-    jobs: dict[GrammarTables, list[int]] = {}
+    jobs: dict[CompiledGrammar, list[int]] = {}
     for position in missing:
         jobs.setdefault(grammars[position], []).append(position)
     # The longest first, so that none is left to one thread at the end.
@@ -103,7 +103,7 @@ def _check(
     return rows, out
 
 
-def _fill_known(matchers: list[Matcher], grammars: list[GrammarTables], rows: Int64Array, out: Bitmask) -> list[int]:
+def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask) -> list[int]:
     """Write the rows that are known; returns the positions of the others."""
     distinct = list(dict.fromkeys(grammars))
     try:
@@ -121,7 +121,7 @@ def _fill_known(matchers: list[Matcher], grammars: list[GrammarTables], rows: In
         raise
 
 
-def _release(grammars: list[GrammarTables]) -> None:
+def _release(grammars: list[CompiledGrammar]) -> None:
     for grammar in grammars:
         if grammar.lock._is_owned():
             grammar.lock.release()
@@ -129,10 +129,10 @@ def _release(grammars: list[GrammarTables]) -> None:
 
 def _fill_at_once(
     matchers: list[Matcher],
-    grammars: list[GrammarTables],
+    grammars: list[CompiledGrammar],
     rows: Int64Array,
     out: Bitmask,
-    busy: set[GrammarTables],
+    busy: set[CompiledGrammar],
 ) -> list[int]:
     """The same, with the locks of all grammars that are not ``busy``."""
     # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.

@@ -226,6 +226,8 @@ def _read_key_byte(memory, byte):
 def read_keys(memory, data, starts, piece):
     """Read on, ``data[starts[piece]:starts[piece + 1]]`` (uint8[n_bytes], int64[n_pieces + 1]).
 
+    It is one loop over bytes, with a branch for each kind: every token of a text goes through it.
+
     Returns
     -------
     A sum of MAY_REPEAT and its like; KEYS_FULL, and nothing was read; or REPEATED_KEY, and the memory is of no more

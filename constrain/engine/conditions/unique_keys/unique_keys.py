@@ -191,7 +191,7 @@ class UniqueKeys:
                 return
             if not _exhaustion().limited_keys(cursor.compiled).is_risky:
                 self._may_run_out_at_once = False
-                cursor.heed()
+                cursor._heed()
                 return
             self._since = -1
         was_read = self._now is not None
@@ -200,7 +200,7 @@ class UniqueKeys:
         if keys.status & MAY_RUN_OUT:
             _exhaustion().forbid_dead_ends(cursor.compiled, cursor, keys, out, index)
         if not was_read:
-            cursor.heed()
+            cursor._heed()
 
 
 def unique_keys_of(cursor: Any) -> UniqueKeys | None:
