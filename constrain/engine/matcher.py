@@ -55,6 +55,7 @@ class Matcher(Cursor):
     compiled: CompiledGrammar
 
     def __init__(self, compiled: CompiledGrammar, max_tokens: int | None = None) -> None:
+        self._has_budget = False
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
@@ -66,13 +67,13 @@ class Matcher(Cursor):
 
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = _budgets().Budget(self, max_tokens)
-        self._conditions = budget, *self._conditions
+        self._conditions, self._has_budget = (budget, *self._conditions), True
         self._heed()
 
     @property
     def _budget(self) -> Budget | None:
         """The condition that has been asked for, which is the first then."""
-        return self._conditions[0] if self._asks_always else None  # type: ignore[return-value]
+        return self._conditions[0] if self._has_budget else None  # type: ignore[return-value]
 
     def fill_next_token_bitmask(self, mask: Any, index: int = 0) -> None:
         """Write the set of tokens that may come next into row ``index`` of ``mask``.
