@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import constrain.engine
-import constrain.engine.compiled_grammar as compiled_module
+import constrain.engine.grammar_tables as tables_module
 import constrain.engine.storage.tables as tables
 from bench.fuzz.protocol import note
 from constrain.engine.automata import prelude as stock
@@ -80,7 +80,7 @@ def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
         template[header.HEADER + 3 * slot + 1] = 16
     before_specs = schemas.SPECS[:]
     schemas.SPECS[:] = specs
-    compiled: Any = compiled_module
+    compiled: Any = tables_module
     try:
         with patched(
             (compiled, "_COLLECT_BYTES", collect_bytes),
@@ -218,10 +218,7 @@ def failing_memory(injector: Injector) -> Iterator[None]:
 @contextlib.contextmanager
 def _failing_kernels(injector: Injector) -> Iterator[None]:
     """Let kernels report that a pattern takes too long, with and without having done their work before."""
-    owner: Any = compiled_module.CompiledGrammar
-    if "_repeat" not in owner.__dict__:
-        yield
-        return
+    owner: Any = tables_module.GrammarTables
     repeat = owner.__dict__["_repeat"]
 
     def _repeat(self: Any, attempt: Callable[[], int]) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Collection, Hashable
 from functools import partial
 from typing import Any
 
-from constrain.engine.compiled_grammar import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES
 from constrain.engine.masks.accelerators import names_in_use
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask

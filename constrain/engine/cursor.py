@@ -1,34 +1,20 @@
-"""Cursor: a place in a compiled grammar, and the way back from it."""
+"""Cursor: a place in a compiled grammar, the way back from it, and the conditions that its text keeps."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD, NOT_FOLLOWED
-from constrain.engine.history import (
-    BEFORE,
-    BYTES_AT_ONCE,
-    GENERATION,
-    STATE,
-    YOUNG_LINKS,
-    Link,
-    Traveller,
-    bytes_of,
-    read_again,
-)
-from constrain.engine.parser import configurations as states
+from constrain.engine.conditions.of_grammar import conditions_of
+from constrain.engine.conditions.protocol import Condition
+from constrain.engine.expectations import Expectation, expected_at
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import BEFORE, GENERATION, STATE, YOUNG_LINKS, Link
+from constrain.engine.parser.companions import ALWAYS_ASKS, ASKS, NO_COMPANION, UNREAD, pack, unpack
 from constrain.engine.parser.configurations import ENDED, LOST
-from constrain.engine.storage.header import KEY_ENDED, KEYS_MAY_RUN_OUT, LIMITED_KEY_ENDED, STATE_BITS
-from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.transaction import transact
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
-    from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys
-    from constrain.engine.expectations import Expectation
+from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
+from constrain.engine.vocabulary.bitmasks import Bitmask
 
 
 class Saved(NamedTuple):
@@ -37,9 +23,8 @@ class Saved(NamedTuple):
     has_ended: bool
     parent: Link | None
     steps: int
-    keys: DistinctKeys | None
-    key_status: int
-    budget: Any = None
+    conditions: tuple[Condition, ...]
+    """Copies; or those of the cursor itself, which :meth:`Condition.rewind` then leads back."""
 
 
 class Cursor:
@@ -50,33 +35,34 @@ class Cursor:
     compiled : CompiledGrammar
     """
 
-    def __init__(self, compiled: CompiledGrammar) -> None:
+    def __init__(self, compiled: GrammarTables) -> None:
         self.compiled = compiled
         self._state = LOST
         self._parent: Link | None = None
         self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
         self._steps = 0
-        # What looks for keys that come again, once there is one that could, and what masks have to look out for.
-        self._keys: DistinctKeys | None = None
-        self._key_status = 0
+        self._conditions: tuple[Condition, ...] = ()
+        self._heed()
         transact(self, self._begin)
 
     def _begin(self) -> None:
         self.compiled.cursors.add(self)
-        if self.compiled.has_distinct_keys:
-            self._begin_keys()
+        self._conditions = conditions_of(self.compiled)
+        self._heed()
 
     def _save(self) -> Saved:
         """What :meth:`_restore` puts back."""
-        return Saved(self._state == ENDED, self._parent, self._steps, self._keys, self._key_status)
+        copies = tuple([condition.copy() for condition in self._conditions])
+        return Saved(self._state == ENDED, self._parent, self._steps, copies)
 
     def _restore(self, saved: Saved) -> None:
         """Be where the cursor was, after an exception that may have come from anywhere."""
         with self.compiled.lock:
-            if saved.keys is not None:
-                saved.keys.forget(saved.steps)
+            for condition in saved.conditions:
+                condition.rewind(saved.steps)
             state = ENDED if saved.has_ended else LOST
-            self._parent, self._steps, self._keys, self._key_status = saved[1:5]
+            self._parent, self._steps, self._conditions = saved[1:]
+            self._heed()
             self._state = state
 
     def expected(self, limit: int = 64) -> list[Expectation]:
@@ -95,8 +81,6 @@ class Cursor:
         """
         if self._state == ENDED:
             return []
-        from constrain.engine.expectations import expected_at  # for messages only
-
         return transact(self, lambda: expected_at(self.compiled, self.compiled._tables, self, limit))
 
     def fork(self) -> Any:
@@ -104,8 +88,9 @@ class Cursor:
         twin = type(self).__new__(type(self))
         with self.compiled.lock:
             twin.__dict__.update(self.__dict__)
-            if self._keys is not None:
-                twin._keys = self._keys.copy()
+            if self._conditions:
+                twin._conditions = tuple([condition.copy() for condition in self._conditions])
+                twin._heed()
             self.compiled.cursors.add(twin)
         return twin
 
@@ -133,54 +118,53 @@ class Cursor:
             link = link[BEFORE]
         return b"".join(reversed(pieces))
 
-    def _begin_keys(self) -> None:
-        """Look for keys that come again from the start, if a single token may be enough for that."""
-        self._key_status = 0
-        quotes = self.compiled.quote_tokens()
-        if quotes.may_hold_two_keys:
-            self._follow_keys()
-        elif quotes.to_next_key and self.compiled.ir.limited_keys:
-            self._key_status = NOT_FOLLOWED
+    # -- conditions ----------------------------------------------------------------------------
 
-    def _follow_keys(self) -> None:
-        """Look for keys that come again from here on, though none has ended that could."""
-        from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys  # most grammars do without
+    def _heed(self) -> None:
+        """Keep what calls that are made for every token need to know of the conditions."""
+        note, asks_always, companion = 0, False, NO_COMPANION
+        for condition in self._conditions:
+            note |= condition.note
+            asks_always |= condition.asks_always
+            brought = condition.companion
+            if brought is not NO_COMPANION:
+                companion = brought
+        self._note, self._asks_always, self._companion = note, asks_always, ALWAYS_ASKS if asks_always else companion
 
-        self._keys = DistinctKeys(self.compiled.quote_tokens(), self.compiled.limited_keys, -1)
-        self._key_status = self._keys.at(self).status
+    def _restrict(self, out: Bitmask, index: int) -> None:
+        """Make a mask of the grammar the one under all conditions."""
+        for condition in self._conditions:
+            condition.restrict(self, out, index)
 
-    def _read_keys(self, step: int | bytes, state: int) -> int:
-        """Look for a key that comes again in a step to a state, which has yet to be noted.
+    def _rewind(self) -> None:
+        """Let the conditions be as after the steps that there are."""
+        if self._conditions:
+            for condition in self._conditions:
+                condition.rewind(self._steps)
+            self._heed()
 
-        The state is as kernels give it, with KEY_ENDED and its like added, or KEYS_MAY_RUN_OUT if they have read it.
-        Returns the state alone, by the number that it has now; 0 if there is such a key, or no other one is possible
-        behind it.
-        """
+    # -- steps -----------------------------------------------------------------------------------
+
+    def _advance(self, step: int | bytes, result: int) -> bool:
+        """Take a step to where a kernel says; False, and nothing changes, if the grammar or a condition forbids it."""
         compiled = self.compiled
-        keys = self._keys
-        place = None
-        if compiled.ir.limited_keys:
-            # To find out where they run out may give states other numbers.
-            place = Traveller(compiled, state & STATE_BITS, (compiled.generation, self._state, step, self._parent))
-        if keys is None:
-            from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys
-
-            keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, self._steps)
-        if state & KEYS_MAY_RUN_OUT:
-            status = keys.at(self).status
-        else:
-            status = keys.read(self, step, state & LIMITED_KEY_ENDED != 0)
-        if status < 0:
-            return 0
-        if status & LOOK_AHEAD:
-            from constrain.engine.conditions.unique_keys.exhaustion import has_key_left  # few grammars need this
-
-            assert place is not None
-            if not has_key_left(compiled, place, keys.at(self)):
-                keys.forget(self._steps)
-                return 0
-        self._keys, self._key_status = keys, status
-        return state & STATE_BITS if place is None else place._state
+        state, word = unpack(result)
+        if state == 0:
+            return False
+        if word < ASKS:
+            self._go_to(state, step)
+            if self._companion is not NO_COMPANION:
+                self._note = word
+            return True
+        # What conditions do may give states other numbers.
+        behind = Traveller(compiled, state, (compiled.generation, self._state, step, self._parent))
+        for condition in self._conditions:
+            if not condition.push(self, step, behind, word):
+                self._rewind()
+                return False
+        self._go_to(behind._state, step)
+        self._heed()
+        return True
 
     def _go_to(self, state: int, step: int | bytes) -> None:
         """Note that a step led to ``state``.  The caller holds the lock."""
@@ -190,22 +174,8 @@ class Cursor:
 
     def _read_step(self, data: bytes) -> bool:
         """Go on with some bytes as one step; False, and nothing changes, if they cannot follow."""
-        compiled = self.compiled
-        state = STOPPED
-        if len(data) <= BYTES_AT_ONCE:
-            state = compiled.run_at(self, states.push_bytes, np.frombuffer(data, np.uint8))
-        if state == STOPPED:
-            traveller = Traveller(compiled, self._state, self._parent)
-            traveller.read_all(data)
-            state = traveller._state | traveller.key_ended
-        if state == 0:
-            return False
-        if state >= KEY_ENDED or self._keys is not None:
-            state = self._read_keys(data, state)
-            if state == 0:
-                return False
-        self._go_to(state & STATE_BITS, data)
-        return True
+        state, word = unpack(push_bytes(self.compiled, self, data))
+        return self._advance(data, pack(state, word if self._companion is NO_COMPANION else word | UNREAD))
 
     def _go_back(self, count: int) -> None:
         """Take back ``count`` steps; there are as many."""
@@ -222,13 +192,4 @@ class Cursor:
             self._young.extend(place._young)
             state, parent = place._state, place._parent
         self._state, self._parent, self._steps = state, parent, self._steps - count
-        self._go_back_with_keys()
-
-    def _go_back_with_keys(self) -> None:
-        """Let the keys be those of the steps that there are."""
-        if self._keys is not None:
-            self._keys = self._keys.after_going_back(self)
-            if self._keys is None:
-                self._begin_keys()
-            else:
-                self._key_status = self._keys.at(self).status
+        self._rewind()

@@ -7,7 +7,7 @@ compiled grammar are read as they are, by Python, in a few tenths of a milliseco
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
 from constrain.engine.parser import configurations as states
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.schemas import (
@@ -46,10 +48,6 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
 from constrain.grammar.words import Progress, by_name, either, printable
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
-    from constrain.engine.history import Place
 
 DEFAULT_LIMIT = 64
 """How many expectations are worked out unless more are asked for."""
@@ -118,7 +116,7 @@ def in_words(expectations: list[Expectation], most: int = 8, limit: int = DEFAUL
     return either(parts) or either(text for each in expectations for text in each.texts)
 
 
-def expected_at(compiled: CompiledGrammar, tables: Tables, cursor: Place, limit: int) -> list[Expectation]:
+def expected_at(compiled: GrammarTables, tables: Tables, cursor: Place, limit: int) -> list[Expectation]:
     """What may come next at a cursor, what is under way first and the end of the text last.
 
     ``tables`` are those of the compiled grammar.  The caller holds its lock.
@@ -128,7 +126,7 @@ def expected_at(compiled: CompiledGrammar, tables: Tables, cursor: Place, limit:
     return _Reader(compiled, tables).at(cursor._state, allowed, limit)
 
 
-def _next_bytes(compiled: CompiledGrammar, tables: Tables, cursor: Place) -> int:
+def _next_bytes(compiled: GrammarTables, tables: Tables, cursor: Place) -> int:
     """The bytes that may come next, a set of 256 bits."""
     alive = 0
     for byte_class in range(int(tables.ctx[CLASSES])):
@@ -141,7 +139,7 @@ def _next_bytes(compiled: CompiledGrammar, tables: Tables, cursor: Place) -> int
 class _Reader:
     """Reads the tables of a compiled grammar.  Its lock is held for as long as this is used."""
 
-    def __init__(self, compiled: CompiledGrammar, tables: Tables) -> None:
+    def __init__(self, compiled: GrammarTables, tables: Tables) -> None:
         self._ir = compiled.ir
         self._lexeme = compiled.lexeme
         self._get = tables.get

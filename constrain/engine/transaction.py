@@ -20,18 +20,32 @@ few assignments in a row happen together or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
+from constrain.engine.recovery import find, make_ready
 from constrain.engine.storage.tables import NO_TABLES, TablesFullError
 from constrain.errors import ConstrainError, LimitError
-
-if TYPE_CHECKING:
-    from constrain.engine.cursor import Cursor
 
 Result = TypeVar("Result")
 
 
-def transact(cursor: Cursor, operation: Callable[..., Result], *args: Any, finds: bool = True) -> Result:
+class Restorable(Place, Protocol):
+    """A place that can be put back where it was."""
+
+    @property
+    def compiled(self) -> GrammarTables:
+        """Of which grammar."""
+
+    def _save(self) -> Any:
+        """What :meth:`_restore` puts back."""
+
+    def _restore(self, saved: Any) -> None:
+        """Be where it was, after an exception that may have come from anywhere."""
+
+
+def transact(cursor: Restorable, operation: Callable[..., Result], *args: Any, finds: bool = True) -> Result:
     """Run an operation on a cursor under the lock of its grammar, all or nothing.
 
     ``finds``: whether the operation needs the state that the cursor is in.
@@ -43,9 +57,9 @@ def transact(cursor: Cursor, operation: Callable[..., Result], *args: Any, finds
         try:
             with compiled.lock:
                 try:
-                    compiled.make_ready()
+                    make_ready(compiled)
                     if finds:
-                        compiled.find(cursor)
+                        find(compiled, cursor)
                     return operation(*args)
                 except BaseException as error:
                     # First of all, so that a second exception cannot come between.
@@ -65,7 +79,7 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, ConstrainError) and not isinstance(error, LimitError)
 
 
-def abandon(cursor: Cursor, saved: Any, error: BaseException) -> None:
+def abandon(cursor: Restorable, saved: Any, error: BaseException) -> None:
     """The same for a call that takes the lock with ``acquire``, as its ``except`` clause has to do it for ``error``.
 
     It returns where the tables are full, since the call is worth another try then; else it raises the exception again.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
@@ -70,8 +71,8 @@ class Unfolding(Protocol):
         """The names of these lexemes, for messages."""
 
     @property
-    def keys(self) -> Collection[int]:
-        """Which of them are keys that could come again by the rules (see :attr:`GrammarIR.distinct_keys`)."""
+    def marked(self) -> Collection[int]:
+        """Which of them have the first mark (see :attr:`GrammarIR.marks`): keys that could come again by the rules."""
 
     @property
     def nonterminals(self) -> Sequence[int]:
@@ -180,6 +181,11 @@ class GrammarIR:
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
+
+    @property
+    def marks(self) -> tuple[tuple[int, ...], ...]:
+        """Lexemes, by mark: the engine reports where marked ones end, and conditions say what the marks mean."""
+        return self.distinct_keys, tuple(chain.from_iterable(self.limited_keys))
 
 
 class GrammarBuilder:

@@ -124,7 +124,7 @@ class UnfoldedAutomata:
         self.kinds = array("i")
         self.lexemes: list[Regular] = []
         self.lexeme_names: list[str] = []
-        self.keys: set[int] = set()
+        self.marked: set[int] = set()
         self._key_numbers: dict[Regular, int] = {}
         self.nonterminals: list[int] = []
         self._before = array("i")
@@ -160,7 +160,7 @@ class UnfoldedAutomata:
     def key(self, language: Regular, name: str) -> Symbol:
         """The symbol of keys that must not come again; never a lexeme of the grammar, which might be no key there."""
         symbol = self._lexeme(self._key_numbers, language, name)
-        self.keys.add(~symbol - len(self._grammar_lexemes))
+        self.marked.add(~symbol - len(self._grammar_lexemes))
         return symbol
 
     def _lexeme(self, numbers: dict[Regular, int], language: Regular, name: str) -> Symbol:

@@ -156,8 +156,8 @@ def test_valid_instances_that_are_refused_are_found(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_budget_that_is_not_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill = Within.fill
-    monkeypatch.setattr(Within, "fill", lambda self, matcher, *args: _without(self, lambda: fill(self, matcher, *args)))
+    restrict = Within.restrict
+    monkeypatch.setattr(Within, "restrict", lambda self, *args: _without(self, lambda: restrict(self, *args)))
     _fails("budgets", 20)
 
 

@@ -10,7 +10,7 @@ import pytest
 from naive import NaiveRecognizer, allowed_tokens, tokens_of
 
 import constrain
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.engine import history
 
 TOKENS = [bytes((byte,)) for byte in b"ab1+-() \n"] + [b"aa", b"ab", b"1+", b"+1", b"1+1+1", b"aaaaaa", b"bab", b"</s>"]
@@ -49,8 +49,8 @@ def test_masks_are_those_of_the_naive_recognizer(
     name: str, collects: bool, masks_compared: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if collects:
-        monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
-        monkeypatch.setattr(compiled_module, "STEPS_KEPT", 4)
+        monkeypatch.setattr(tables_module, "_COLLECT_BYTES", 0)
+        monkeypatch.setattr(tables_module, "STEPS_KEPT", 4)
         monkeypatch.setattr(history, "STEPS_KEPT", 4)
     ir = constrain.Grammar.from_lark(GRAMMARS[name]).ir
     compiled = constrain.CompiledGrammar(ir, VOCABULARY)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.engine import matcher as matcher_module
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, concat, literal, repeat
 
@@ -145,11 +146,15 @@ def test_vocabularies_of_two_sizes(vocabulary: constrain.Vocabulary) -> None:
 def test_an_error_of_one_leaves_the_others_written(
     vocabulary: constrain.Vocabulary, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> None:
-        raise constrain.LimitError("full")
+    write = matcher_module.write_mask
+
+    def write_or_be_full(compiled: constrain.CompiledGrammar, *args: Any) -> None:
+        if compiled is matchers[1].compiled:
+            raise constrain.LimitError("full")
+        write(compiled, *args)
 
     matchers = [constrain.Matcher(compile_pairs(vocabulary, b"n%d" % index)) for index in range(5)]
-    monkeypatch.setattr(matchers[1].compiled, "write_mask", full)
+    monkeypatch.setattr(matcher_module, "write_mask", write_or_be_full)
     mask = constrain.allocate_token_bitmask(5, vocabulary.size)
     mask[:] = 0
     with pytest.raises(constrain.LimitError, match="full"):

@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain.demo import load
-from constrain.engine.conditions.budget import budget as budget_module
+from constrain.engine.conditions.budget.known_completions import place_after, tokens_from
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "grammars").glob("*.schema.json"))
 
@@ -63,7 +63,7 @@ def test_masks_are_those_of_one_token_after_the_other(vocabulary: constrain.Voca
         if not normal:
             break
         with compiled.lock:
-            counts = {token: budget_module.push(compiled, matcher, token)[1] for token in normal}
+            counts = {token: tokens_from(compiled, place_after(compiled, matcher, [token])) for token in normal}
         least, *_, most = values = [*sorted(set(counts.values())), 10**6]
         before = budget.account
         for limit in choose.sample([least, least - 1, values[len(values) // 2], values[-2], values[-2] - 1, most], k=4):

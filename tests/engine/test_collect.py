@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.engine import history
 from constrain.engine.storage import schemas
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
@@ -49,8 +49,8 @@ def vocabulary() -> constrain.Vocabulary:
 @pytest.fixture
 def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collect whenever a table of rows or states would grow."""
-    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
-    monkeypatch.setattr(compiled_module, "STEPS_KEPT", 4)
+    monkeypatch.setattr(tables_module, "_COLLECT_BYTES", 0)
+    monkeypatch.setattr(tables_module, "STEPS_KEPT", 4)
     monkeypatch.setattr(history, "STEPS_KEPT", 4)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
 from constrain.engine.conditions.unique_keys.status import MAY_RUN_OUT
@@ -346,7 +346,7 @@ def test_states_are_forgotten_while_keys_run_out(monkeypatch: pytest.MonkeyPatch
     tokens = [bytes((byte,)) for byte in b'{}[]":,1abcdef\\u06'] + [b'{"', b'":', b'":1,"', b',"', b'":{"', b'":[{"']
     vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
     keeps = CompiledGrammar(grammar.ir, vocabulary)
-    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    monkeypatch.setattr(tables_module, "_COLLECT_BYTES", 0)
     forgets = CompiledGrammar(grammar.ir, vocabulary)
     rng = random.Random(1)
     masks = constrain.allocate_token_bitmask(2, vocabulary.size)
@@ -357,7 +357,7 @@ def test_states_are_forgotten_while_keys_run_out(monkeypatch: pytest.MonkeyPatch
             left.fill_next_token_bitmask(masks, 0)
             right.fill_next_token_bitmask(masks, 1)
             assert masks[0].tolist() == masks[1].tolist()
-            ran_out += left._key_status & MAY_RUN_OUT != 0
+            ran_out += left._note & MAY_RUN_OUT != 0
             allowed = [i for i in range(len(tokens)) if int(masks[0, i >> 5]) >> (i & 31) & 1]
             # Rather deeper than to an end.
             deeper = [i for i in allowed if tokens[i] not in (b"}", b"]") and not tokens[i].endswith(b'1,"')]
@@ -377,5 +377,5 @@ def test_texts_that_decide_about_rules_are_not_read_for_keys() -> None:
     matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(grammar))
     for token in (0, 1, 3, 4, 2, 3, 4, 2):
         assert matcher.accept_token(token)
-    assert matcher._keys is None
+    assert not matcher._conditions
     assert not matcher.accept_token(5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import constrain
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.engine.storage.header import BUDGET
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
@@ -29,7 +29,7 @@ def test_counters_within_counters_stay_small(pattern: str) -> None:
 def test_too_much_work_is_an_error_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = compile_regex("a(?=.*b)(?:[ab]{0,20}a){0,20}!")
     matcher = constrain.Matcher(compiled)
-    monkeypatch.setattr(compiled_module, "_WORK_PER_CALL", 300)
+    monkeypatch.setattr(tables_module, "_WORK_PER_CALL", 300)
     compiled.ctx[BUDGET] = 0
     with pytest.raises(constrain.LimitError, match="too long to follow"):
         matcher.accept_bytes(b"ab" * 20)

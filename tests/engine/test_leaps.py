@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.conditions.unique_keys.memory import NO_KEYS
 from constrain.engine.parser import configurations as states
-from constrain.engine.storage.header import STATE_BITS
+from constrain.engine.parser.companions import unpack
 from constrain.engine.storage.schemas import TOKEN_STEP_KEYS
+from constrain.engine.traveller import push_token
 
 SCHEMAS: list[dict[str, Any]] = [
     {"properties": {"name": {"type": "string"}, "names": {}, "nam\u00e9": {}}, "additionalProperties": False},
@@ -49,11 +49,11 @@ def test_a_token_leads_where_its_bytes_do(schema: dict[str, Any], texts: list[st
         for _ in range(20):
             possible = []
             for token, data in enumerate(tokens):
-                by_token = compiled.push_token(place, token, NO_KEYS) & STATE_BITS
+                by_token = unpack(push_token(compiled, place, token))[0]
                 for _ in range(2):
-                    by_bytes = compiled.run_at(place, states.push_bytes, np.frombuffer(data, np.uint8)) & STATE_BITS
+                    by_bytes = unpack(compiled.run_at(place, states.push_bytes, np.frombuffer(data, np.uint8)))[0]
                     assert by_token == by_bytes, data
-                    by_token = compiled.push_token(place, token, NO_KEYS) & STATE_BITS
+                    by_token = unpack(push_token(compiled, place, token))[0]
                 if by_token:
                     possible.append(token)
             # Not those that end a key that was there.

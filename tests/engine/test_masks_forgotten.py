@@ -12,6 +12,7 @@ import pytest
 
 import constrain
 from constrain.demo import load
+from constrain.engine import matcher as matcher_module
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.masks import state_masks as masks
 from constrain.engine.storage.tables import NO_TABLES
@@ -104,21 +105,20 @@ def test_masks_that_are_forgotten_at_every_moment(
 def test_masks_that_are_forgotten_between_the_halves_of_a_fill(
     vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mask under a budget is made from the plain one, under the lock, which is let go between them."""
+    """The mask under a budget is made from the plain one, which need not be kept until then."""
     compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_json_schema(SCHEMAS[0]))
     matcher = constrain.Matcher(compiled, max_tokens=200)
     assert matcher.accept_bytes(b'["ab')
     expected = mask_of(matcher)
     matcher._budget._costs._clear(compiled)  # type: ignore[union-attr]
-    write = CompiledGrammar.write_mask
+    write = matcher_module.write_mask
 
-    def write_and_forget(self: CompiledGrammar, *args: Any) -> None:
-        write(self, *args)
-        with self.lock:
-            masks.forget_masks(self.ctx)
-            self._allocate_masks()
+    def write_and_forget(compiled: CompiledGrammar, *args: Any) -> None:
+        write(compiled, *args)
+        masks.forget_masks(compiled.ctx)
+        compiled._allocate_masks()
 
-    monkeypatch.setattr(CompiledGrammar, "write_mask", write_and_forget)
+    monkeypatch.setattr(matcher_module, "write_mask", write_and_forget)
     assert np.array_equal(mask_of(matcher), expected)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import constrain
 from bench.fuzz.seams import small_tables
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.engine.storage import header
 from constrain.engine.storage.tables import NO_TABLES, Tables
 from constrain.uninterrupted import uninterrupted
@@ -171,7 +171,7 @@ def test_dropped_tables_are_found_again(vocabulary: constrain.Vocabulary) -> Non
 
 
 def test_copies_are_forks(vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 1 << 14)
+    monkeypatch.setattr(tables_module, "_COLLECT_BYTES", 1 << 14)
     grammar = constrain.CompiledGrammar(constrain.Grammar.from_json_schema({}, whitespace="compact").ir, vocabulary)
     matcher = constrain.Matcher(grammar)
     assert matcher.accept_bytes(b'[{"a":[[1,{"b":"x')

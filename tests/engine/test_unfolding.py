@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from naive import NaiveRecognizer, allowed_tokens
 
 import constrain
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.grammar.ir import BRANCH, GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
 
@@ -153,7 +153,7 @@ def test_long_unfolding() -> None:
 
 
 def test_unfolding_within_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    monkeypatch.setattr(tables_module, "_COLLECT_BYTES", 0)
     compiled = constrain.CompiledGrammar(_counting(2000), VOCABULARY)
     matcher = constrain.Matcher(compiled)
     for _ in range(1500):

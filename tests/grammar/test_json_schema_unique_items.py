@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine import compiled_grammar as compiled_module
+from constrain.engine import grammar_tables as tables_module
 from constrain.engine.storage.schemas import BRANCH_DOTS, BRANCHES, CHILDREN, EXPRESSIONS, SYMBOLS
 from constrain.errors import LimitError, SchemaError
 
@@ -348,8 +348,8 @@ def test_forced_bytes_go_on_behind_items() -> None:
 
 
 def test_long_arrays_roll_back_and_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_module, "_START_OVER_BYTES", 3 << 20)
-    monkeypatch.setattr(compiled_module, "_COLLECT_BYTES", 0)
+    monkeypatch.setattr(tables_module, "_START_OVER_BYTES", 3 << 20)
+    monkeypatch.setattr(tables_module, "_COLLECT_BYTES", 0)
     schema = {"type": "array", "items": {"type": ["string", "object"]}, "uniqueItems": True}
     grammar = compiled(schema)
     matchers = [constrain.Matcher(grammar) for _ in range(3)]

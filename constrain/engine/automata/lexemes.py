@@ -14,8 +14,8 @@ from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_DERIVATIVE, far_call
 from constrain.engine.storage.schemas import LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
 
-LEXEME_IS_KEY, LEXEME_IS_LIMITED = 2, 4
-"""In ``consumes`` of LEXEMES, beside 1: a key that must not come again in the same object, and one that may run out."""
+LEXEME_MARKS = 2, 4
+"""In ``consumes`` of LEXEMES, beside 1: the marks of a lexeme (see :attr:`constrain.grammar.ir.GrammarIR.marks`)."""
 
 
 @njit_entry(int64(CTX, I32, int64))

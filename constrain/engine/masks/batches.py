@@ -135,11 +135,9 @@ def _fill_at_once(
     busy: set[CompiledGrammar],
 ) -> list[int]:
     """The same, with the locks of all grammars that are not ``busy``."""
-    # Known are the masks of the grammar, which are not those of a matcher with a budget, or in a key.
+    # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
     waiting = [
-        position
-        for position, matcher in enumerate(matchers)
-        if matcher._budget is not None or matcher._key_status or (busy and matcher.compiled in busy)
+        position for position, matcher in enumerate(matchers) if matcher._note or (busy and matcher.compiled in busy)
     ]
     if waiting:
         positions = np.delete(np.arange(len(matchers)), waiting)

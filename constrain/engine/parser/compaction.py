@@ -37,7 +37,7 @@ from constrain.engine.storage.schemas import (
     STATE_BUCKETS,
     STATE_COSTS,
     STATE_HASHES,
-    STATE_KEYS,
+    STATE_MARKS,
     STATE_MASKS,
     STATES,
     TOKEN_STEP_KEYS,
@@ -52,7 +52,7 @@ from constrain.engine.storage.schemas import (
     earley_sets,
     origin_sets_at,
     state_hashes,
-    state_keys,
+    state_marks,
     state_masks,
     states,
     transitions,
@@ -133,7 +133,7 @@ def _move_states(ctx, state_map, set_map):
     pool = configurations(ctx)
     hashes = state_hashes(ctx)
     masks = state_masks(ctx)
-    keys = state_keys(ctx)
+    marks = state_marks(ctx)
     trans = transitions(ctx)
     classes = ctx[CLASSES]
     total = used(ctx, STATE_HASHES)
@@ -156,7 +156,7 @@ def _move_states(ctx, state_map, set_map):
         records[count].offset = place
         records[count].count = n
         records[count].accepts = accepts
-        keys[count] = keys[state]
+        marks[count] = marks[state]
         masks[count].dense = masks[state].dense
         masks[count].tokens = masks[state].tokens
         masks[count].token_count = masks[state].token_count
@@ -178,7 +178,7 @@ def _move_states(ctx, state_map, set_map):
     set_used(ctx, CONFIGURATIONS, place)
     set_used(ctx, STATE_HASHES, count)
     set_used(ctx, STATE_MASKS, count)
-    set_used(ctx, STATE_KEYS, count)
+    set_used(ctx, STATE_MARKS, count)
     set_used(ctx, TRANSITIONS, count * classes)
     set_used(ctx, STATE_COSTS, 0)
     rehash(i32(ctx, STATE_HASHES), count, i32(ctx, STATE_BUCKETS))

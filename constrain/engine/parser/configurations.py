@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from numba import int32, int64, types, uint64
 
-from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, MODE, NONE_FOLLOWED
-from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
 from constrain.engine.parser import cores as earley_cores  # noqa: F401 (through pointers)
 from constrain.engine.parser import scan  # noqa: F401 (through pointers)
-from constrain.engine.parser.cores import IS_KEY_END
+from constrain.engine.parser.companions import KERNEL, MARKS_SHIFT, WORD, WORD_SHIFT
+from constrain.engine.parser.cores import MARK_SHIFT, MARKED_ENDS
 from constrain.engine.parser.earley_sets import is_within, make_start_set
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.access import i64, room, set_used, used
@@ -26,17 +25,12 @@ from constrain.engine.storage.hashing import find, finish_hash, has_room, insert
 from constrain.engine.storage.header import (
     CLASSES,
     CTX,
-    KEYS_MAY_RUN_OUT,
-    KEYS_SHIFT,
-    KEYS_UNREAD,
-    LIMITED_KEY_ENDED,
     OPEN,
     OPEN_AT,
     OPEN_STATE,
     RESULT0,
     RESULT1,
     RESULT2,
-    STATUS_SHIFT,
     STEP_SHIFT,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
@@ -50,7 +44,7 @@ from constrain.engine.storage.links import (
     F_TOKEN_STEP,
     far_call,
     far_entry,
-    read_token,
+    read_along,
 )
 from constrain.engine.storage.schemas import (
     CONFIGURATIONS,
@@ -59,7 +53,7 @@ from constrain.engine.storage.schemas import (
     LIVENESS_STACK,
     STATE_BUCKETS,
     STATE_HASHES,
-    STATE_KEYS,
+    STATE_MARKS,
     STATE_MASKS,
     STATE_WORK,
     STATES,
@@ -80,7 +74,7 @@ from constrain.engine.storage.schemas import (
     kernel_items,
     lexer_states,
     lexer_transitions,
-    state_keys,
+    state_marks,
     state_masks,
     state_work,
     states,
@@ -89,7 +83,7 @@ from constrain.engine.storage.schemas import (
     token_starts,
     transitions,
 )
-from constrain.engine.storage.statuses import FAIL, NO_STATE, NOT_MINE, REPEATED_KEY, STOPPED
+from constrain.engine.storage.statuses import FAIL, NO_STATE, NOT_MINE, STOPPED
 
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""
@@ -106,7 +100,7 @@ _FEW_CONFIGURATIONS = 4
 # Kinds of branches (``kind`` in BRANCHES), as sets of bits: how the text goes on depends on what it was; for a mask too
 # (the rules that are there do not stand in for what is not known); it is not even known whether it goes on.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
-_BRANCH_KINDS, _KEY_END_SHIFT = 7, 2
+_BRANCH_KINDS = 7
 
 
 @njit_inner(types.void(CTX))
@@ -153,7 +147,7 @@ def intern_state(ctx, count, accepts):
     state = used(ctx, STATE_HASHES)
     pool = configurations(ctx)
     classes = ctx[CLASSES]
-    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 1) or not room(ctx, STATE_KEYS, 1):
+    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 1) or not room(ctx, STATE_MARKS, 1):
         return int64(FAIL)
     if not room(ctx, CONFIGURATIONS, n) or not room(ctx, STATE_MASKS, 1):
         return int64(FAIL)
@@ -179,8 +173,8 @@ def intern_state(ctx, count, accepts):
         for j in range(width):
             trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
     set_used(ctx, TRANSITIONS, (state + 1) * classes)
-    state_keys(ctx)[state] = 0
-    set_used(ctx, STATE_KEYS, state + 1)
+    state_marks(ctx)[state] = 0
+    set_used(ctx, STATE_MARKS, state + 1)
     state_masks(ctx)[state].dense = NO_MASK
     set_used(ctx, STATE_MASKS, state + 1)
     return insert(ctx, STATE_HASHES, STATE_BUCKETS, code)
@@ -311,7 +305,7 @@ def step(ctx, state, byte_class):
         kept = _drop_needless(ctx, kept)
     accepts = int64(0)
     kinds = int64(0)
-    key_ends = int64(0)
+    marks = int64(0)
     if ended:
         earley_set = far_call(ctx, F_SCAN, count + 1, ended)
         if earley_set < 0:
@@ -320,13 +314,13 @@ def step(ctx, state, byte_class):
         core = earley_sets(ctx)[earley_set].core
         start = cores(ctx)[core].initial
         kinds = set_kinds(ctx, earley_set)
-        key_ends = core_kinds(ctx)[core] & IS_KEY_END
+        marks = core_kinds(ctx)[core] & MARKED_ENDS
         if start or kinds:
             state_work(ctx)[kept] = earley_set << 32 | start
             kept += 1
     successor = intern_state(ctx, kept, accepts)
-    if successor >= 0 and key_ends:
-        state_keys(ctx)[successor] |= key_ends >> _KEY_END_SHIFT
+    if successor >= 0 and marks:
+        state_marks(ctx)[successor] |= marks >> MARK_SHIFT
     if successor >= 0 and kinds:
         transitions(ctx)[place] = -successor - 2
         return OPEN + successor
@@ -367,26 +361,24 @@ def push_byte(ctx, state, byte):
 
 
 @njit_entry(int64(CTX, int64, int64, CTX))
-def push_token(ctx, state, token, memory):
+def push_token(ctx, state, token, companion):
     """The state after the bytes of a token; 0 if it is not allowed.
 
     Parameters
     ----------
     ctx : int64[...]
     state, token : int
-    memory : int64[...]
-        Of the keys that are followed (unique_keys/reading.py), which reads the token too; or, if MODE says so, of none.
+    companion : int64[...]
+        What reads the token beside the states (companions.py).
 
     Returns
     -------
-    The state, and added to it the status of the keys as bits from STATUS_SHIFT on, if they were read, or
-    KEYS_MAY_RUN_OUT if it says LOOK_AHEAD; else KEY_ENDED and its like.  Or REPEATED_KEY, and the memory is of no more
-    use; or FAIL and its like, or NO_STATE, and nothing was read.
+    The state and, above it, a word (companions.unpack).  Or FAIL and its like, or NO_STATE, and nothing was read.
     """
     if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
         return int64(NO_STATE)
     reset_work(ctx)
-    keys = int64(0)
+    marks = int64(0)
     starts = token_starts(ctx)
     data = token_bytes(ctx)
     class_of = byte_classes(ctx)
@@ -420,30 +412,21 @@ def push_token(ctx, state, token, memory):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        keys |= state_keys(ctx)[state]
+        marks |= state_marks(ctx)[state]
         i += 1
-    if has_leapt and keys == 0 and map_put(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap, state) < 0:
+    if has_leapt and marks == 0 and map_put(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap, state) < 0:
         return int64(FAIL)
-    mode = memory[MODE]
-    if mode == NONE_FOLLOWED:
-        return state | keys << KEYS_SHIFT
-    # Limited keys have to be looked at (unique_keys/limited_keys.py).
-    if mode >= 0 and memory[CALLS_LEFT] > 0 and keys << KEYS_SHIFT & LIMITED_KEY_ENDED == 0:
-        status = read_token(ctx, memory, token)
-        if status >= 0 and status & LOOK_AHEAD:
-            return state | KEYS_MAY_RUN_OUT
-        if status >= 0:
-            return state | status << STATUS_SHIFT
-        if status == REPEATED_KEY:
-            return int64(REPEATED_KEY)
-    return state | keys << KEYS_SHIFT | KEYS_UNREAD
+    address = companion[KERNEL]
+    if address == 0:
+        return state | companion[WORD] << WORD_SHIFT | marks << MARKS_SHIFT
+    return state | read_along(ctx, address, companion, token, marks << (MARKS_SHIFT - WORD_SHIFT)) << WORD_SHIFT
 
 
 @njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
 def push_bytes(ctx, state, data):
-    """The state after all of ``data`` (uint8[n]), with KEY_ENDED and its like added; 0 if no sentence begins so."""
+    """The state after ``data`` (uint8[n]), and above it a word (companions.unpack); 0 if no sentence begins so."""
     reset_work(ctx)
-    keys = int64(0)
+    marks = int64(0)
     class_of = byte_classes(ctx)
     for i in range(len(data)):
         state = far_call(ctx, F_STEP, state, class_of[data[i]])
@@ -451,8 +434,8 @@ def push_bytes(ctx, state, data):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        keys |= state_keys(ctx)[state]
-    return state | keys << KEYS_SHIFT
+        marks |= state_marks(ctx)[state]
+    return state | marks << MARKS_SHIFT
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import int64, types
 
-from constrain.engine.automata.lexemes import LEXEME_IS_KEY, LEXEME_IS_LIMITED
+from constrain.engine.automata.lexemes import LEXEME_MARKS
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged, sort_keys
@@ -57,11 +57,9 @@ from constrain.engine.storage.statuses import FAIL, UNMADE
 """Fields of a core's record."""
 
 
-_KEY_SHIFT = 2
-
-
-IS_KEY_END = (LEXEME_IS_KEY | LEXEME_IS_LIMITED) << _KEY_SHIFT
-"""In CORE_KINDS, beside the kinds of branches: such a key ends where an Earley set with this core begins."""
+MARK_SHIFT = 2
+MARKED_ENDS = sum(LEXEME_MARKS) << MARK_SHIFT
+"""In CORE_KINDS, beside the kinds of branches: the marks of lexemes that end where a set with this core begins."""
 
 
 SELF = -1
@@ -149,7 +147,7 @@ def _predict(ctx, base, count):
         if dot > 0:
             symbol = symbols(ctx)[dot - 1]
             if symbol < 0:
-                kinds |= (lexemes(ctx)[~symbol].consumes << _KEY_SHIFT) & IS_KEY_END
+                kinds |= (lexemes(ctx)[~symbol].consumes << MARK_SHIFT) & MARKED_ENDS
         if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
     while used(ctx, WORK_LIST) > 0:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from constrain.engine.automata.lexemes import LEXEME_IS_KEY, describe_lexemes
+from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
@@ -32,9 +32,6 @@ from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
 
-if TYPE_CHECKING:
-    from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
-
 assert (IS_OPEN, IS_HARD, IS_UNSURE) == (ir_module.OPEN, ir_module.HARD, ir_module.UNSURE)
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -42,6 +39,10 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 class _Run(Protocol):
     def __call__(self, kernel: Callable[..., int], *args: Any) -> int: ...
+
+
+def _nothing() -> None:
+    pass
 
 
 class UnfoldedRules:
@@ -75,27 +76,27 @@ class UnfoldedRules:
             raise ValueError("what is unfolded must not derive the empty string")
         self._tables = tables
         self._run = run
-        self._follows_keys = bool(ir.distinct_keys)
+        self._has_marks = any(ir.marks)
         self._lexemes = lexemes
         self._registers = registers
         self._counts = [len(ir.unfolded), 0, 0]
-        self._unfolded = ir.unfolded
+        self.symbols = ir.unfolded
         records = tables.get(LEXEMES)
         usable = ((records["is_nullable"] != 0) | (records["consumes"] != 0)).tolist()
         derives = productive.tolist()
-        self._unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
-        # Filled in once a budget or a completion is asked for.
-        self.costs: UnfoldedCosts | None = None
+        self.unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
+        # Called when rules were added.
+        self.when_added: Callable[[], None] = _nothing
         # The dots that stand for branches alone.
         self._dots: dict[tuple[int, int], int] = {}
-        self._add_new()
+        self.add_new()
 
     def unfold(self) -> None:
         """Make the rules of the branches that a kernel came upon."""
         for branch in dict.fromkeys(self._tables.get(UNMADE_BRANCHES).tolist()):
-            hard = self._unfolding.kinds[branch] & IS_HARD
-            rights = [] if hard else self._unfolding.unfold(branch)
-            self._add_new()
+            hard = self.unfolding.kinds[branch] & IS_HARD
+            rights = [] if hard else self.unfolding.unfold(branch)
+            self.add_new()
             if isinstance(rights, int):
                 records = self._tables.array(BRANCHES)
                 if records["count"][rights] < 0:
@@ -107,20 +108,11 @@ class UnfoldedRules:
                 flat += right
                 flat.append(END)
             self._run(add_branch, branch, np.array(flat, np.int32))
-        if self.costs is not None:
-            self.costs.catch_up()
-
-    def work_out_costs(self) -> None:
-        """Fill REST_COSTS, from now on for each rule that is made too."""
-        from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts  # few grammars are asked
-
-        costs = UnfoldedCosts(self._tables, self._run, self._unfolding, self._unfolded, self._add_new)
-        costs.begin()
-        self.costs = costs
+        self.when_added()
 
     def lexeme(self, number: int) -> tuple[str, Regular]:
         """The name and the language of a lexeme that was made, of which ``number`` were made before."""
-        return self._unfolding.lexeme_names[number], self._unfolding.lexemes[number]
+        return self.unfolding.lexeme_names[number], self.unfolding.lexemes[number]
 
     def close(self, dots: list[int], text: Callable[[int], bytes]) -> tuple[Int32Array, Int32Array]:
         """What takes the place of dots at open branches after a text; -1 for those that nothing does."""
@@ -128,11 +120,10 @@ class UnfoldedRules:
         for dot in dots:
             branch = int(self._tables.array(SYMBOLS)[dot]) - BRANCH
             left = int(self._tables.array(DOT_LEFT)[dot])
-            closed = self._unfolding.close(branch, text)
-            self._add_new()
+            closed = self.unfolding.close(branch, text)
+            self.add_new()
             others.append(-1 if closed < 0 else self._dot(left, closed))
-        if self.costs is not None:
-            self.costs.catch_up()
+        self.when_added()
         return np.array(dots, np.int32), np.array(others, np.int32)
 
     def _dot(self, left: int, branch: int) -> int:
@@ -148,9 +139,9 @@ class UnfoldedRules:
         tables.append(DOT_LEFT, np.array([left, left], np.int32))
         tables.append(NULLABLE_REST, np.array([0, 1], np.uint8))
 
-    def _add_new(self) -> None:
+    def add_new(self) -> None:
         """Add the lexemes, branches and nonterminals that the unfolding has made since it was looked at."""
-        unfolding, tables = self._unfolding, self._tables
+        unfolding, tables = self.unfolding, self._tables
         n_branches, n_lexemes, n_nonterminals = self._counts
         self._counts = [len(unfolding.lefts), len(unfolding.lexemes), len(unfolding.nonterminals)]
         if len(unfolding.lexemes) > n_lexemes:
@@ -167,13 +158,13 @@ class UnfoldedRules:
             place = tables.used(LEXEMES)
             tables.append(LEXEMES, np.zeros(count, ELEMENTS[LEXEMES]))
             self._run(describe_lexemes, self._registers[first : first + count].copy(), place)
-            if self._follows_keys:
-                keys = [
+            if self._has_marks:
+                marked = [
                     place + number - n_lexemes
                     for number in range(n_lexemes, n_lexemes + count)
-                    if number in unfolding.keys
+                    if number in unfolding.marked
                 ]
-                tables.get(LEXEMES)["consumes"][keys] |= LEXEME_IS_KEY
+                tables.get(LEXEMES)["consumes"][marked] |= LEXEME_MARKS[0]
         if len(unfolding.lefts) > n_branches:
             records = np.zeros(len(unfolding.lefts) - n_branches, ELEMENTS[BRANCHES])
             records["count"] = -1

@@ -58,7 +58,7 @@ from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     LEXER_MEMBERS,
     LEXER_STATES,
-    STATE_KEYS,
+    STATE_MARKS,
     STATE_WORK,
     STATES,
     WORK_STACK,
@@ -164,7 +164,7 @@ class Transplant:
                 for earley_set, lexer_state in self._configurations(state)
             ]
             number = numbers[state] = _plant(run, _STATE, accepts, parts)
-            new.array(STATE_KEYS)[number] = self._old.array(STATE_KEYS)[state]
+            new.array(STATE_MARKS)[number] = self._old.array(STATE_MARKS)[state]
         return numbers
 
     def _make_expressions(self, run: Callable[..., int]) -> None:

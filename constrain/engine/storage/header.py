@@ -19,18 +19,6 @@ RESULT3 = int64(CTX, int64, int64, int64)
 OPEN = 1 << 40
 """Added to a state that a step leads to, if how it goes on depends on the text (see parser/configurations.py)."""
 
-STATUS_SHIFT = 32
-"""What keys read beside the states (unique_keys/reading.py) come to, as bits above the state after a token."""
-
-KEYS_SHIFT, KEY_ENDED, LIMITED_KEY_ENDED, KEYS_UNREAD, KEYS_MAY_RUN_OUT = 41, 1 << 42, 1 << 43, 1 << 44, 1 << 45
-"""Added to the state after a token or some bytes: a key ended in them that must not come again; it was one of those
-that may run out (see configurations.py); keys are followed, but these have yet to be read; they have been read, and it
-has to be looked whether one is left.
-"""
-
-STATE_BITS = (1 << STATUS_SHIFT) - 1
-"""The state without all of those."""
-
 STEP_SHIFT = 32
 """In the result of fast/token_steps.py: the bytes of a token step, above the state behind it."""
 

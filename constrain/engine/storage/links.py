@@ -76,8 +76,8 @@ F_FORBID = _link("masks.fast.star_closures._forbid", "lexer state, closure", "0,
 F_NODE_COST = _link("conditions.budget.expression_costs.node_cost", "expression", "0")
 F_STATE_COST = _link("conditions.budget.costs.state_cost", "state", "0")
 F_TOKENS = _link("conditions.budget.completions.tokens_to_finish", "state", "tokens of its completion, or NEVER")
-F_READ_KEYS = _link(
-    "conditions.unique_keys.reading.read_keys", "not as others: see read_token", "what the keys in a token come to"
+F_READ_ALONG = _link(
+    "conditions.unique_keys.reading.read_along", "not as others: see read_along", "what a companion makes of a token"
 )
 F_INSIDE = _link("masks.boundaries._next_inside", "trie node on top, trie node", "trie node, or -1")
 F_FREE = _link("masks.fast.counted_masks._free_of", "expression, depth of the recursion", "expression without bounds")
@@ -149,7 +149,7 @@ def addresses_without(links: Sequence[int]) -> Int64Array:
     """The addresses of all kernels (int64[n]), with :func:`not_mine` in place of some accelerators' links."""
     if not links:
         return addresses
-    result = addresses.copy()
+    result: Int64Array = addresses.copy()
     result[list(links)] = address_of(not_mine)
     return result
 
@@ -173,7 +173,7 @@ def _caller_of(*kinds: Any) -> Any:
 
 _call_address = _caller_of(CTX, int64, int64)
 
-_call_reader = _caller_of(CTX, types.Array(uint8, 1, "C", readonly=True), CTX, int64)
+_call_reader = _caller_of(CTX, types.Array(uint8, 1, "C", readonly=True), CTX, int64, int64)
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
@@ -187,7 +187,7 @@ def far_call(ctx, index, a, b):
     return _call_address(ctx[FIRST_LINK + index], (ctx, a, b))
 
 
-@njit_inner(int64(CTX, CTX, int64))
-def read_token(ctx, memory, token):
-    """Let the kernel F_READ_KEYS (unique_keys/reading.py) read a token of the vocabulary."""
-    return _call_reader(ctx[FIRST_LINK + F_READ_KEYS], (memory, u8(ctx, TOKEN_BYTES), i64(ctx, TOKEN_STARTS), token))
+@njit_inner(int64(CTX, int64, CTX, int64, int64))
+def read_along(ctx, address, memory, token, marks):
+    """Let the kernel at an address, that of a companion (parser/companions.py), read a token of the vocabulary."""
+    return _call_reader(address, (memory, u8(ctx, TOKEN_BYTES), i64(ctx, TOKEN_STARTS), token, marks))

@@ -243,7 +243,7 @@ STATE_HASHES, state_hashes = _table("state hashes", 512, np.int32)
 STATE_BUCKETS, state_buckets = _table("state buckets", 4096, np.int32, hashes=STATE_HASHES)
 TRANSITIONS, transitions = _table("state transitions", 32768, np.int32)
 """By state and byte class, ``state * classes + class``: the next state (0: dead); -1: unknown; ``-2 - state``: open."""
-STATE_KEYS, state_keys = _table("states in keys and at their ends", 512, np.uint8)
+STATE_MARKS, state_marks = _table("marks of lexemes that end", 512, np.uint8)
 """By state: the marks of lexemes that end there."""
 STATE_WORK, state_work = _table("configurations under way", 64, np.int64)
 """Scratch: configurations under way, ``Earley set << 32 | lexer state``; ends of lexemes with an accept set instead."""
@@ -363,7 +363,7 @@ SIBLINGS = {
             COMPLETION_MEMO,
             COMPLETION_ITEMS,
         ),
-        (STATES, CONFIGURATIONS, STATE_HASHES, STATE_BUCKETS, TRANSITIONS, STATE_KEYS, STATE_MASKS),
+        (STATES, CONFIGURATIONS, STATE_HASHES, STATE_BUCKETS, TRANSITIONS, STATE_MARKS, STATE_MASKS),
     )
     for slot in group
 }
@@ -388,7 +388,7 @@ BY_ROW_OR_STATE = (
         STATE_HASHES,
         STATE_BUCKETS,
         TRANSITIONS,
-        STATE_KEYS,
+        STATE_MARKS,
         STATE_MASKS,
         TOKEN_STEP_KEYS,
         TOKEN_STEP_VALUES,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,16 @@ from constrain.engine.conditions.budget import completions, costs
 from constrain.engine.conditions.budget import search as completion_search
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
+from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, place_after, tokens_from
 from constrain.engine.conditions.budget.masks import allow_only
 from constrain.engine.conditions.budget.token_costs import TokenCosts
-from constrain.engine.conditions.unique_keys.unique_keys import DistinctKeys
-from constrain.engine.history import Place, Traveller
-from constrain.engine.parser.configurations import ENDED
-from constrain.engine.storage.header import KEY_ENDED
+from constrain.engine.conditions.protocol import Walk
+from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
+from constrain.engine.parser.companions import ALWAYS_ASKS, NOTE_BITS
 from constrain.engine.storage.schemas import (
     AFTER_COSTS,
     BYTE_COSTS,
@@ -43,14 +45,11 @@ from constrain.engine.storage.schemas import (
     SYMBOLS,
     UP_COSTS,
 )
-from constrain.engine.storage.statuses import REPEATED_KEY, STOPPED, halves
+from constrain.engine.storage.statuses import REPEATED_KEY
+from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
-    from constrain.engine.matcher import Matcher
 
 # Trie nodes that a search for a shorter completion may look at: at the start of a text some 10 ms; for a token of a
 # small vocabulary, one with a trie of at most so many nodes, less than one.
@@ -78,9 +77,6 @@ _ROOM = {
     STATE_COSTS: 2048,
 }
 
-# The shortest completion of the start, of each compiled grammar that was asked for it; None if there is none.
-_starts: weakref.WeakKeyDictionary[CompiledGrammar, list[int] | None] = weakref.WeakKeyDictionary()
-
 _NO_TOKENS = np.empty(0, np.int32)
 
 # Something that holds from a number of steps on, and what held before.
@@ -96,6 +92,8 @@ class Account(NamedTuple):
     """Plans by the step from which they hold: tokens, or none where none is needed."""
     byte_steps: _Since | None = None
     """Steps of bytes, which may be any number of tokens."""
+    steps: int = 0
+    """How many steps took tokens."""
 
     def plan(self, steps: int) -> list[int] | None:
         """What is left of the plan after so many steps; None where none is needed."""
@@ -120,28 +118,26 @@ class Account(NamedTuple):
         return self._replace(plans=(steps, plan, plans))
 
     def spend(self, tokens: int) -> Account:
-        """The same with so many tokens less."""
-        return self._replace(left=self.left - tokens)
+        """The same after one more step, with so many tokens less."""
+        return self._replace(left=self.left - tokens, steps=self.steps + 1)
 
-    def before(self, steps: int, count: int) -> Account:
-        """The account as it was after so many steps, behind which ``count`` more have taken tokens."""
-        left, plans, byte_steps = self.left + count, self.plans, self.byte_steps
+    def before(self, steps: int) -> Account:
+        """The account as it was after so many steps."""
+        left, plans, byte_steps = self.left + self.steps - steps, self.plans, self.byte_steps
         while byte_steps is not None and byte_steps[0] >= steps:
             left += byte_steps[1] - 1
             byte_steps = byte_steps[2]
         while plans is not None and plans[0] > steps:
             plans = plans[2]
-        return Account(left, plans, byte_steps)
+        return Account(left, plans, byte_steps, steps)
 
 
-def prepare(compiled: CompiledGrammar) -> None:
+def prepare(compiled: GrammarTables) -> None:
     """Work out what does not depend on the text, once per compiled grammar.  The caller holds the lock."""
-    if _make_tables not in compiled.table_makers:
-        _make_tables(compiled)
-        compiled.table_makers.append(_make_tables)
+    compiled.extend_tables(_make_tables)
 
 
-def _make_tables(compiled: CompiledGrammar) -> None:
+def _make_tables(compiled: GrammarTables) -> None:
     tables = compiled._tables
     tables.link()
     tables.reserve(COST_STACK, 1024)
@@ -154,14 +150,18 @@ def _make_tables(compiled: CompiledGrammar) -> None:
     if known is None:
         completions.cost_bytes(tables.ctx)
         _bytes[compiled.vocabulary] = tables.get(BYTE_COSTS).copy()
-    if compiled._unfolded is not None:
-        compiled._unfolded.work_out_costs()
+    rules = compiled.unfolded
+    if rules is not None:
+        # From now on for each rule that is made too.
+        on_demand = UnfoldedCosts(tables, compiled._run, rules.unfolding, rules.symbols, rules.add_new)
+        on_demand.begin()
+        rules.when_added = on_demand.catch_up
         return
     tables.put(REST_COSTS, np.zeros(tables.used(SYMBOLS), np.int32))
     compiled._run(costs.cost_grammar)
 
 
-def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
+def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
     """The shortest completion that can be found of at most ``most`` tokens, or None.  The caller holds the lock."""
     if compiled.ir.make_unfolding is not None:
         effort = min(effort, _EFFORT_WITH_RULES)
@@ -181,68 +181,61 @@ def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EF
     return tokens + completion(compiled, place_after(compiled, place, tokens))
 
 
-def push(compiled: CompiledGrammar, place: Place, token: int) -> tuple[int, int]:
-    """(state, tokens that finish the text) after a token; (0, 0) if it is refused.  The caller holds the lock."""
-    result = compiled.run_at(place, completions.push_and_count, token)
-    if result == STOPPED:
-        there = place_after(compiled, place, [token])
-        count = tokens_from(compiled, there) if there._state else 0
-        return there._state, count
-    return halves(result)
-
-
-def start_completion(compiled: CompiledGrammar) -> list[int] | None:
+def start_completion(compiled: GrammarTables) -> list[int] | None:
     """The shortest text that a search finds, as tokens; None if it finds none.  The caller holds the lock."""
-    if compiled not in _starts:
-        found = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
-        if found is not None and compiled.has_distinct_keys:
-            # The search does not know of keys that come again.
-            keys = DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, -1).at(compiled.recognizer()).copy()
-            keys.read(b"".join([compiled.vocabulary.tokens[token] for token in found]))
-            found = None if keys.status == REPEATED_KEY else found
-        _starts[compiled] = found
-    return _starts[compiled]
+    found = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
+    if found is not None and compiled.ir.distinct_keys:
+        # The search does not know of keys that come again.
+        keys = keys_at_start(compiled)
+        keys.read(b"".join([compiled.vocabulary.tokens[token] for token in found]))
+        found = None if keys.status == REPEATED_KEY else found
+    return found
 
 
-def shortest_completion(matcher: Matcher, budget: Budget | None) -> list[int]:
-    """The shortest completion known of a matcher's text, of those that its budget allows."""
-    compiled = matcher.compiled
-    with compiled.lock:
-        prepare(compiled)
-        count = tokens_from(compiled, matcher)
-        found: list[int] | None = None
-        distinct = _without_repeated_keys(matcher)
-        if distinct is not None:
-            return distinct
-        if budget is not None:
-            found = budget.account.plan(matcher._steps)
-        elif matcher._steps == 0:
-            found = start_completion(compiled)
-        elif count == NEVER:
-            found = search(compiled, matcher, completion_search.MOST)
-        if found is not None and len(found) <= count:
-            return list(found)
-        if count == NEVER:
-            raise ConstrainError("no way to complete the text was found in the tokens of the vocabulary")
-        return completion(compiled, matcher)
+def shortest_completion(cursor: Walk) -> list[int]:
+    """The shortest completion known of a cursor's text, of those that its budget allows.  The caller holds the lock."""
+    compiled = cursor.compiled
+    prepare(compiled)
+    count = tokens_from(compiled, cursor)
+    found: list[int] | None = None
+    distinct = _without_repeated_keys(cursor)
+    if distinct is not None:
+        return distinct
+    budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
+    if budget is not None:
+        found = budget.account.plan(cursor._steps)
+    elif cursor._steps == 0:
+        found = compiled.kept(start_completion)
+    elif count == NEVER:
+        found = search(compiled, cursor, completion_search.MOST)
+    if found is not None and len(found) <= count:
+        return list(found)
+    if count == NEVER:
+        raise ConstrainError("no way to complete the text was found in the tokens of the vocabulary")
+    return completion(compiled, cursor)
 
 
-def _without_repeated_keys(matcher: Matcher) -> list[int] | None:
+def _followed_keys(cursor: Walk) -> UniqueKeys | None:
+    """The unique keys of a cursor, where they are followed."""
+    keys = unique_keys_of(cursor)
+    return keys if keys is not None and keys.is_followed else None
+
+
+def _without_repeated_keys(cursor: Walk) -> list[int] | None:
     """A completion in which no key comes again, if that is not so for the known one.  The caller holds the lock."""
-    compiled = matcher.compiled
-    if matcher._keys is None and not compiled.ir.needs_distinct_keys:
+    keys = unique_keys_of(cursor)
+    if keys is None or not (keys.is_followed or cursor.compiled.ir.needs_distinct_keys):
         return None
-    keys = matcher._keys or DistinctKeys(compiled.quote_tokens(), compiled.limited_keys, -1)
-    return without_repeated_keys(compiled, matcher, keys.at(matcher))
+    return without_repeated_keys(cursor.compiled, cursor, keys.at(cursor))
 
 
 class Budget:
-    """What a matcher knows about its budget.
+    """The condition (conditions/protocol.py) that a text can be completed in so many tokens.
 
     Parameters
     ----------
-    matcher : Matcher
-        At the start of the grammar.
+    cursor : Walk
+        At the start of the grammar, under the lock of which this is made.
     most : int
         How many tokens there may be.
 
@@ -257,7 +250,11 @@ class Budget:
         If that is not a number of tokens, or too few for any text that is known.
     """
 
-    def __init__(self, matcher: Matcher, most: int) -> None:
+    asks_always = True
+    note = NOTE_BITS + 1 >> 1
+    companion = ALWAYS_ASKS
+
+    def __init__(self, cursor: Walk, most: int) -> None:
         try:
             self.most = operator.index(most)
         except TypeError:
@@ -265,46 +262,44 @@ class Budget:
         if self.most < 0:
             raise ConstrainError(f"max_tokens must be at least 0, not {self.most}")
         self.account = Account(self.most)
-        compiled = matcher.compiled
-        self._costs = TokenCosts.shared(compiled)
+        compiled = cursor.compiled
+        # What the next step counts as, if it is one of bytes.
+        self._price = 0
         # The search does not know of keys that come again, and takes too long where it has rules made.
         self._is_small = (
             len(compiled.vocabulary.trie.node) <= _SMALL
-            and not compiled.has_distinct_keys
+            and not compiled.ir.distinct_keys
             and compiled.ir.make_unfolding is None
         )
-        with compiled.lock:
-            prepare(compiled)
-            if self.follows_keys(compiled):
-                matcher._follow_keys()
-            count = tokens_from(compiled, matcher)
-            plan = _without_repeated_keys(matcher)
-            if plan is not None and len(plan) > self.most:
-                raise ConstrainError(
-                    f"max_tokens is {self.most}, but the shortest text of the grammar that is known takes "
-                    f"{len(plan)} tokens"
-                )
-            if count > self.most and plan is None:
-                found = start_completion(compiled)
-                if CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most:
-                    # The end of it is cut into tokens after all.
-                    known = completion(compiled, matcher)
-                    found = known if found is None or len(known) < len(found) else found
-                count = count if found is None else min(count, len(found))
-                if count == NEVER:
-                    raise ConstrainError("no text of the grammar was found that the tokens of the vocabulary can spell")
-                if found is None or len(found) > self.most:
-                    raise ConstrainError(
-                        f"max_tokens is {self.most}, but the shortest text of the grammar that is known takes "
-                        f"{count} tokens"
-                    )
-                self.account = Account(self.most, (0, found, None))
-        self._start = self.account
+        prepare(compiled)
+        self._costs = compiled.kept(TokenCosts)
+        keys = unique_keys_of(cursor)
+        if keys is not None and (compiled.ir.needs_distinct_keys or compiled.ir.limited_keys):
+            # They matter to what is left from the first token on: they may run out, or several are needed.
+            keys.follow_from_start()
+        plan = _without_repeated_keys(cursor)
+        if plan is None:
+            self.account = Account(self.most, self._first_plan(cursor))
+        elif len(plan) > self.most:
+            raise _too_few(self.most, len(plan))
 
-    @staticmethod
-    def follows_keys(compiled: CompiledGrammar) -> bool:
-        """Whether keys matter to what is left from the first token on: they may run out, or several are needed."""
-        return compiled.ir.needs_distinct_keys or bool(compiled.ir.limited_keys)
+    def _first_plan(self, cursor: Walk) -> _Since | None:
+        """The plan at the start, if the completion that is known does not fit."""
+        compiled = cursor.compiled
+        count = tokens_from(compiled, cursor)
+        if count <= self.most:
+            return None
+        found = compiled.kept(start_completion)
+        if CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most:
+            # The end of it is cut into tokens after all.
+            known = completion(compiled, cursor)
+            found = known if found is None or len(known) < len(found) else found
+        count = count if found is None else min(count, len(found))
+        if count == NEVER:
+            raise ConstrainError("no text of the grammar was found that the tokens of the vocabulary can spell")
+        if found is None or len(found) > self.most:
+            raise _too_few(self.most, count)
+        return 0, found, None
 
     def copy(self) -> Budget:
         """One that goes its own way from here on."""
@@ -317,36 +312,73 @@ class Budget:
         """How many more tokens there may be."""
         return self.account.left
 
-    def after(self, matcher: Matcher, token: int) -> Account | None:
-        """The account after a token; None if the budget does not allow it.  The caller has the lock.
+    def can_pay(self, cursor: Walk, data: bytes, tokens: int | None) -> bool:
+        """Let the next step, some bytes, count as so many tokens, or as the fewest that spell them; False if too many.
 
-        Nothing changes; the caller puts the account in place when the step is taken.
+        Raises
+        ------
+        ConstrainError
+            If that is not a number of tokens.
         """
-        account = self.account
-        if account.left == 0:
-            return None
-        compiled, steps, most = matcher.compiled, matcher._steps, account.left - 1
-        state, count = push(compiled, matcher, token)
-        if state == 0:
-            return None
-        if count <= most and (matcher._keys is None or count <= self._most_of_known(matcher, account, most, count)):
-            return account.with_plan(steps + 1, []).spend(1)
-        account = self._planned(matcher, account)
-        if token == account.planned(steps):
-            return account.spend(1)
-        found = self._search_small(compiled, place_after(compiled, matcher, [token]), most)
-        return None if found is None else account.with_plan(steps + 1, found).spend(1)
+        if tokens is None:
+            found = fewest_tokens(cursor.compiled, data)
+            if found is None:
+                return False
+            tokens = len(found)
+        elif type(tokens) is not int or tokens < 0:
+            raise ConstrainError(f"tokens must be a number of tokens, not {tokens!r}")
+        self._price = tokens
+        return tokens <= self.account.left
 
-    def _planned(self, matcher: Matcher, account: Account) -> Account:
-        """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
-        steps = matcher._steps
-        plan = account.plan(steps)
-        if matcher._keys is None or plan or tokens_from(matcher.compiled, matcher) == NEVER:
+    def push(self, cursor: Walk, step: int | bytes, behind: Place, _word: int) -> bool:
+        """Spend what a step takes; False if the text could not be completed behind it."""
+        is_token = not isinstance(step, bytes)
+        price = 1 if is_token else self._price
+        if price > self.account.left:
+            return False
+        left = self.account.left - price
+        account = (
+            self._token_account(cursor, step, behind, left) if is_token else self._bytes_account(cursor, behind, left)
+        )
+        if account is None:
+            return False
+        account = account.spend(price)
+        if not is_token:
+            account = account._replace(byte_steps=(cursor._steps, price, account.byte_steps))
+        self.account = account
+        return True
+
+    def _token_account(self, cursor: Walk, token: int | bytes, behind: Place, most: int) -> Account | None:
+        """The account with the plan behind a token, which leaves ``most``; None if the budget does not allow it."""
+        account, steps = self.account, cursor._steps
+        count = tokens_from(cursor.compiled, behind)
+        keys = _followed_keys(cursor)
+        if count <= most and (keys is None or count <= self._most_of_known(cursor, account, most, count)):
+            return account.with_plan(steps + 1, [])
+        account = self._planned(cursor, account)
+        if token == account.planned(steps):
             return account
-        plan = _without_repeated_keys(matcher) or completion(matcher.compiled, matcher)
+        found = self._search_small(cursor.compiled, behind, most)
+        return None if found is None else account.with_plan(steps + 1, found)
+
+    def _bytes_account(self, cursor: Walk, behind: Place, most: int) -> Account | None:
+        """The same for bytes."""
+        compiled = cursor.compiled
+        plan: list[int] | None = []
+        if tokens_from(compiled, behind) > most:
+            plan = None if compiled.ir.distinct_keys else search(compiled, behind, most)
+        return None if plan is None else self.account.with_plan(cursor._steps + 1, plan)
+
+    def _planned(self, cursor: Walk, account: Account) -> Account:
+        """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
+        steps = cursor._steps
+        plan = account.plan(steps)
+        if _followed_keys(cursor) is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
+            return account
+        plan = _without_repeated_keys(cursor) or completion(cursor.compiled, cursor)
         return account.with_plan(steps, plan)
 
-    def _most_of_known(self, matcher: Matcher, account: Account, most: int, highest: int) -> int:
+    def _most_of_known(self, cursor: Walk, account: Account, most: int, highest: int) -> int:
         """The longest completion by the rules alone that leaves room for keys to be different; at most ``most``.
 
         Every token that does not follow the plan is held to it, in masks as by themselves; ``highest`` is the longest
@@ -355,105 +387,65 @@ class Budget:
         """
         if most >= 2 * highest + _ROOM_FOR_KEYS:
             return most
-        here = tokens_from(matcher.compiled, matcher)
+        here = tokens_from(cursor.compiled, cursor)
         if here == NEVER:
             return most
-        plan = self._planned(matcher, account).plan(matcher._steps)
-        needs_several = matcher.compiled.ir.needs_distinct_keys
+        plan = self._planned(cursor, account).plan(cursor._steps)
+        needs_several = cursor.compiled.ir.needs_distinct_keys
         reserve = _RESERVE_OF_NEEDED if needs_several else _RESERVE
         enough = most - reserve - max(len(plan or ()) - here, 0)
         if needs_several and enough > here:
             enough = (enough + here) // 2
         return max(enough, (most - _ROOM_FOR_KEYS) // 2, 0)
 
-    def _search_small(self, compiled: CompiledGrammar, place: Place, most: int) -> list[int] | None:
+    def _search_small(self, compiled: GrammarTables, place: Place, most: int) -> list[int] | None:
         """A completion of a place after a token, if the vocabulary is small enough to look for one each time."""
         return search(compiled, place, most, _SMALL_EFFORT) if self._is_small else None
 
-    def push_bytes(self, matcher: Matcher, data: bytes, tokens: int | None) -> bool:
-        """Go on with some bytes as one step, which counts as so many tokens, or as the fewest that spell them."""
-        compiled = matcher.compiled
-        account = self.account
-        with compiled.lock:
-            if tokens is None:
-                found = fewest_tokens(compiled, data)
-                if found is None:
-                    return False
-                tokens = len(found)
-            elif type(tokens) is not int or tokens < 0:
-                raise ConstrainError(f"tokens must be a number of tokens, not {tokens!r}")
-            if tokens > account.left:
-                return False
-            left = account.left - tokens
-            place = Traveller(compiled, matcher._state, matcher._parent)
-            place.read(data)
-            if place._state == 0:
-                return False
-            if (place.key_ended >= KEY_ENDED or matcher._keys is not None) and not matcher._read_keys(
-                data, place._state | place.key_ended
-            ):
-                return False
-            plan: list[int] = []
-            if tokens_from(compiled, place) > left:
-                searched = None if compiled.has_distinct_keys else search(compiled, place, left)
-                if searched is None:
-                    matcher._go_back_with_keys()
-                    return False
-                plan = searched
-            steps = matcher._steps
-            self.account = (
-                account.with_plan(steps + 1, plan)
-                .spend(tokens)
-                ._replace(byte_steps=(steps, tokens, account.byte_steps))
-            )
-            matcher._go_to(place._state, data)
-            return True
+    def rewind(self, steps: int) -> None:
+        """Have back what the steps behind the first ``steps`` took."""
+        if steps < self.account.steps:
+            self.account = self.account.before(steps)
 
-    def roll_back(self, matcher: Matcher, count: int) -> None:
-        """Give back what the last ``count`` steps of the matcher, which is still after them, took."""
-        if count:
-            taken = count - (matcher._state == ENDED)
-            self.account = self.account.before(matcher._steps - count, taken)
-
-    def reset(self) -> None:
-        """Go back to the start."""
-        self.account = self._start
-
-    def fill(self, matcher: Matcher, out: Bitmask, index: int) -> None:
-        """Write the mask of the tokens that the matcher may go on with: those :meth:`after` has an account for."""
-        compiled, account = matcher.compiled, self.account
+    def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
+        """Make a mask that of the tokens that are allowed by :meth:`push` too."""
+        compiled, account = cursor.compiled, self.account
         if account.left == 0:
-            with compiled.lock:
-                allow_only(compiled.ctx, matcher._state, out, index, _NO_TOKENS)
+            allow_only(compiled.ctx, cursor._state, out, index, _NO_TOKENS)
             return
-        compiled.write_mask(matcher, out, index)
         most = account.left - 1
-        with compiled.lock:
-            known = self._costs.of(compiled, matcher, most)
-            if matcher._keys is not None:
-                enough = self._most_of_known(matcher, account, most, known.highest)
-                if enough < most:
-                    most = enough
-                    known = self._costs.of(compiled, matcher, most)
-            if most < known.highest or known.open_nodes:
-                if matcher._keys is not None:
-                    account = self._planned(matcher, account)
-                known.restrict(compiled.ctx, matcher._state, most, out, index)
-                if known.open_nodes:
-                    self._costs.decide_open(compiled, matcher, known.open_nodes, most, out, index)
-                if self._is_small:
-                    self._fill_by_search(matcher, account.left - 1, out[index])
-        planned = account.planned(matcher._steps)
+        known = self._costs.of(compiled, cursor, most)
+        keys = _followed_keys(cursor)
+        if keys is not None:
+            enough = self._most_of_known(cursor, account, most, known.highest)
+            if enough < most:
+                most = enough
+                known = self._costs.of(compiled, cursor, most)
+        if most < known.highest or known.open_nodes:
+            if keys is not None:
+                account = self._planned(cursor, account)
+            known.restrict(compiled.ctx, cursor._state, most, out, index)
+            if known.open_nodes:
+                self._costs.decide_open(compiled, cursor, known.open_nodes, most, out, index)
+            if self._is_small:
+                self._fill_by_search(cursor, account.left - 1, out[index])
+        planned = account.planned(cursor._steps)
         if planned >= 0:
             allow(out[index], planned)
         self.account = account
 
-    def _fill_by_search(self, matcher: Matcher, most: int, row: Any) -> None:
+    def _fill_by_search(self, cursor: Walk, most: int, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""
-        compiled = matcher.compiled
+        compiled = cursor.compiled
         for token in np.flatnonzero(compiled.vocabulary.kinds == NORMAL).tolist():
             if is_allowed(row, token):
                 continue
-            there = place_after(compiled, matcher, [token])
+            there = place_after(compiled, cursor, [token])
             if there._state and self._search_small(compiled, there, most) is not None:
                 allow(row, token)
+
+
+def _too_few(most: int, count: int) -> ConstrainError:
+    return ConstrainError(
+        f"max_tokens is {most}, but the shortest text of the grammar that is known takes {count} tokens"
+    )

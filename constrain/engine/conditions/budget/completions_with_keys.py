@@ -10,21 +10,20 @@ from __future__ import annotations
 import string
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.conditions.unique_keys.exhaustion import find_next_bytes
-from constrain.engine.history import Place, Traveller
+from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
 from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS
 from constrain.engine.storage.statuses import REPEATED_KEY
+from constrain.engine.traveller import Traveller
 from constrain.errors import ConstrainError
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
-    from constrain.engine.conditions.unique_keys.unique_keys import ObjectKeys
 
 # With what a key may go on, what is likely to be possible first.
 _LIKELY = (string.ascii_lowercase + string.digits + string.ascii_uppercase + "_-.").encode()
@@ -35,7 +34,7 @@ _QUOTE: Final = ord('"')
 _MOST_KEYS = 4096
 
 
-def without_repeated_keys(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> list[int] | None:
+def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> list[int] | None:
     """The tokens of a completion in which no key comes again; None if the known one is such, or there is none.
 
     The keys are those at the place.  The caller holds the lock of the compiled grammar.
@@ -65,7 +64,7 @@ def without_repeated_keys(compiled: CompiledGrammar, place: Place, keys: ObjectK
     raise ConstrainError("no way to complete the text without a key that comes again was found")
 
 
-def _completion(compiled: CompiledGrammar, place: Place) -> bytes | None:
+def _completion(compiled: GrammarTables, place: Place) -> bytes | None:
     """The known completion of a place."""
     if tokens_from(compiled, place) == NEVER:
         return None
@@ -87,7 +86,7 @@ def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:
     return None
 
 
-def _after(compiled: CompiledGrammar, place: Place, data: bytes) -> Traveller:
+def _after(compiled: GrammarTables, place: Place, data: bytes) -> Traveller:
     """The place after some bytes."""
     there = Traveller(compiled, place._state, place._parent)
     there.read(data)
@@ -101,7 +100,7 @@ def _with(keys: ObjectKeys, data: bytes) -> ObjectKeys:
     return behind
 
 
-def _new_key(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bytes | None:
+def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bytes | None:
     """How the key under way goes on to one that is not there: up to its end, or to where no other one begins so.
 
     The one is found that costs least with the completion behind it, as long as no state gets another number.
@@ -144,7 +143,7 @@ def _new_key(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bytes
 class _KeySteps:
     """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, the place behind it)."""
 
-    def __init__(self, compiled: CompiledGrammar) -> None:
+    def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
         self._class_of: list[int] = compiled._tables.array(BYTE_CLASSES).tolist()
         costs: list[int] = compiled._tables.get(BYTE_COSTS)[:256].tolist()

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from constrain.engine.conditions.budget import completions
 from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.history import Place, Traveller
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
 from constrain.engine.storage.header import OPEN_AT
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.traveller import Traveller
 
 
-def tokens_from(compiled: CompiledGrammar, place: Place) -> int:
+def tokens_from(compiled: GrammarTables, place: Place) -> int:
     """How many tokens the known completion of a place takes; NEVER if there is none."""
     return compiled.run_at(place, completions.tokens_from)
 
 
-def completion(compiled: CompiledGrammar, place: Place) -> list[int]:
+def completion(compiled: GrammarTables, place: Place) -> list[int]:
     """The tokens of the known completion of a place, which has one.
 
     They may be fewer than :func:`tokens_from` says: the bytes of a very long completion are counted one by one.
@@ -36,14 +33,14 @@ def completion(compiled: CompiledGrammar, place: Place) -> list[int]:
         place = place_after(compiled, place, out[:count].tolist())
 
 
-def place_after(compiled: CompiledGrammar, place: Place, tokens: list[int]) -> Traveller:
+def place_after(compiled: GrammarTables, place: Place, tokens: list[int]) -> Traveller:
     """The place after some tokens."""
     there = Traveller(compiled, place._state, place._parent)
     there.read(b"".join([compiled.vocabulary.tokens[token] for token in tokens]))
     return there
 
 
-def fewest_tokens(compiled: CompiledGrammar, data: bytes) -> list[int] | None:
+def fewest_tokens(compiled: GrammarTables, data: bytes) -> list[int] | None:
     """The fewest tokens that spell some bytes; None if no tokens do."""
     out = np.empty(len(data), np.int32)
     count = int(completions.fewest_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8), out))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +19,13 @@ from constrain.engine.conditions.budget.masks import (
     forbid_tokens,
     group_tokens,
 )
-from constrain.engine.history import Place, Traveller
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
 from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_RECORDS, STATES, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
+from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -37,7 +35,7 @@ _MOST_TOKENS = 2_000_000
 _NONE = np.empty(0, np.int32)
 
 
-def _kept(compiled: CompiledGrammar, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
+def _kept(compiled: GrammarTables, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
     """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
     left, usual = halves(drop_usual(compiled.ctx, count, least))
     if left == 0:
@@ -88,13 +86,10 @@ class StateCosts:
             allow_only(ctx, state, out, index, self._tokens[:place])
 
 
-_of_grammars: weakref.WeakKeyDictionary[CompiledGrammar, TokenCosts] = weakref.WeakKeyDictionary()
-
-
 class TokenCosts:
     """Those of all states of a compiled grammar that were asked for."""
 
-    def __init__(self, compiled: CompiledGrammar) -> None:
+    def __init__(self, compiled: GrammarTables) -> None:
         self._states: dict[int, StateCosts] = {}
         self._generation = compiled.generation
         self._tables_made = compiled.tables_made
@@ -104,12 +99,7 @@ class TokenCosts:
         self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
         self._known = np.zeros(6, np.int64)
 
-    @classmethod
-    def shared(cls, compiled: CompiledGrammar) -> TokenCosts:
-        """The one of a compiled grammar."""
-        return _of_grammars.setdefault(compiled, cls(compiled))
-
-    def of(self, compiled: CompiledGrammar, place: Place, most: int) -> StateCosts:
+    def of(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
         """What is known for a budget of ``most`` after the next token.
 
         The caller holds the lock.
@@ -148,7 +138,7 @@ class TokenCosts:
         self._states[place._state] = new
         return new
 
-    def _by_groups(self, compiled: CompiledGrammar, place: Place) -> StateCosts | None:
+    def _by_groups(self, compiled: GrammarTables, place: Place) -> StateCosts | None:
         """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
         tables = compiled._tables
         record = tables.array(STATES)[place._state]
@@ -183,7 +173,7 @@ class TokenCosts:
         return StateCosts(listed[others], counts[others], usual, 0, tables.get(OPEN_NODES).tolist())
 
     def decide_open(
-        self, compiled: CompiledGrammar, place: Place, nodes: list[int], most: int, out: Bitmask, index: int
+        self, compiled: GrammarTables, place: Place, nodes: list[int], most: int, out: Bitmask, index: int
     ) -> None:
         """Allow those tokens at and below trie nodes that leave no more than ``most``, after the text as it is.
 
@@ -210,7 +200,7 @@ class TokenCosts:
             # Further ones are decided with what is known of the text by then.
             todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]
 
-    def _clear(self, compiled: CompiledGrammar) -> None:
+    def _clear(self, compiled: GrammarTables) -> None:
         self._states.clear()
         if self._tables_made != compiled.tables_made:
             self._groups.clear()

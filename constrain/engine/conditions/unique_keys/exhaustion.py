@@ -13,24 +13,24 @@ counts the keys of a kind without telling them apart.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import int64, uint8
 
+from constrain.engine.conditions.unique_keys.limited_keys import LimitedKeys
 from constrain.engine.conditions.unique_keys.memory import DEPTH, N_KEYS
+from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD, MAY_RUN_OUT
-from constrain.engine.conditions.unique_keys.unique_keys import ObjectKeys
-from constrain.engine.history import Place, Traveller
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
 from constrain.engine.parser.configurations import reset_work
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_STEP, far_call
 from constrain.engine.storage.schemas import byte_classes
+from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
 
 # States that the search byte by byte for one new key may look at before it takes it that there is one.
 _MOST_PLACES: Final = 2000
@@ -38,7 +38,12 @@ _MOST_PLACES: Final = 2000
 _QUOTE: Final = ord('"')
 
 
-def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, out: Bitmask, index: int) -> None:
+def limited_keys(compiled: GrammarTables) -> LimitedKeys:
+    """What is known of the limited keys of a grammar, which has some.  The caller holds its lock."""
+    return compiled.kept(LimitedKeys)
+
+
+def forbid_dead_ends(compiled: GrammarTables, place: Place, keys: ObjectKeys, out: Bitmask, index: int) -> None:
     """Take the tokens behind which no new key is left out of row ``index`` of a mask.
 
     The caller holds the lock of the compiled grammar.
@@ -46,10 +51,8 @@ def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, 
     keys.look_for_dead_ends()
     if not keys.status & MAY_RUN_OUT:
         return
-    limited = compiled.limited_keys
-    assert limited is not None
     vocabulary = compiled.vocabulary
-    found = limited.forbid(place, keys, out, index)
+    found = limited_keys(compiled).forbid(place, keys, out, index)
     # What was found out for states behind a quote, for which blanks before it make no difference.
     known: dict[tuple[int, bytes], bool] = {}
     generation = compiled.generation
@@ -74,14 +77,12 @@ def forbid_dead_ends(compiled: CompiledGrammar, place: Place, keys: ObjectKeys, 
             allow(out[index], token)
 
 
-def has_key_left(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bool:
+def has_key_left(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bool:
     """Whether the object at a place can get a key that it does not have; the keys are those at the place.
 
     The caller holds the lock of the compiled grammar.
     """
-    limited = compiled.limited_keys
-    assert limited is not None
-    is_left = limited.is_left(place, keys)
+    is_left = limited_keys(compiled).is_left(place, keys)
     return _search_key(compiled, place, keys) if is_left is None else is_left
 
 
@@ -99,7 +100,7 @@ def find_next_bytes(ctx, state, out):
     return int64(0)
 
 
-def _search_key(compiled: CompiledGrammar, place: Place, keys: ObjectKeys) -> bool:
+def _search_key(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bool:
     """:func:`has_key_left` byte by byte."""
     todo = [(place, keys)]
     generation = compiled.generation

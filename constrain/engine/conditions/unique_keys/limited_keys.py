@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +24,14 @@ from constrain.engine.conditions.unique_keys.memory import (
     NO_DEAD_END,
     RISKY,
 )
-from constrain.engine.conditions.unique_keys.unique_keys import ObjectKeys
+from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
+from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
 from constrain.engine.conditions.unique_keys.ways import WORK_SIZE
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
 from constrain.engine.storage.jit import without_dispatch
 from constrain.engine.storage.statuses import UNSURE
 from constrain.engine.vocabulary.bitmasks import Bitmask
-
-if TYPE_CHECKING:
-    from constrain.engine.compiled_grammar import CompiledGrammar
-    from constrain.engine.history import Place
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -55,7 +54,7 @@ class LimitedKeys:
         Whether keys that begin, or end, within a token may be the last ones even where there are no others.
     """
 
-    def __init__(self, compiled: CompiledGrammar) -> None:
+    def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = weakref.ref(compiled)
         self.work = np.empty(WORK_SIZE, np.int64)
         self._generation = -1
@@ -63,7 +62,7 @@ class LimitedKeys:
         self._bodies = np.empty(len(compiled.ir.limited_keys), np.int32)
         self._count = 0
         self._is_known = True
-        quotes = compiled.quote_tokens()
+        quotes = quote_tokens(compiled.vocabulary)
         self._tokens = quotes.to_limited_keys
         # For kernels: the keys ahead of where a mask is, and tokens that were found.
         self._ahead = ObjectKeys(quotes, None)
@@ -74,7 +73,7 @@ class LimitedKeys:
         )
         self.is_risky = not self._is_known or single > 0 or quotes.begins_next_key or quotes.may_hold_two_keys
 
-    def _find_bodies(self, compiled: CompiledGrammar) -> None:
+    def _find_bodies(self, compiled: GrammarTables) -> None:
         self._generation, self._count = compiled.generation, 0
         for lexemes in compiled.ir.limited_keys:
             body = compiled._run(key_dead_ends.find_body, np.array(lexemes, np.int32))
@@ -125,7 +124,7 @@ class LimitedKeys:
         result = self._look_ahead(compiled, place, keys, _NO_MASK, -1)
         return None if result == UNSURE else result > 0
 
-    def _look_ahead(self, compiled: CompiledGrammar, place: Place, keys: ObjectKeys, out: Bitmask, index: int) -> int:
+    def _look_ahead(self, compiled: GrammarTables, place: Place, keys: ObjectKeys, out: Bitmask, index: int) -> int:
         vocabulary, trie = compiled.vocabulary, compiled.vocabulary.trie
         return compiled.run_at(
             place,

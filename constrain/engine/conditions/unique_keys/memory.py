@@ -1,17 +1,13 @@
 """The layout of the memory in which kernels keep the keys of a text (unique_keys/reading.py).
 
-It is like that of a compiled grammar (storage/tables.py): one array with scalars in its header and the addresses of a
-few tables behind it.  Apart from the kernels, since those that take tokens look into it, and most grammars need
-no more.
+It is like that of a compiled grammar (tables.py): one array with scalars in its header and the addresses of a few
+tables behind it.  It is a companion (parser/companions.py): its first two words are the address of the kernel that
+reads a token along with the grammar, and what a token comes to where that kernel is not to be called.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+from constrain.engine.parser.companions import FIRST_SCALAR
 
 # Scalars in the header: what is under way (one of the next three); how much of an escape has been read (0: none, 1: the
 # backslash, 2 and more: u and so many digits); its value so far, and the high half of a surrogate pair before it;
@@ -20,12 +16,11 @@ Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 # token; how many bytes at least the beginning of a key has that only goes on to limited keys that are there; whether a
 # token may hold the quote and that much (1), with a comma before it (2; limited_keys.py writes both); whether keys that
 # end now are limited; how many more pieces may be read before someone wants to have a look; and the status.
-MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(11)
-LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED, CALLS_LEFT, STATUS = range(11, 17)
-N_SCALARS = 17
+_SECOND, _END = FIRST_SCALAR + 11, FIRST_SCALAR + 17
+MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(FIRST_SCALAR, _SECOND)
+LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED, CALLS_LEFT, STATUS = range(_SECOND, _END)
+N_SCALARS = _END
 OUTSIDE, IN_VALUE, IN_KEY = range(3)
-# In place of one of these, for who would read on: there is nothing to read; it is read elsewhere.
-NONE_FOLLOWED, READ_ELSEWHERE = -1, -2
 
 # Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
 # (begin, end, sum of RISKY and LIMITED, and bits of dead_ends.py) in the bytes; those bytes; and the risky contents
@@ -36,17 +31,3 @@ RISKY, LIMITED = 1, 2
 
 NO_DEAD_END = 1 << 25
 """DEAD_END if there is none."""
-
-
-def _memory_of(mode: int) -> Int64Array:
-    """Memory that says to kernels that keys are not read there."""
-    memory = np.zeros(N_SCALARS, np.int64)
-    memory[MODE] = mode
-    return memory
-
-
-NO_KEYS = _memory_of(NONE_FOLLOWED)
-"""For kernels that read keys as well: none are followed."""
-
-KEYS_ELSEWHERE = _memory_of(READ_ELSEWHERE)
-"""For those too: they are followed, but not by these kernels."""

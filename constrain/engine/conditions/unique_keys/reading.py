@@ -40,11 +40,20 @@ from constrain.engine.conditions.unique_keys.memory import (
     RISKY_STARTS,
     STATUS,
 )
-from constrain.engine.conditions.unique_keys.status import IS_RISKY, LOOK_AHEAD, MAY_REPEAT, MAY_RUN_OUT
+from constrain.engine.conditions.unique_keys.status import (
+    HAS_TO_LOOK_AHEAD,
+    IS_REPEATED,
+    IS_RISKY,
+    LIMITED_KEY_ENDED,
+    LOOK_AHEAD,
+    MAY_REPEAT,
+    MAY_RUN_OUT,
+)
+from constrain.engine.parser.companions import UNREAD
 from constrain.engine.storage.access import i32, u8
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import F_READ_KEYS, far_entry
+from constrain.engine.storage.links import F_READ_ALONG, far_entry
 from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
@@ -217,6 +226,8 @@ def _read_key_byte(memory, byte):
 def read_keys(memory, data, starts, piece):
     """Read on, ``data[starts[piece]:starts[piece + 1]]`` (uint8[n_bytes], int64[n_pieces + 1]).
 
+    It is one loop over bytes, with a branch for each kind: every token of a text goes through it.
+
     Returns
     -------
     A sum of MAY_REPEAT and its like; KEYS_FULL, and nothing was read; or REPEATED_KEY, and the memory is of no more
@@ -287,7 +298,21 @@ def read_keys(memory, data, starts, piece):
     return status
 
 
-far_entry(F_READ_KEYS, read_keys)
+@njit_inner(int64(CTX, _TEXT, int64[::1], int64, int64))
+def read_along(memory, data, starts, token, marks):
+    """Read a token as a companion (parser/companions.py): the word that it comes to.
+
+    Limited keys are not read here, and from time to time no token is, so that a copy of the memory can be made.
+    """
+    if memory[CALLS_LEFT] <= 0 or marks & LIMITED_KEY_ENDED:
+        return marks | UNREAD
+    status = read_keys(memory, data, starts, token)
+    if status < 0:
+        return int64(IS_REPEATED) if status == REPEATED_KEY else marks | UNREAD
+    return int64(HAS_TO_LOOK_AHEAD) if status & LOOK_AHEAD else status
+
+
+far_entry(F_READ_ALONG, read_along)
 
 
 @njit_inner(int64(CTX, _TEXT, int64, int64))

@@ -11,344 +11,198 @@ so many go on from where the key is now), unique_keys/exhaustion.py looks ahead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from types import ModuleType
+from typing import Any, Final
 
-import numpy as np
-
-from constrain.engine.conditions.unique_keys.memory import (
-    BEGIN,
-    CALLS_LEFT,
-    CODE,
-    DEAD_END,
-    DEPTH,
-    ESCAPE,
-    FRAMES,
-    HIGH,
-    IN_KEY,
-    IS_LIMITED,
-    KEY_BYTES,
-    KEYS,
-    KEYS_ELSEWHERE,
-    LONGEST_REST,
-    MODE,
-    N_BYTES,
-    N_KEYS,
-    N_LIMITED,
-    N_RISKY,
-    N_SCALARS,
-    NO_DEAD_END,
-    RISKY_BYTES,
-    RISKY_STARTS,
-    STATUS,
+from constrain.engine.conditions.protocol import Walk
+from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, IS_LIMITED
+from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
+from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
+from constrain.engine.conditions.unique_keys.status import (
+    HAS_TO_LOOK_AHEAD,
+    IS_REPEATED,
+    KEY_ENDED,
+    LIMITED_KEY_ENDED,
+    LOOK_AHEAD,
+    MAY_RUN_OUT,
+    NOT_FOLLOWED,
+    NOT_READ,
 )
-from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
-from constrain.engine.conditions.unique_keys.reading import forbid_repeated, read_keys
-from constrain.engine.conditions.unique_keys.status import IS_RISKY, MAY_REPEAT
-from constrain.engine.storage.header import HEADER, MOST_ELEMENTS
-from constrain.engine.storage.jit import without_dispatch
-from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
-from constrain.engine.vocabulary.bitmasks import Bitmask, forbid, is_allowed
-from constrain.errors import LimitError
-
-if TYPE_CHECKING:
-    from constrain.engine.conditions.unique_keys.limited_keys import LimitedKeys
-    from constrain.engine.cursor import Cursor
-    from constrain.engine.vocabulary.vocabulary import Vocabulary
-
-Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
+from constrain.engine.parser.companions import ALWAYS_ASKS, NO_COMPANION, Int64Array, without_kernel
+from constrain.engine.storage.statuses import REPEATED_KEY
+from constrain.engine.vocabulary.bitmasks import Bitmask, is_allowed
+from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.grammar.ir import GrammarIR
 
 # What a cursor's text is read again from after some steps back: the memory as it was about so many steps ago.
 _STEPS_BETWEEN_COPIES: Final = 256
 
-# There has to be room for the keys in them.
-_BYTES_AT_ONCE: Final = 1024
+# Where no key has ended yet.
+_NOT_FOLLOWED = without_kernel(NOT_FOLLOWED)
 
 
-_NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
+@cache
+def _exhaustion() -> ModuleType:
+    from constrain.engine.conditions.unique_keys import exhaustion  # few grammars need its kernels
 
-# A call that every token takes.
-_read_keys: Callable[..., int] = without_dispatch(read_keys)
-
-# What the tables have room for at first, which lies behind the header and all in one piece: there is one for each text.
-_ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
-_TYPES: dict[int, Any] = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
-# In the header, addresses and sizes of the tables of unique_keys/reading.py take up to 16 numbers.
-_BEGIN = 8 * (HEADER + 16)
-_BEGINS = {FRAMES: _BEGIN, KEYS: _BEGIN + 256, KEY_BYTES: _BEGIN + 1792}
-_BYTES_OF_MEMORY = _BEGIN + 3840
+    return exhaustion
 
 
-class ObjectKeys:
-    """The keys of the objects that are open in a text.
-
-    Parameters
-    ----------
-    quotes : QuoteTokens
-        Of the vocabulary.
-    limited : LimitedKeys, optional
-        Of the compiled grammar.
-
-    Attributes
-    ----------
-    memory : int64[...]
-        For the kernels of unique_keys/reading.py.
-    most_ways : int
-        Beginnings that go on in more ways are not looked at (unique_keys/limited_keys.py).
-    """
-
-    def __init__(self, quotes: QuoteTokens, limited: LimitedKeys | None) -> None:
-        if quotes.empty_keys is None:
-            quotes.empty_keys = _empty_memory(quotes)
-        self.quotes = quotes
-        self.memory = quotes.empty_keys.copy()
-        # Those that have become too small, and are elsewhere.
-        self._moved: dict[int, np.ndarray[Any, Any]] = {}
-        self._place_tables()
-        self._limited = limited
-        self.most_ways = 0
-        # How many limited keys there were when it was last found out where keys can run out.
-        self._n_looked_at = 0
-        if limited is not None and limited.is_risky:
-            self._n_looked_at = -1
-            self.look_for_dead_ends()
-
-    def _place_tables(self) -> None:
-        """Note where the tables are that lie behind the header."""
-        memory = self.memory
-        address = memory.__array_interface__["data"][0]
-        for slot, begin in _BEGINS.items():
-            if slot not in self._moved:
-                memory[HEADER + 3 * slot] = address + begin
-
-    def _table(self, slot: int) -> np.ndarray[Any, Any]:
-        moved = self._moved.get(slot)
-        if moved is not None:
-            return moved
-        begin, dtype = _BEGINS[slot], _TYPES[slot]
-        return np.frombuffer(self.memory, dtype, _ROOM[slot], begin)
-
-    @property
-    def status(self) -> int:
-        """A sum of MAY_REPEAT and its like (unique_keys/status.py), or REPEATED_KEY."""
-        return int(self.memory[STATUS])
-
-    def copy(self) -> ObjectKeys:
-        """One that goes its own way from here on."""
-        twin = ObjectKeys.__new__(ObjectKeys)
-        twin.quotes = self.quotes
-        twin.memory, twin._moved = self.memory.copy(), {}
-        twin._limited, twin.most_ways, twin._n_looked_at = self._limited, self.most_ways, self._n_looked_at
-        for slot, table in self._moved.items():
-            twin._move(slot, table.copy())
-        twin._place_tables()
-        return twin
-
-    def _move(self, slot: int, table: np.ndarray[Any, Any]) -> None:
-        self._moved[slot] = table
-        _install(self.memory, slot, table)
-
-    def make_room(self, size: int) -> None:
-        """Make room for ``size`` bytes of text."""
-        memory = self.memory
-        for slot, used, each in ((FRAMES, DEPTH, 1), (KEYS, N_KEYS, 3), (KEY_BYTES, N_BYTES, 4)):
-            n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
-            if n + each * size > memory[HEADER + 3 * slot + 1]:
-                if n + each * size > MOST_ELEMENTS:
-                    raise LimitError("the keys of the objects that are open take more than 2 GB; close some of them")
-                table = np.empty(2 * (n + each * size), _TYPES[slot])
-                there = self._table(slot)[:n]
-                table[: len(there)] = there
-                self._move(slot, table)
-
-    def make_room_for(self, keys: ObjectKeys, size: int) -> None:
-        """Make room for what is in others, and ``size`` bytes of text."""
-        self.memory[:N_SCALARS] = keys.memory[:N_SCALARS]
-        self.make_room(size)
-
-    def expect_limited_keys(self) -> None:
-        """Take keys that end from here on for limited ones."""
-        self.memory[IS_LIMITED] = 1
-
-    def read(self, data: bytes) -> None:
-        """Read some bytes."""
-        for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
-            piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
-            ends = np.array([0, len(piece)])
-            if _read_keys(self.memory, piece, ends, 0) == KEYS_FULL:
-                self.make_room(len(piece))
-                _read_keys(self.memory, piece, ends, 0)
-            if self.status == REPEATED_KEY:
-                return
-        self.look_for_dead_ends()
-
-    def read_token(self, vocabulary: Vocabulary, token: int) -> None:
-        """Read a token's bytes."""
-        status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
-        if status == KEYS_FULL:
-            self.read(vocabulary.tokens[token])
-        elif status != REPEATED_KEY:
-            self.look_for_dead_ends()
-
-    def look_for_dead_ends(self) -> None:
-        """Find out where keys can run out, if limited keys have come or gone."""
-        memory = self.memory
-        if self._limited is None or (memory[N_LIMITED] == self._n_looked_at and not memory[IS_LIMITED]):
-            return
-        self._n_looked_at = memory[N_LIMITED]
-        self._limited.find_dead_ends(self)
-        _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
-
-    def records(self) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """The keys of all open objects, as a view: int32[n, 3], see unique_keys/reading.py."""
-        return self._table(KEYS)[: 3 * int(self.memory[N_KEYS])].reshape(-1, 3)
-
-    def text(self, begin: int, end: int) -> bytes:
-        """A part of the bytes that the keys are in."""
-        return self._table(KEY_BYTES)[begin:end].tobytes()
-
-    def is_in_key(self) -> bool:
-        """Whether a key is under way."""
-        return bool(self.memory[MODE] == IN_KEY)
-
-    def key_under_way(self) -> bytes:
-        """What has been read of a key, spelled as it is if a character of it is not complete."""
-        memory = self.memory
-        rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
-        return rest + self._table(KEY_BYTES)[memory[BEGIN] : memory[N_BYTES]].tobytes()
-
-    def bytes_taken(self) -> set[int] | None:
-        """The bytes with which the key under way goes on like one that is there, and quote and backslash.
-
-        None if an escape is under way.
-        """
-        memory = self.memory
-        if memory[ESCAPE] or memory[HIGH]:
-            return None
-        data = self._table(KEY_BYTES)
-        key = data[memory[BEGIN] : memory[N_BYTES]].tobytes()
-        taken = {0x22, 0x5C}
-        first = int(self._table(FRAMES)[memory[DEPTH] - 1])
-        for begin, end, _ in self._table(KEYS)[3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
-            if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
-                taken.add(int(data[begin + len(key)]))
-        return taken
-
-    def forbid(self, vocabulary: Vocabulary, out: Bitmask, index: int) -> None:
-        """Take the tokens after which a key would be there twice out of row ``index`` of a mask."""
-        quotes = self.quotes
-        if self.status & MAY_REPEAT:
-            texts = vocabulary.data, vocabulary.starts
-            while forbid_repeated(self.memory, *texts, quotes.tokens, quotes.groups, out, index) == KEYS_FULL:
-                self.make_room(vocabulary.trie.depth)
-        if self.status & IS_RISKY:
-            row = out[index]
-            for token in quotes.with_strings:
-                if is_allowed(row, token):
-                    ahead = self.copy()
-                    ahead.read_token(vocabulary, token)
-                    if ahead.status == REPEATED_KEY:
-                        forbid(row, token)
+def prepare(ir: GrammarIR, vocabulary: Vocabulary) -> None:
+    """Load, and look for, what takes some time: better when a grammar is compiled than within a mask."""
+    if ir.limited_keys:
+        _exhaustion()
+        _ = quote_tokens(vocabulary).to_limited_keys
 
 
-def _install(memory: Int64Array, slot: int, table: np.ndarray[Any, Any]) -> None:
-    memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
-    memory[HEADER + 3 * slot + 1] = len(table)
+def keys_at_start(compiled: GrammarTables) -> ObjectKeys:
+    """The keys before any text.  The caller holds the lock of the compiled grammar."""
+    return _keys_after(compiled, None, b"", is_limited=True)
 
 
-def _empty_memory(quotes: QuoteTokens) -> Int64Array:
-    """The memory at the start of a text, but for where tables are that it holds."""
-    memory = np.zeros(_BYTES_OF_MEMORY // 8, np.int64)
-    for slot, size in _ROOM.items():
-        memory[HEADER + 3 * slot + 1] = size
-    _install(memory, RISKY_STARTS, quotes.content_starts)
-    _install(memory, RISKY_BYTES, quotes.content_bytes)
-    memory[LONGEST_REST] = quotes.longest_rest
-    # A key may come twice within one token.
-    memory[N_RISKY] = quotes.may_hold_two_keys
-    memory[DEAD_END] = NO_DEAD_END
-    _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
-    return memory
+def _keys_after(compiled: GrammarTables, keys: ObjectKeys | None, data: bytes, is_limited: bool) -> ObjectKeys:
+    """A copy of some keys, or those at the start, after some bytes; keys that end there are taken for limited ones."""
+    limited = _exhaustion().limited_keys(compiled) if compiled.ir.limited_keys else None
+    now = ObjectKeys(quote_tokens(compiled.vocabulary), limited) if keys is None else keys.copy()
+    now.memory[IS_LIMITED] = limited is not None and is_limited
+    now.read(data)
+    now.memory[CALLS_LEFT], now.memory[IS_LIMITED] = _STEPS_BETWEEN_COPIES, 0
+    return now
 
 
-class DistinctKeys:
-    """Follows the text of one cursor from where the first key has ended that must not come again.
+class UniqueKeys:
+    """The condition (conditions/protocol.py) that no object has a key twice, and that keys do not run out.
+
+    It follows the text of its cursor from where the first key has ended that must not come again.
 
     Parameters
     ----------
-    quotes, limited
-        As for :class:`ObjectKeys`.
-    since : int
-        How many steps of the cursor there were before that; -1 if its whole text is followed.
-
-    Attributes
-    ----------
-    memory : int64[...]
-        For :func:`constrain.engine.parser.configurations.push_token`: what it reads a token into, or a word that it
-        may not.
+    compiled : GrammarTables
+        Of the cursor.
     """
 
-    def __init__(self, quotes: QuoteTokens, limited: LimitedKeys | None, since: int) -> None:
-        self._quotes = quotes
-        self._limited = limited
-        self._since = since
+    asks_always = False
+
+    def __init__(self, compiled: GrammarTables) -> None:
+        self._quotes = quote_tokens(compiled.vocabulary)
+        # How many steps there were before the first that is followed, -1 if all of them are; None if there is none yet.
+        # It begins at once if a single token may be enough for a key to come again.
+        self._since: int | None = -1 if self._quotes.may_hold_two_keys else None
+        # Whether a token may end a first key and go on to where none is left.
+        self._may_run_out_at_once = bool(self._quotes.to_next_key and compiled.ir.limited_keys)
+        # The keys where the cursor is, if they have been read, and what they said when they were.
         self._now: ObjectKeys | None = None
+        self._known_note = NOT_READ
         # As it was after so many steps, some time ago and longer ago.
         self._copies: list[tuple[int, ObjectKeys]] = []
-        self.memory = KEYS_ELSEWHERE
 
-    def copy(self) -> DistinctKeys:
+    @property
+    def is_followed(self) -> bool:
+        """Whether a key has ended that must not come again, or the text is followed for another reason."""
+        return self._since is not None
+
+    def follow_from_start(self) -> None:
+        """Follow all of the text, from now on for good."""
+        if self._since != -1:
+            self.rewind(0)
+            self._since = -1
+
+    @property
+    def note(self) -> int:
+        """A sum of MAY_REPEAT and its like (unique_keys/status.py)."""
+        if self._since is None:
+            return NOT_FOLLOWED if self._may_run_out_at_once else 0
+        return self._known_note if self._now is None else self._now.status
+
+    @property
+    def companion(self) -> Int64Array:
+        """The memory of the keys, if they are there."""
+        if self._since is None:
+            return _NOT_FOLLOWED if self._may_run_out_at_once else NO_COMPANION
+        return ALWAYS_ASKS if self._now is None else self._now.memory
+
+    def copy(self) -> UniqueKeys:
         """One for a cursor at the same place."""
-        twin = DistinctKeys(self._quotes, self._limited, self._since)
-        twin._copies = list(self._copies)
+        twin = UniqueKeys.__new__(UniqueKeys)
+        twin.__dict__.update(self.__dict__)
+        twin._now, twin._known_note = None, self.note if self._since is not None else NOT_READ
         return twin
 
-    def read(self, cursor: Cursor, step: int | bytes, is_limited: bool) -> int:
-        """Read a step that the cursor has not gone yet: the status behind it.
+    def rewind(self, steps: int) -> None:
+        """See the protocol; a first key that has not ended any more is not followed."""
+        if self._since is not None and 0 <= steps <= self._since:
+            self._since = None
+        self._copies = [copy for copy in self._copies if copy[0] <= steps]
+        self._now, self._known_note = None, NOT_READ
 
-        ``is_limited``: keys that end in it are (or may be) limited.
-        """
-        now = self.at(cursor)
-        if self._limited is not None:
-            now.memory[IS_LIMITED] = is_limited
+    def push(self, cursor: Walk, step: int | bytes, behind: Place, word: int) -> bool:
+        """Read a step; False if a key comes again, or no other one is possible behind it."""
+        if self._since is None:
+            if not word & (KEY_ENDED | LIMITED_KEY_ENDED):
+                return True
+            self._since = cursor._steps
+        if word & IS_REPEATED:
+            return False
+        keys = self.at(cursor)
+        if not word & HAS_TO_LOOK_AHEAD:
+            self._read(cursor, keys, step, word & LIMITED_KEY_ENDED)
+        status = keys.status
+        if status < 0:
+            return False
+        return not status & LOOK_AHEAD or bool(_exhaustion().has_key_left(cursor.compiled, behind, keys))
+
+    def _read(self, cursor: Walk, now: ObjectKeys, step: int | bytes, is_limited: int) -> None:
+        """Read a step that the cursor has not gone yet; ``is_limited``: keys that end in it are (or may be) limited."""
+        memory = now.memory
+        if is_limited:
+            memory[IS_LIMITED] = 1
         if isinstance(step, bytes):
             now.read(step)
         else:
             now.read_token(cursor.compiled.vocabulary, step)
         # Kernels read on if they know that none ends.
-        now.memory[IS_LIMITED] = 0
-        if now.status == REPEATED_KEY:
-            self.forget(cursor._steps)
-        elif now.memory[CALLS_LEFT] <= 0:
-            now.memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
+        memory[IS_LIMITED] = 0
+        if memory[CALLS_LEFT] <= 0 and now.status != REPEATED_KEY:
+            memory[CALLS_LEFT] = _STEPS_BETWEEN_COPIES
             self._copies = [*self._copies[-1:], (cursor._steps + 1, now.copy())]
-        return now.status
 
-    def forget(self, steps: int) -> None:
-        """The cursor is, or stays, behind so many steps, and something else may have been read."""
-        self._copies = [copy for copy in self._copies if copy[0] <= steps]
-        self._now, self.memory = None, KEYS_ELSEWHERE
-
-    def after_going_back(self, cursor: Cursor) -> DistinctKeys | None:
-        """What follows the cursor, which has gone back; None if nothing has to any more."""
-        if cursor._steps <= self._since:
-            return None
-        self.forget(cursor._steps)
-        return self
-
-    def at(self, cursor: Cursor) -> ObjectKeys:
+    def at(self, cursor: Walk) -> ObjectKeys:
         """The keys where the cursor is."""
-        now = self._now
-        if now is None:
-            steps = 0
-            if self._copies:
-                steps, keys = self._copies[-1]
-                now = keys.copy()
-            else:
-                now = ObjectKeys(self._quotes, self._limited)
-            # It is not known any more which of the keys that end from here on are.
-            now.memory[IS_LIMITED] = self._limited is not None and cursor._steps > self._since
-            now.read(cursor.text(cursor._steps - steps))
-            now.memory[CALLS_LEFT], now.memory[IS_LIMITED] = _STEPS_BETWEEN_COPIES, 0
-            self._now, self.memory = now, now.memory
-        return now
+        if self._now is None:
+            steps, keys = self._copies[-1] if self._copies else (0, None)
+            # It is not known any more which of the keys that end from here on are limited.
+            is_limited = cursor._steps > (-1 if self._since is None else self._since)
+            now = _keys_after(cursor.compiled, keys, cursor.text(cursor._steps - steps), is_limited)
+            if self._since is None:
+                return now
+            self._now = now
+        return self._now
+
+    def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
+        """Take the tokens that bring a key again, or lead to where none is left, out of a mask."""
+        if self._since is None:
+            if not self._may_run_out_at_once:
+                return
+            row = out[index]
+            if not any(is_allowed(row, token) for token in self._quotes.to_next_key):
+                return
+            if not _exhaustion().limited_keys(cursor.compiled).is_risky:
+                self._may_run_out_at_once = False
+                cursor._heed()
+                return
+            self._since = -1
+        was_read = self._now is not None
+        keys = self.at(cursor)
+        keys.forbid(cursor.compiled.vocabulary, out, index)
+        if keys.status & MAY_RUN_OUT:
+            _exhaustion().forbid_dead_ends(cursor.compiled, cursor, keys, out, index)
+        if not was_read:
+            cursor._heed()
+
+
+def unique_keys_of(cursor: Any) -> UniqueKeys | None:
+    """The condition of a cursor that its keys are unique, if it has it."""
+    return next((each for each in cursor._conditions if isinstance(each, UniqueKeys)), None)

@@ -1,0 +1,264 @@
+"""The keys of the objects that are open in a text: the memory of unique_keys/reading.py, as Python sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from constrain.engine.conditions.unique_keys.memory import (
+    BEGIN,
+    CODE,
+    DEAD_END,
+    DEPTH,
+    ESCAPE,
+    FRAMES,
+    HIGH,
+    IN_KEY,
+    IS_LIMITED,
+    KEY_BYTES,
+    KEYS,
+    LONGEST_REST,
+    MODE,
+    N_BYTES,
+    N_KEYS,
+    N_LIMITED,
+    N_RISKY,
+    N_SCALARS,
+    NO_DEAD_END,
+    RISKY_BYTES,
+    RISKY_STARTS,
+    STATUS,
+)
+from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
+from constrain.engine.conditions.unique_keys.reading import forbid_repeated, read_keys
+from constrain.engine.conditions.unique_keys.status import IS_RISKY, MAY_REPEAT
+from constrain.engine.parser.companions import KERNEL, Int64Array
+from constrain.engine.storage.header import HEADER, MOST_ELEMENTS
+from constrain.engine.storage.jit import without_dispatch
+from constrain.engine.storage.links import F_READ_ALONG, addresses
+from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
+from constrain.engine.vocabulary.bitmasks import Bitmask, forbid, is_allowed
+from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.errors import LimitError
+
+# There has to be room for the keys in them.
+_BYTES_AT_ONCE: Final = 1024
+
+
+_NO_BYTES, _NO_PIECES = np.zeros(1, np.uint8), np.zeros(2, np.int64)
+
+# Calls that many tokens, and many masks, take.
+_read_keys: Callable[..., int] = without_dispatch(read_keys)
+_forbid_repeated: Callable[..., int] = without_dispatch(forbid_repeated)
+
+# What the tables have room for at first, which lies behind the header and all in one piece: there is one for each text.
+_ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
+_TYPES: dict[int, Any] = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
+# In the header, addresses and sizes of the tables of unique_keys/reading.py take up to 16 numbers.
+_BEGIN = 8 * (HEADER + 16)
+_BEGINS = {FRAMES: _BEGIN, KEYS: _BEGIN + 256, KEY_BYTES: _BEGIN + 1792}
+_BYTES_OF_MEMORY = _BEGIN + 3840
+
+
+class DeadEnds(Protocol):
+    """What finds out where the keys of an object can run out (limited_keys.py)."""
+
+    is_risky: bool
+
+    def find_dead_ends(self, keys: ObjectKeys) -> None:
+        """Write it to the memory of some keys."""
+
+
+class ObjectKeys:
+    """The keys of the objects that are open in a text.
+
+    Parameters
+    ----------
+    quotes : QuoteTokens
+        Of the vocabulary.
+    limited : DeadEnds, optional
+        Of the compiled grammar.
+
+    Attributes
+    ----------
+    memory : int64[...]
+        For the kernels of unique_keys/reading.py.
+    most_ways : int
+        Beginnings that go on in more ways are not looked at (unique_keys/limited_keys.py).
+    """
+
+    def __init__(self, quotes: QuoteTokens, limited: DeadEnds | None) -> None:
+        if quotes.empty_keys is None:
+            quotes.empty_keys = _empty_memory(quotes)
+        self.quotes = quotes
+        self.memory = quotes.empty_keys.copy()
+        # Those that have become too small, and are elsewhere.
+        self._moved: dict[int, np.ndarray[Any, Any]] = {}
+        self._place_tables()
+        self._limited = limited
+        self.most_ways = 0
+        # How many limited keys there were when it was last found out where keys can run out.
+        self._n_looked_at = 0
+        if limited is not None and limited.is_risky:
+            self._n_looked_at = -1
+            self.look_for_dead_ends()
+
+    def _place_tables(self) -> None:
+        """Note where the tables are that lie behind the header."""
+        memory = self.memory
+        address = memory.__array_interface__["data"][0]
+        for slot, begin in _BEGINS.items():
+            if slot not in self._moved:
+                memory[HEADER + 3 * slot] = address + begin
+
+    def _table(self, slot: int) -> np.ndarray[Any, Any]:
+        moved = self._moved.get(slot)
+        if moved is not None:
+            return moved
+        begin, dtype = _BEGINS[slot], _TYPES[slot]
+        return np.frombuffer(self.memory, dtype, _ROOM[slot], begin)
+
+    @property
+    def status(self) -> int:
+        """A sum of MAY_REPEAT and its like (unique_keys/status.py), or REPEATED_KEY."""
+        return int(self.memory[STATUS])
+
+    def copy(self) -> ObjectKeys:
+        """One that goes its own way from here on."""
+        twin = ObjectKeys.__new__(ObjectKeys)
+        twin.quotes = self.quotes
+        twin.memory, twin._moved = self.memory.copy(), {}
+        twin._limited, twin.most_ways, twin._n_looked_at = self._limited, self.most_ways, self._n_looked_at
+        for slot, table in self._moved.items():
+            twin._move(slot, table.copy())
+        twin._place_tables()
+        return twin
+
+    def _move(self, slot: int, table: np.ndarray[Any, Any]) -> None:
+        self._moved[slot] = table
+        _install(self.memory, slot, table)
+
+    def make_room(self, size: int) -> None:
+        """Make room for ``size`` bytes of text."""
+        memory = self.memory
+        for slot, used, each in ((FRAMES, DEPTH, 1), (KEYS, N_KEYS, 3), (KEY_BYTES, N_BYTES, 4)):
+            n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
+            if n + each * size > memory[HEADER + 3 * slot + 1]:
+                if n + each * size > MOST_ELEMENTS:
+                    raise LimitError("the keys of the objects that are open take more than 2 GB; close some of them")
+                table = np.empty(2 * (n + each * size), _TYPES[slot])
+                there = self._table(slot)[:n]
+                table[: len(there)] = there
+                self._move(slot, table)
+
+    def make_room_for(self, keys: ObjectKeys, size: int) -> None:
+        """Make room for what is in others, and ``size`` bytes of text."""
+        self.memory[:N_SCALARS] = keys.memory[:N_SCALARS]
+        self.make_room(size)
+
+    def expect_limited_keys(self) -> None:
+        """Take keys that end from here on for limited ones."""
+        self.memory[IS_LIMITED] = 1
+
+    def read(self, data: bytes) -> None:
+        """Read some bytes."""
+        for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
+            piece = np.frombuffer(data[begin : begin + _BYTES_AT_ONCE], np.uint8)
+            ends = np.array([0, len(piece)])
+            if _read_keys(self.memory, piece, ends, 0) == KEYS_FULL:
+                self.make_room(len(piece))
+                _read_keys(self.memory, piece, ends, 0)
+            if self.status == REPEATED_KEY:
+                return
+        self.look_for_dead_ends()
+
+    def read_token(self, vocabulary: Vocabulary, token: int) -> None:
+        """Read a token's bytes."""
+        status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
+        if status == KEYS_FULL:
+            self.read(vocabulary.tokens[token])
+        elif status != REPEATED_KEY:
+            self.look_for_dead_ends()
+
+    def look_for_dead_ends(self) -> None:
+        """Find out where keys can run out, if limited keys have come or gone."""
+        memory = self.memory
+        if self._limited is None or (memory[N_LIMITED] == self._n_looked_at and not memory[IS_LIMITED]):
+            return
+        self._n_looked_at = memory[N_LIMITED]
+        self._limited.find_dead_ends(self)
+        _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
+
+    def records(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The keys of all open objects, as a view: int32[n, 3], see unique_keys/reading.py."""
+        return self._table(KEYS)[: 3 * int(self.memory[N_KEYS])].reshape(-1, 3)
+
+    def text(self, begin: int, end: int) -> bytes:
+        """A part of the bytes that the keys are in."""
+        return self._table(KEY_BYTES)[begin:end].tobytes()
+
+    def is_in_key(self) -> bool:
+        """Whether a key is under way."""
+        return bool(self.memory[MODE] == IN_KEY)
+
+    def key_under_way(self) -> bytes:
+        """What has been read of a key, spelled as it is if a character of it is not complete."""
+        memory = self.memory
+        rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
+        return rest + self._table(KEY_BYTES)[memory[BEGIN] : memory[N_BYTES]].tobytes()
+
+    def bytes_taken(self) -> set[int] | None:
+        """The bytes with which the key under way goes on like one that is there, and quote and backslash.
+
+        None if an escape is under way.
+        """
+        memory = self.memory
+        if memory[ESCAPE] or memory[HIGH]:
+            return None
+        data = self._table(KEY_BYTES)
+        key = data[memory[BEGIN] : memory[N_BYTES]].tobytes()
+        taken = {0x22, 0x5C}
+        first = int(self._table(FRAMES)[memory[DEPTH] - 1])
+        for begin, end, _ in self._table(KEYS)[3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
+            if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
+                taken.add(int(data[begin + len(key)]))
+        return taken
+
+    def forbid(self, vocabulary: Vocabulary, out: Bitmask, index: int) -> None:
+        """Take the tokens after which a key would be there twice out of row ``index`` of a mask."""
+        quotes = self.quotes
+        if self.status & MAY_REPEAT:
+            texts = vocabulary.data, vocabulary.starts
+            while _forbid_repeated(self.memory, *texts, quotes.tokens, quotes.groups, out, index) == KEYS_FULL:
+                self.make_room(vocabulary.trie.depth)
+        if self.status & IS_RISKY:
+            row = out[index]
+            for token in quotes.with_strings:
+                if is_allowed(row, token):
+                    ahead = self.copy()
+                    ahead.read_token(vocabulary, token)
+                    if ahead.status == REPEATED_KEY:
+                        forbid(row, token)
+
+
+def _install(memory: Int64Array, slot: int, table: np.ndarray[Any, Any]) -> None:
+    memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
+    memory[HEADER + 3 * slot + 1] = len(table)
+
+
+def _empty_memory(quotes: QuoteTokens) -> Int64Array:
+    """The memory at the start of a text, but for where tables are that it holds."""
+    memory = np.zeros(_BYTES_OF_MEMORY // 8, np.int64)
+    memory[KERNEL] = addresses[F_READ_ALONG]
+    for slot, size in _ROOM.items():
+        memory[HEADER + 3 * slot + 1] = size
+    _install(memory, RISKY_STARTS, quotes.content_starts)
+    _install(memory, RISKY_BYTES, quotes.content_bytes)
+    memory[LONGEST_REST] = quotes.longest_rest
+    # A key may come twice within one token.
+    memory[N_RISKY] = quotes.may_hold_two_keys
+    memory[DEAD_END] = NO_DEAD_END
+    _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
+    return memory

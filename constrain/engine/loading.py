@@ -1,0 +1,153 @@
+"""How a grammar is loaded into tables: lexemes, byte classes, rules."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.automata.byte_classes import make_byte_classes
+from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
+from constrain.engine.automata.operations import build_expressions
+from constrain.engine.automata.prelude import Prelude
+from constrain.engine.automata.programs import LexemeProgram, as_int32
+from constrain.engine.masks import accelerators as fast
+from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
+from constrain.engine.parser.rules_on_demand import UnfoldedRules
+from constrain.engine.storage.header import N_IGNORE
+from constrain.engine.storage.schemas import (
+    BRANCHES,
+    BYTE_SETS,
+    CHILDREN,
+    DOT_LEFT,
+    END_LENGTHS,
+    EXPRESSION_BUCKETS,
+    EXPRESSION_HASHES,
+    EXPRESSION_PRINTS,
+    EXPRESSIONS,
+    FIRST_BYTES,
+    IGNORED,
+    LAST_BYTES,
+    LEXEMES,
+    LITERAL_BYTES,
+    LIVENESS,
+    NECESSARY_BYTES,
+    NEW_EXPRESSIONS,
+    NULLABLE,
+    NULLABLE_REST,
+    PREDICTED,
+    RULE_STARTS,
+    RULES,
+    SHORTEST_LENGTHS,
+    SYMBOLS,
+)
+from constrain.engine.storage.tables import Tables
+from constrain.grammar.ir import GrammarIR
+
+Int32Array = np.ndarray[Any, np.dtype[np.int32]]
+Run = Callable[..., int]
+
+# Tables with an element for each expression.
+_EXPRESSION_TABLES = (
+    EXPRESSIONS,
+    EXPRESSION_PRINTS,
+    FIRST_BYTES,
+    LAST_BYTES,
+    NECESSARY_BYTES,
+    SHORTEST_LENGTHS,
+    END_LENGTHS,
+    LIVENESS,
+    EXPRESSION_HASHES,
+)
+
+
+def load_grammar(
+    tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None, accelerators: Collection[str]
+) -> UnfoldedRules | None:
+    """Fill new tables with a grammar; what makes its further rules, if it has such.
+
+    Parameters
+    ----------
+    tables : Tables
+        With what is in ``stock``, and nothing else.
+    run : callable
+        Runs a kernel on them and makes room as it asks.
+    ir : GrammarIR
+    stock : Prelude, optional
+        Expressions that were made beforehand.
+    accelerators : collection of str
+        The names of those that are on.
+
+    Raises
+    ------
+    ConstrainError
+        The grammar's own error (``ir.make_error``) if its language is empty.
+    """
+    lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
+    if lexemes.counts and "counted_masks" in accelerators:
+        # Two seconds to compile, and few grammars need it.
+        fast.load("counted_masks")
+        tables.link()
+    registers = np.zeros(lexemes.registers + 1, np.int32)
+    if stock is not None:
+        registers[: lexemes.first] = stock.registers
+    _load_lexemes(tables, run, ir, lexemes, registers)
+    productive = _load_rules(tables, ir)
+    if ir.ignore:
+        consumes = tables.get(LEXEMES)["consumes"]
+        ignored = sorted({index for index in ir.ignore if consumes[index]})
+        tables.put(IGNORED, np.array(ignored, np.int32))
+        tables.ctx[N_IGNORE] = len(ignored)
+    if ir.make_unfolding is None:
+        return None
+    return UnfoldedRules(ir, tables, run, lexemes, registers, productive)
+
+
+def _load_lexemes(
+    tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array
+) -> None:
+    tables.put(LITERAL_BYTES, lexemes.literals)
+    tables.put(BYTE_SETS, lexemes.sets)
+    n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
+    if n_nodes > NEW_EXPRESSIONS:
+        # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
+        for slot in _EXPRESSION_TABLES:
+            tables.reserve(slot, n_nodes)
+        tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
+        tables.reserve(CHILDREN, n_nodes // 4)
+    run(build_expressions, lexemes.code, registers)
+    n_lexemes = len(ir.lexemes)
+    roots = registers[lexemes.first : lexemes.first + n_lexemes]
+    make_byte_classes(tables.ctx, roots, ir.makes_lexemes)
+    tables.allocate(LEXEMES, n_lexemes, n_lexemes)
+    run(describe_lexemes, roots, 0)
+    for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
+        tables.get(LEXEMES)["consumes"][list(marked)] |= bit
+
+
+def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Load the rules; which nonterminals derive something."""
+    left, offsets, symbols = rule_arrays(ir)
+    unfolded = as_int32(array("i", ir.unfolded))
+    tables.allocate(BRANCHES, len(unfolded))
+    n_rules = len(ir.nonterminal_names)
+    n_dots = len(symbols) + len(left) + 2
+    for slot, size in (
+        (SYMBOLS, n_dots),
+        (DOT_LEFT, n_dots),
+        (NULLABLE_REST, n_dots),
+        (RULES, n_rules + 2),
+        (RULE_STARTS, len(left) + 1),
+        (NULLABLE, n_rules + 1),
+        (PREDICTED, n_rules + 1),
+    ):
+        tables.allocate(slot, size)
+    productive = np.zeros(n_rules, np.uint8)
+    if not flatten_rules(tables.ctx, left, offsets, symbols, productive, ir.start, unfolded):
+        records = tables.get(LEXEMES)
+        usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
+        reason, place = explain_empty(ir, productive, usable)
+        raise ir.make_error(f"the grammar matches no text: {reason}", place)
+    return productive

@@ -1,0 +1,79 @@
+"""Masks of a grammar's states: written from what is known, made where they are not, and shared with other grammars."""
+
+from __future__ import annotations
+
+from threading import get_ident
+
+from constrain.engine.grammar_tables import MASK_SLOTS, GrammarTables
+from constrain.engine.history import Place
+from constrain.engine.masks import accelerators as fast
+from constrain.engine.masks import state_masks as masks
+from constrain.engine.storage.header import NEED_SLOT, NEW_MASK
+from constrain.engine.storage.jit import without_dispatch
+from constrain.engine.storage.schemas import OPEN_NODES
+from constrain.engine.storage.statuses import FAIL
+from constrain.engine.traveller import Traveller
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+
+# A call that every token takes.
+write_mask_unchecked = without_dispatch(masks.write_mask)
+
+
+def write_mask(compiled: GrammarTables, place: Place, out: Bitmask, index: int) -> None:
+    """Write the mask of a place's state into row ``index`` of ``out``, computing it if it is not known.
+
+    Nothing is checked here: ``out`` is as :func:`check_bitmask` returns it, and ``index`` an int.  The caller holds
+    the lock.
+    """
+    if get_ident() != compiled.thread:
+        compiled.share_scratch()
+    result = write_mask_unchecked(compiled.ctx, place._state, out, index)
+    if result:
+        finish_mask(compiled, result, place, out, index)
+
+
+def finish_mask(compiled: GrammarTables, result: int, place: Place, out: Bitmask, index: int) -> None:
+    """Do what is left to do when the kernel write_mask has not written all of a mask; it returned ``result``.
+
+    The caller holds the lock.
+    """
+    if result < 0:
+        slot = int(compiled.ctx[NEED_SLOT])
+        if (
+            result == FAIL
+            and slot in MASK_SLOTS
+            and compiled.mask_bytes + compiled._tables.array(slot).nbytes > compiled.mask_limit_bytes
+        ):
+            masks.forget_masks(compiled.ctx)
+            compiled._allocate_masks()
+        result = compiled.run_at(place, masks.write_mask, out, index)
+    open_nodes = compiled._tables.get(OPEN_NODES).tolist() if result & 2 else []
+    if result & 1:
+        fast.publish(compiled.vocabulary, compiled._run, int(compiled.ctx[NEW_MASK]))
+        compiled.ctx[NEW_MASK] = -1
+    if open_nodes:
+        _add_open_tokens(compiled, place, open_nodes, out, index)
+
+
+def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], out: Bitmask, index: int) -> None:
+    """Add the tokens to a mask that depend on the text: those at or below some trie nodes."""
+    vocabulary, trie = compiled.vocabulary, compiled.vocabulary.trie
+    todo = [(place, 0, node) for node in nodes]
+    for before, done, node in todo:
+        here = leaf = int(trie.token[node])
+        place_of_leaf = node
+        while leaf < 0:
+            place_of_leaf += 1
+            leaf = int(trie.token[place_of_leaf])
+        count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
+        ahead = Traveller(compiled, before._state, before._parent)
+        ahead.read(vocabulary.tokens[leaf][done:count])
+        if ahead._state == 0:
+            continue
+        while here >= 0:
+            allow(out[index], here)
+            here = int(trie.same[here]) if len(trie.same) else -1
+        if trie.size[node] > 1:
+            compiled.run_at(ahead, masks.add_below, node, out, index)
+            todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]
