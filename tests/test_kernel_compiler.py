@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
 
-from constrain.kernel_compiler import OPTIONS, KernelCompiler
+from constrain.kernel_compiler import OPTIONS, InnerKernelCompiler, KernelCompiler
 
 pytestmark = pytest.mark.skipif(not hasattr(njit(lambda: None), "overloads"), reason="numba compiles nothing")
 
@@ -84,3 +86,25 @@ def test_passes_are_left_out_by_their_names() -> None:
 
     njit("int64(int64)", pipeline_class=Watching)(lambda x: x + 1)
     assert names == [["InlineClosureLikes", "InlineOverloads", "NopythonRewrites"]]
+
+
+def test_an_inner_kernel_is_part_of_others_and_has_machine_code_once_it_is_asked_for() -> None:
+    entry: dict[str, Any] = {**OPTIONS, "_nrt": False}
+    without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": InnerKernelCompiler}
+    inner: Any = njit("int64(int64)", **{**entry, **without_wrappers})(lambda x: x + 1)
+    (compiled,) = inner.overloads.values()
+    library, name = compiled.library, compiled.fndesc.llvm_func_name
+    assert library.get_pointer_to_function(name) == 0
+    assert library.serialize_using_object_code()[1] == "bitcode"
+    outer = njit("int64(int64)", **entry)(lambda x: 2 * inner(x))
+    assert outer(3) == 8
+    library.make_machine_code()
+    library.make_machine_code()
+    assert library.serialize_using_object_code()[1] == "object"
+    # numba's own convention: the status is returned, the result written.
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.c_int64)
+    result = ctypes.c_int64()
+    assert kind(library.get_pointer_to_function(name))(ctypes.byref(result), None, 41) == 0
+    assert result.value == 42
+    again = njit("int64(int64)", **entry)(lambda x: 3 * inner(x))
+    assert again(3) == 12

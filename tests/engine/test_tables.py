@@ -113,9 +113,9 @@ def test_tables_that_grow_in_place_do_not_meet() -> None:
     for slot in growing:
         memory.reserve(slot, tables._MOST[slot])
         assert memory.capacity(slot) == tables._MOST[slot]
-        memory.array(slot)[:] = slot % 128
+        memory.array(slot).view(schemas.SPECS[slot][0])[:] = slot % 128
     for slot in growing:
-        assert (memory.array(slot) == slot % 128).all()
+        assert (memory.array(slot).view(schemas.SPECS[slot][0]) == slot % 128).all()
     assert (memory.array(STATE_BUCKETS) == -1).all()
     # What is not in use is given back.
     memory.shrink(growing, 1)
