@@ -139,7 +139,7 @@ def test_two_members_that_go_on_with_the_same_byte() -> None:
 
 def test_no_states_are_made_along_a_name() -> None:
     ir = keys("configuration", additionalProperties=False, required=["configuration"])
-    compiled = constrain.CompiledGrammar(ir, VOCABULARY)
+    compiled = constrain.CompiledGrammar(ir, VOCABULARY, accelerators=["literal_walks"])
     matcher = constrain.Matcher(compiled)
     assert matcher.accept_bytes(b'{"')
     before = compiled.statistics()["lexer_states"]
