@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.engine.masks.accelerators import NAMES
 
 
 def vocabulary() -> constrain.Vocabulary:
@@ -117,7 +118,8 @@ def test_words_take_few_lexer_states() -> None:
     states = []
     for words in (100, 101, 102):
         schema = {"type": "string", "pattern": WORDS % words}
-        compiled = constrain.GrammarCompiler(VOCABULARY).compile(constrain.Grammar.from_json_schema(json.dumps(schema)))
+        compiler = constrain.GrammarCompiler(VOCABULARY, accelerators=NAMES)
+        compiled = compiler.compile(constrain.Grammar.from_json_schema(json.dumps(schema)))
         matcher = constrain.Matcher(compiled)
         assert matcher.accept_bytes(b'"a')
         allowed(matcher)
