@@ -37,7 +37,6 @@ LATE = {
     ): "84 ms to load",
     ("constrain.engine.grammar_tables", "constrain.engine.parser.compaction"): "1.7 s to compile, 15 ms to load",
     ("constrain.engine.grammar_tables", "constrain.engine.parser.transplant"): "0.6 s to compile, 13 ms to load",
-    ("constrain.engine.loading", "constrain.engine.masks.fast.counted_masks"): "2.7 s to compile, 26 ms to load",
     ("constrain.engine.matcher", "constrain.engine.conditions.budget.budget"): "4 s to compile, 0.3 s to load",
 }
 

@@ -105,9 +105,7 @@ def load_grammar(
     return UnfoldedRules(ir, tables, run, lexemes, registers, productive)
 
 
-def _load_lexemes(
-    tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array
-) -> None:
+def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:
     tables.put(LITERAL_BYTES, lexemes.literals)
     tables.put(BYTE_SETS, lexemes.sets)
     n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
