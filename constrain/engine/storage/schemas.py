@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.storage.header import HEADER
-from constrain.engine.storage.records import view_of
+from constrain.engine.storage.records import view_at, view_of
 
 NAMES: list[str] = []
 """What errors call each table."""
 
 SPECS: list[tuple[Any, int, int]] = []
 """For each table: the type of its numbers, how many fit in at first, and for buckets the slot of the hash codes."""
+
+NUMBERS_IN: list[int] = []
+"""How many numbers an element of each table has: tables grow, and are asked what is in use, in numbers."""
 
 
 def _table(
@@ -44,6 +47,7 @@ def _table(
     slot = len(NAMES)
     NAMES.append(name)
     SPECS.append((base.type, capacity * dtype.itemsize // base.itemsize, hashes))
+    NUMBERS_IN.append(dtype.itemsize // base.itemsize)
     return slot, view_of(name, slot, dtype, HEADER)
 
 
@@ -61,6 +65,9 @@ _EXPRESSION = np.dtype(
         "itemsize": 16,
     }
 )
+
+# A way that a best-first search found (conditions/budget/best_first.py).
+_WAY = _record("reached cost before step")
 
 NEW_EXPRESSIONS = 2048
 """How many expressions fit into new tables."""
@@ -174,22 +181,28 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 
 # Shortest completions (expression_costs.py, costs.py, completions.py); empty until a matcher asks for one.
 EXPRESSION_COSTS, expression_costs = _table("expression costs", 0, _record("least least_on worst next_byte bound"))
-BYTE_COSTS, byte_costs = _table("byte costs", 0, np.int32)
+BYTE_COSTS, byte_costs = _table("byte costs", 0, _record("cost rank token"))
+CLASS_COSTS, class_costs = _table("preferred bytes of classes", 0, np.int32)
+TOKEN_WEIGHTS, token_weights = _table("what tokens cost", 0, _record("heaviest has_all_bytes"))
 BYTE_SUMS, byte_sums = _table("sums of literal costs", 0, np.int64)
 REST_COSTS, rest_costs = _table("costs behind dots", 0, np.int32)
-EARLEY_SET_COSTS, earley_set_costs = _table("row costs", 0, np.int32)
+EARLEY_SET_COSTS, earley_set_costs = _table("row costs", 0, _record("least after"))
 UP_COSTS, up_costs = _table("costs behind completions", 0, np.int32)
 AFTER_COSTS, after_costs = _table("costs behind lexemes", 0, np.int32)
 STATE_COSTS, state_costs = _table("state costs", 0, _record("least byte worst tokens token"))
-COST_RESULT, cost_result = _table("cost of a thread", 0, np.int64)
+COST_RESULT, cost_result = _table("cost of a thread", 0, _record("least byte worst", np.int64))
 COST_STACK, cost_stack = _table("cost stack", 0, np.int32)
 SEARCH_HEAP, search_heap = _table("search heap", 0, np.int64)
 SEARCH_PLACES, search_places = _table("search places", 0, np.int32)
-SEARCH_RECORDS, search_records = _table("search records", 0, np.int32)
-TOKEN_COSTS, token_costs = _table("tokens and their costs", 0, np.int32)
+SEARCH_WAYS, search_ways = _table("search records", 0, _WAY)
+TOKEN_COSTS, token_costs = _table("tokens and their costs", 0, _record("token count"))
+LEFT_OUT, left_out = _table("parts of the trie left out", 0, _record("begin end"))
 PATH_HEAP, path_heap = _table("token search heap", 0, np.int64)
 PATH_PLACES, path_places = _table("token search places", 0, np.int32)
-PATH_RECORDS, path_records = _table("token search records", 0, np.int32)
+PATH_WAYS, path_ways = _table("token search records", 0, _WAY)
+heap_keys = view_at("search heaps", np.int64, HEADER)
+way_places = view_at("search places", np.int32, HEADER)
+ways = view_at("search records", _WAY, HEADER)
 
 # The vocabulary (vocabulary/vocabulary.py); shared by every grammar.  Kernels only read it, except publish_split.
 TRIE_NODES, trie_nodes = _table("trie bytes and depths", 0, np.int32)

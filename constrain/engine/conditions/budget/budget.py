@@ -33,14 +33,17 @@ from constrain.engine.storage.header import KEY_ENDED
 from constrain.engine.storage.schemas import (
     AFTER_COSTS,
     BYTE_COSTS,
+    CLASS_COSTS,
     COST_RESULT,
     COST_STACK,
     EARLEY_SET_COSTS,
     EXPRESSION_COSTS,
-    PATH_RECORDS,
+    NUMBERS_IN,
+    PATH_WAYS,
     REST_COSTS,
     STATE_COSTS,
     SYMBOLS,
+    TOKEN_WEIGHTS,
     UP_COSTS,
 )
 from constrain.engine.storage.statuses import REPEATED_KEY, STOPPED, halves
@@ -145,15 +148,20 @@ def _make_tables(compiled: CompiledGrammar) -> None:
     tables = compiled._tables
     tables.link()
     tables.reserve(COST_STACK, 1024)
-    tables.allocate(COST_RESULT, 3)
+    tables.allocate(COST_RESULT, NUMBERS_IN[COST_RESULT])
     # A kernel that runs out of room begins again.
     for slot, size in _ROOM.items():
         tables.reserve(slot, size)
     known = _bytes.get(compiled.vocabulary)
-    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32) if known is None else known)
+    tables.put(CLASS_COSTS, np.zeros(256, np.int32))
     if known is None:
+        tables.put(BYTE_COSTS, np.zeros(256 * NUMBERS_IN[BYTE_COSTS], np.int32))
+        tables.put(TOKEN_WEIGHTS, np.zeros(NUMBERS_IN[TOKEN_WEIGHTS], np.int32))
         completions.cost_bytes(tables.ctx)
-        _bytes[compiled.vocabulary] = tables.get(BYTE_COSTS).copy()
+        _bytes[compiled.vocabulary] = [(slot, tables.get(slot).copy()) for slot in (BYTE_COSTS, TOKEN_WEIGHTS)]
+    else:
+        for slot, values in known:
+            tables.put(slot, values)
     if compiled._unfolded is not None:
         compiled._unfolded.work_out_costs()
         return
@@ -170,7 +178,7 @@ def search(compiled: CompiledGrammar, place: Place, most: int, effort: int = _EF
     count, _proven, record = found.tolist()
     if count == NEVER:
         return None
-    records = compiled._tables.get(PATH_RECORDS).reshape(-1, 4)
+    records = compiled._tables.get(PATH_WAYS).reshape(-1, 4)
     tokens = []
     while record >= 0:
         _, _, before, token = records[record].tolist()

@@ -18,7 +18,7 @@ from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.conditions.unique_keys.exhaustion import find_next_bytes
 from constrain.engine.history import Place, Traveller
-from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS
+from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS, NUMBERS_IN
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.errors import ConstrainError
 
@@ -147,7 +147,7 @@ class _KeySteps:
     def __init__(self, compiled: CompiledGrammar) -> None:
         self._compiled = compiled
         self._class_of: list[int] = compiled._tables.array(BYTE_CLASSES).tolist()
-        costs: list[int] = compiled._tables.get(BYTE_COSTS)[:256].tolist()
+        costs: list[int] = compiled._tables.get(BYTE_COSTS)[:: NUMBERS_IN[BYTE_COSTS]].tolist()
         self._bytes = [(byte, costs[byte]) for byte in sorted(_CHARACTERS, key=costs.__getitem__)]
         self._generation = compiled.generation
         self._known: dict[int, list[tuple[int, int, int, Traveller]]] = {}

@@ -31,8 +31,9 @@ from constrain.engine.automata.lexer_states import (
     SPLIT_CROSSING_COUNT,
     SPLIT_CROSSINGS,
 )
+from constrain.engine.conditions.budget.best_first import note_way
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
-from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, search_record
+from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.masks.fast.self_loops import goes_on, next_node
 from constrain.engine.parser.configurations import (
     IS_HARD,
@@ -61,8 +62,8 @@ from constrain.engine.storage.schemas import (
     LEXER_MASKS,
     LEXER_STATES,
     OPEN_NODES,
-    SEARCH_PLACES,
-    SEARCH_RECORDS,
+    SEARCH_HEAP,
+    SEARCH_WAYS,
     STATE_WORK,
     TOKEN_COSTS,
     TRIE_NODES,
@@ -194,8 +195,8 @@ def _note(ctx, token, count, n):
     while token >= 0:
         if not (seen[token >> 5] >> (token & 31)) & 1:
             seen[token >> 5] |= int32(1) << int32(token & 31)
-            out[2 * n] = token
-            out[2 * n + 1] = count
+            out[n].token = token
+            out[n].count = count
             n += 1
         token = same[token] if len(same) else int64(-1)
     return n
@@ -502,10 +503,10 @@ def group_tokens(ctx, lexer_state):
     Returns
     -------
     n, FAIL, LIMIT; or NO_GROUPS if a lexeme can end on the way.  TOKEN_COSTS then begins with the ``n`` tokens, each
-    with its group; SEARCH_RECORDS has four numbers for each group, of which the last is one of its tokens.
+    with its group; SEARCH_WAYS has a way to each group, whose step is one of its tokens.
     """
     reset_costs(ctx)
-    set_used(ctx, SEARCH_RECORDS, 0)
+    set_used(ctx, SEARCH_WAYS, 0)
     if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
         return int64(FAIL)
     seen = scratch_mask(ctx)
@@ -538,7 +539,7 @@ def group_tokens(ctx, lexer_state):
         if depth > uint64(0) and lex[int64(here)].accept:
             return int64(NO_GROUPS)
         if tokens[p] >= 0:
-            if search_record(ctx, SEARCH_PLACES, there, int64(0), int64(-1), tokens[p]) == FAIL:
+            if note_way(ctx, SEARCH_HEAP, there, int64(0), int64(-1), tokens[p]) == FAIL:
                 return int64(FAIL)
             group = search_places(ctx)[there]
             if group >= _HISTOGRAM - 1:
@@ -562,7 +563,7 @@ def drop_usual(ctx, n, least):
         times = np.zeros(_HISTOGRAM, np.int64)
         usual = np.int64(0)
         for i in range(n):
-            count = table[2 * i + 1] if table[2 * i + 1] < _HISTOGRAM - 1 else _HISTOGRAM - 1
+            count = min(table[i].count, int64(_HISTOGRAM - 1))
             times[count] += 1
         for count in range(_HISTOGRAM):
             if times[count] > times[usual]:
@@ -571,10 +572,10 @@ def drop_usual(ctx, n, least):
             usual = np.int64(NEVER)
     left = np.int64(0)
     for i in range(n):
-        count = table[2 * i + 1]
+        count = table[i].count
         if count > usual or (least < 0 and count < usual):
-            table[2 * left] = table[2 * i]
-            table[2 * left + 1] = count
+            table[left].token = table[i].token
+            table[left].count = count
             left += 1
     return left << 32 | usual
 

@@ -22,7 +22,7 @@ from constrain.engine.conditions.budget.masks import (
 )
 from constrain.engine.history import Place, Traveller
 from constrain.engine.parser.configurations import STATE_COUNT, STATE_OFFSET
-from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_RECORDS, STATES, TOKEN_COSTS
+from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_WAYS, STATES, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
@@ -162,7 +162,7 @@ class TokenCosts:
                 self._groups[lexer_state] = None
             else:
                 tokens, groups, usual = _kept(compiled, count, ALL)
-                examples = tables.get(SEARCH_RECORDS).reshape(-1, 4)[:, 3].copy()
+                examples = tables.get(SEARCH_WAYS).reshape(-1, 4)[:, 3].copy()
                 self._size += len(tokens) + len(examples)
                 self._groups[lexer_state] = tokens.copy(), groups.copy(), usual, examples
         found = self._groups[lexer_state]
