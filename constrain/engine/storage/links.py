@@ -57,7 +57,9 @@ _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined wi
     F_PRINT,
     F_WITHOUT_INDENTS,
     F_INDENTS,
-) = range(39)
+    F_COST_NODE,
+    F_PATH_NODE,
+) = range(41)
 
 addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
 

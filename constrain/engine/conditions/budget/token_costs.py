@@ -103,7 +103,7 @@ class TokenCosts:
         # By lexer state, whose number is good as long as the tables are the same: tokens that are not of the largest
         # group, their groups, the largest group, and a token of each group.  None where tokens cannot be grouped.
         self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
-        self._known = np.zeros(6, np.int64)
+        self._needed = np.zeros(1, np.int64)
 
     @classmethod
     def shared(cls, compiled: CompiledGrammar) -> TokenCosts:
@@ -128,15 +128,15 @@ class TokenCosts:
         new = None
         count = IN_GROUPS
         if found is None:
-            count = compiled.run_at(place, cost_tokens, most, self._known)
+            count = compiled.run_at(place, cost_tokens, most, self._needed)
         if count == IN_GROUPS:
             # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
             new = self._by_groups(compiled, place)
             if new is None:
-                count = compiled.run_at(place, cost_tokens, ALL, self._known)
+                count = compiled.run_at(place, cost_tokens, ALL, self._needed)
         if new is None:
             # Most tokens in a string leave the same behind, or are known to leave little enough.
-            least = int(self._known[4])
+            least = int(self._needed[0])
             tokens, counts, usual = _kept(compiled, count, least)
             new = StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
         if self._size > _MOST_TOKENS:
@@ -175,7 +175,7 @@ class TokenCosts:
             if end == STOPPED:
                 return None
             ends[group] = halves(end)[1]
-        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._known)
+        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._needed)
         crossing = tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
         usual = int(ends[usual_group]) if len(ends) else 0
         listed = np.concatenate((tokens, crossing[:, 0]))
@@ -204,7 +204,7 @@ class TokenCosts:
             ahead.read(vocabulary.tokens[first][done:count])
             if ahead._state == 0:
                 continue
-            n = compiled.run_at(ahead, cost_below, node, self._known)
+            n = compiled.run_at(ahead, cost_below, node)
             listed = compiled._tables.array(TOKEN_COSTS)[: 2 * n].reshape(-1, 2)
             for token in listed[listed[:, 1] <= most, 0].tolist():
                 allow(out[index], token)
