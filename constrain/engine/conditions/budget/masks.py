@@ -31,7 +31,7 @@ from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, nex
 from constrain.engine.masks.token_walks import note_open, walk_tokens
 from constrain.engine.parser.configurations import IS_HARD, state_at_row, state_kinds
 from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
@@ -175,13 +175,12 @@ def _inside(ctx, state):
     return min(worst + walk.behind, int64(NEVER))
 
 
-@njit_inner(types.void(CTX, int64, int64))
-def _note(ctx, token, count):
-    """Append a token and those with the same bytes, with their counts, to TOKEN_COSTS, each of them once."""
+@njit_inner(RESULT3)
+def _note(ctx, token, count, n):
+    """Append a token and those with the same bytes to the ``n`` in TOKEN_COSTS, each once; how many there are then."""
     out = token_costs(ctx)
     seen = scratch_mask(ctx)
     same = same_bytes(ctx)
-    n = cost_walk(ctx)[0].count
     while token >= 0:
         if not (seen[token >> 5] >> (token & 31)) & 1:
             seen[token >> 5] |= 1 << (token & 31)
@@ -189,7 +188,7 @@ def _note(ctx, token, count):
             out[n].count = count
             n += 1
         token = same[token] if len(same) else int64(-1)
-    cost_walk(ctx)[0].count = n
+    return n
 
 
 @njit_inner(RESULT2)
@@ -207,7 +206,7 @@ def _note_state(ctx, token, state):
     count = far_call(ctx, F_TOKENS, state, 0)
     if count < 0:
         return count
-    _note(ctx, token, count)
+    walk.count = _note(ctx, token, count, walk.count)
     return int64(0)
 
 
@@ -482,6 +481,7 @@ def group_tokens(ctx, lexer_state):
     lex = lexer_states(ctx)
     classes = uint64(ctx[CLASSES])
     stack[0] = lexer_state
+    n = int64(0)
     p = uint64(0)
     while p < uint64(len(nodes)):
         node = uint64(nodes[p])
@@ -504,10 +504,10 @@ def group_tokens(ctx, lexer_state):
             group = search_places(ctx)[there]
             if group >= _HISTOGRAM - 1:
                 return int64(NO_GROUPS)
-            _note(ctx, tokens[p], group)
+            n = _note(ctx, tokens[p], group, n)
         stack[depth + uint64(1)] = there
         p += uint64(1)
-    return cost_walk(ctx)[0].count
+    return n
 
 
 @njit_allocating(int64(CTX, int64, int64))
