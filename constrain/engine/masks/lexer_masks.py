@@ -13,7 +13,7 @@ Counters too large for any token to feel are left out first, so that a run of bl
 state instead of making one for each.
 """
 
-# mypy: allow-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from numba import int32, int64, types, uint64
@@ -86,6 +86,7 @@ from constrain.engine.storage.schemas import (
     byte_classes,
     children,
     dense_masks,
+    dense_words,
     end_lengths,
     expressions,
     found_tokens,
@@ -134,33 +135,35 @@ FIRST_SHARED = -16
 _MARGIN_DEPTH = 8
 
 
+@njit_inner(types.UniTuple(int64, 2)(CTX, int64))
+def place_of_dense(ctx, dense):
+    """The table that a dense mask is in, the grammar's own or the vocabulary's, and its first word there.
+
+    It is read as ``dense_words(ctx, table)[first + i]``.
+    """
+    if dense >= 0:
+        return int64(DENSE_MASKS), dense
+    return int64(SHARED_DENSE), (FIRST_SHARED - dense) * ctx[N_WORDS]
+
+
 @njit_inner(types.void(CTX, int64))
 def add_dense(ctx, dense):
-    """Allow in the scratch mask what a dense mask allows, the grammar's own or one of the vocabulary's."""
-    words = ctx[N_WORDS]
+    """Allow in the scratch mask what a dense mask allows."""
     scratch = scratch_mask(ctx)
-    pool = i32(ctx, DENSE_MASKS)
-    if dense < 0:
-        pool = i32(ctx, SHARED_DENSE)
-        dense = (FIRST_SHARED - dense) * words
-    # Unsigned: a loop over whole registers only if the index cannot be negative.
-    begin = uint64(dense)
-    for i in range(words):
-        scratch[i] |= pool[begin + uint64(i)]
+    table, first = place_of_dense(ctx, dense)
+    words = dense_words(ctx, table)
+    for i in range(ctx[N_WORDS]):
+        scratch[i] |= words[first + i]
 
 
 @njit_inner(types.void(CTX, int64))
 def take_dense(ctx, dense):
     """Take from the scratch mask what a dense mask allows."""
-    words = ctx[N_WORDS]
     scratch = scratch_mask(ctx)
-    pool = i32(ctx, DENSE_MASKS)
-    if dense < 0:
-        pool = i32(ctx, SHARED_DENSE)
-        dense = (FIRST_SHARED - dense) * words
-    begin = uint64(dense)
-    for i in range(words):
-        scratch[i] &= ~pool[begin + uint64(i)]
+    table, first = place_of_dense(ctx, dense)
+    words = dense_words(ctx, table)
+    for i in range(ctx[N_WORDS]):
+        scratch[i] &= ~words[first + i]
 
 
 @njit_inner(types.void(CTX))

@@ -67,7 +67,7 @@ F_ENDS = _link("masks.fast.star_closures._ends_inside", "lexer state, closure", 
 F_DESCRIBE = _link("automata.summaries.describe", "expression", "0")
 F_SUBSUME = _link("automata.set_operations.subsume", "place of the parts on WORK_STACK, how many", "how many are left")
 F_FORBID = _link("masks.fast.star_closures._forbid", "lexer state, closure", "0, or 1 if it takes too long")
-F_NODE_COST = _link("conditions.budget.expression_costs.node_cost", "expression", "0")
+F_NODE_COST = _link("conditions.budget.expression_costs.expression_cost", "expression", "0")
 F_STATE_COST = _link("conditions.budget.costs.state_cost", "state", "0")
 F_TOKENS = _link("conditions.budget.completions.tokens_to_finish", "state", "tokens of its completion, or NEVER")
 F_NEAR = _link(
@@ -102,6 +102,13 @@ F_PRINT = _link("automata.fingerprints._print_expression", "expression", "0")
 F_WITHOUT_INDENTS = _link("masks.fast.indents.without_indents", "expression", "expression without bounds, or the same")
 F_INDENTS = _link(
     "masks.fast.indents.indent_split", "lexer state, lexer state without bounds", "whether its tokens are split"
+)
+# What walk_tokens calls at each trie node that leads to a state.
+F_COST_NODE = _link(
+    "conditions.budget.masks._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"
+)
+F_PATH_NODE = _link(
+    "conditions.budget.search._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"
 )
 
 addresses = np.zeros(HEADER - FIRST_LINK, np.int64)
