@@ -16,16 +16,19 @@ from constrain.engine.storage.header import FIRST_LINK, HEADER
 
 ENGINE = Path(constrain.engine.__file__).parent
 DECLARED = {name: value for name, value in vars(links).items() if name.startswith("F_")}
-CALLS = {"far_entry", "far_call"}
+CALLS = {"far_entry", "far_call", "walk_tokens"}
 
 
 def uses() -> dict[str, dict[str, set[str]]]:
-    """For ``far_entry`` and ``far_call``: which files use which links."""
+    """For ``far_entry``, ``far_call``, and ``walk_tokens``, which takes a visitor: which files use which links."""
     found: dict[str, dict[str, set[str]]] = {call: {} for call in CALLS}
     for path in ENGINE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
-                for argument in node.args[: 2 if node.func.id == "far_call" else 1]:
+                places = {"far_entry": slice(1), "far_call": slice(2), "walk_tokens": slice(3, 4)}[node.func.id]
+                for argument in node.args[places]:
+                    if isinstance(argument, ast.Call):  # int64(F_...)
+                        argument = argument.args[0]
                     if isinstance(argument, ast.Name) and argument.id.startswith("F_"):
                         found[node.func.id].setdefault(argument.id, set()).add(str(path.relative_to(ENGINE)))
     return found
@@ -41,7 +44,9 @@ def test_each_link_is_provided_and_called() -> None:
     assert set(found["far_entry"]) == set(DECLARED)
     # The door asks for masks by the numbers of their links (masks/accelerators.py); companions are called by address.
     asked = {name for name, index in DECLARED.items() if links.FIRST_MASK_LINK <= index < links.END_MASK_LINKS}
-    assert set(DECLARED) - set(found["far_call"]) - asked == {"F_READ_ALONG"}
+    # walk_tokens calls those that it is given.
+    assert set(found["walk_tokens"]) == {"F_COST_NODE", "F_PATH_NODE"}
+    assert set(DECLARED) - set(found["far_call"]) - set(found["walk_tokens"]) - asked == {"F_READ_ALONG"}
 
 
 def test_each_provider_exists_and_says_so() -> None:

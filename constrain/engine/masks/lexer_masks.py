@@ -5,7 +5,7 @@ trie node that the state reaches: the plain walk, which is complete and exact by
 states or subtrees is asked first (accelerators.py), and gives the same tokens and boundaries.
 """
 
-# mypy: allow-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from numba import int32, int64, types, uint64
@@ -26,6 +26,7 @@ from constrain.engine.storage.schemas import (
     boundaries,
     byte_classes,
     dense_masks,
+    dense_words,
     found_tokens,
     lexer_first_bytes,
     lexer_masks,
@@ -55,33 +56,35 @@ FIRST_SHARED = -16
 """In place of where a dense mask is: ``FIRST_SHARED - i`` for the ``i``-th of the vocabulary's."""
 
 
+@njit_inner(types.UniTuple(int64, 2)(CTX, int64))
+def place_of_dense(ctx, dense):
+    """The table that a dense mask is in, the grammar's own or the vocabulary's, and its first word there.
+
+    It is read as ``dense_words(ctx, table)[first + i]``.
+    """
+    if dense >= 0:
+        return int64(DENSE_MASKS), dense
+    return int64(SHARED_DENSE), (FIRST_SHARED - dense) * ctx[N_WORDS]
+
+
 @njit_inner(types.void(CTX, int64))
 def add_dense(ctx, dense):
-    """Allow in the scratch mask what a dense mask allows, the grammar's own or one of the vocabulary's."""
-    words = ctx[N_WORDS]
+    """Allow in the scratch mask what a dense mask allows."""
     scratch = scratch_mask(ctx)
-    pool = i32(ctx, DENSE_MASKS)
-    if dense < 0:
-        pool = i32(ctx, SHARED_DENSE)
-        dense = (FIRST_SHARED - dense) * words
-    # Unsigned: a loop over whole registers only if the index cannot be negative.
-    begin = uint64(dense)
-    for i in range(words):
-        scratch[i] |= pool[begin + uint64(i)]
+    table, first = place_of_dense(ctx, dense)
+    words = dense_words(ctx, table)
+    for i in range(ctx[N_WORDS]):
+        scratch[i] |= words[first + i]
 
 
 @njit_inner(types.void(CTX, int64))
 def take_dense(ctx, dense):
     """Take from the scratch mask what a dense mask allows."""
-    words = ctx[N_WORDS]
     scratch = scratch_mask(ctx)
-    pool = i32(ctx, DENSE_MASKS)
-    if dense < 0:
-        pool = i32(ctx, SHARED_DENSE)
-        dense = (FIRST_SHARED - dense) * words
-    begin = uint64(dense)
-    for i in range(words):
-        scratch[i] &= ~pool[begin + uint64(i)]
+    table, first = place_of_dense(ctx, dense)
+    words = dense_words(ctx, table)
+    for i in range(ctx[N_WORDS]):
+        scratch[i] &= ~words[first + i]
 
 
 @njit_inner(types.void(CTX))

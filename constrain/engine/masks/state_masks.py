@@ -20,188 +20,41 @@ from numba import int64, types, uint64
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     clear_splits,
-    leads_on,
 )
-from constrain.engine.masks.boundaries import goes_on, next_node
-from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, clear_scratch, keep_dense
-from constrain.engine.parser.configurations import (
-    IS_HARD,
-    IS_UNSURE,
-    NO_MASK,
-    first_groups,
-    reset_work,
-    state_kinds,
-)
-from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import (
-    CLASSES,
-    CTX,
-    LIST_END,
-    LIST_LIMIT,
-    N_WORDS,
-    NEW_MASK,
-    OPEN,
-    RESULT1,
-    RESULT2,
-)
+from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
+from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
+from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
+from constrain.engine.parser.configurations import IS_HARD, NO_MASK, reset_work
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.header import CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_MASK, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_LEXER_MASK,
     F_LIST,
     F_MASK,
-    F_SCAN,
-    F_STATE_OF_SET,
-    F_STEP,
-    F_TWIN,
     far_call,
     far_entry,
 )
 from constrain.engine.storage.schemas import (
     BOUNDARIES,
-    BRANCHES,
     DENSE_MASKS,
-    FOLLOWS,
     OPEN_NODES,
-    SHARED_DENSE,
     STATE_HASHES,
-    STATE_WORK,
     TOKEN_LISTS,
-    boundaries,
-    byte_classes,
+    boundary_cursor,
     child_groups,
     configurations,
-    cores,
-    earley_sets,
+    dense_words,
     empty_tokens,
     eos_tokens,
     lexer_masks,
-    node_tokens,
     open_nodes,
-    same_bytes,
     scratch_mask,
     state_masks,
-    state_work,
     states,
-    subtree_sizes,
     token_lists,
-    transitions,
-    trie_nodes,
-    walk_stack,
 )
-from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
-from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-
-_FOLLOWS = 64
-_SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
-
-
-@njit_inner(types.void(CTX, int64, types.boolean))
-def _allow(ctx, token, listed_only):
-    """List a token, and those with the same bytes; if not ``listed_only``, those that are new in SCRATCH_MASK."""
-    scratch = scratch_mask(ctx)
-    same = same_bytes(ctx)
-    while token >= 0:
-        if listed_only or not (scratch[token >> 5] >> (token & 31)) & 1:
-            if not listed_only:
-                scratch[token >> 5] |= 1 << (token & 31)
-            n = ctx[LIST_END]
-            if n < ctx[LIST_LIMIT]:
-                token_lists(ctx)[n] = token
-            ctx[LIST_END] = n + 1
-        token = same[token] if len(same) else int64(-1)
-
-
-@njit_inner(int64(CTX, int64, int64))
-def _note_open(ctx, node, kinds):
-    """Note that what follows a trie node depends on the text; 0 or FAIL."""
-    if kinds & IS_UNSURE == 0 and subtree_sizes(ctx)[node] == 1:
-        return int64(0)
-    if not room(ctx, OPEN_NODES, 1):
-        return int64(FAIL)
-    n = used(ctx, OPEN_NODES)
-    open_nodes(ctx)[n] = node
-    set_used(ctx, OPEN_NODES, n + 1)
-    return int64(0)
-
-
-@njit_inner(RESULT2)
-def _leads_on(ctx, state, byte_class):
-    """As lexer.leads_on for a recognizer's state, in a grammar whose rules do not depend on the text."""
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        if leads_on(ctx, configurations(ctx)[i].lexer_state, byte_class):
-            return int64(1)
-    return int64(0)
-
-
-@njit_inner(int64(CTX, int64, int64, types.boolean))
-def _walk(ctx, root, state, listed_only):
-    """Allow the tokens strictly below trie node ``root`` that ``state`` allows; returns 0, FAIL, LIMIT or UNMADE.
-
-    Where that depends on the text, the trie node is noted, for the walk goes on below as if it did not.
-    """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    stack = walk_stack(ctx)
-    class_of = byte_classes(ctx)
-    trans = transitions(ctx)
-    classes = uint64(ctx[CLASSES])
-    stack[(nodes[root] >> DEPTH_SHIFT) + 1] = state
-    # Where rules depend on the text, what a token ends in matters.
-    is_last = used(ctx, BRANCHES) == 0
-    p = uint64(root + 1)
-    end = uint64(root + sizes[root])
-    while p < end:
-        node = uint64(nodes[p])
-        depth = node >> _SHIFT
-        here = uint64(stack[depth])
-        byte_class = uint64(class_of[node & _BYTE])
-        there = trans[here * classes + byte_class]
-        if there < 0:
-            if is_last and sizes[p] == 1 and _leads_on(ctx, int64(here), int64(byte_class)):
-                _allow(ctx, tokens[p], listed_only)
-                p += uint64(1)
-                continue
-            there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
-            if there < 0:
-                return there
-            if there >= OPEN:
-                there -= OPEN
-                kinds = state_kinds(ctx, there)
-                if kinds & IS_HARD and _note_open(ctx, int64(p), kinds) < 0:
-                    return int64(FAIL)
-                if kinds & IS_UNSURE:
-                    stack[depth + uint64(1)] = there
-                    p += uint64(1)
-                    continue
-        if there == 0:
-            p += uint64(sizes[p])
-            continue
-        if tokens[p] >= 0:
-            _allow(ctx, tokens[p], listed_only)
-        stack[depth + uint64(1)] = there
-        p += uint64(1)
-    return int64(0)
-
-
-@njit_inner(RESULT2)
-def _state_after(ctx, row, accept):
-    """The state after any lexeme of the accept set, for what is left of a token; FAIL or LIMIT if < 0."""
-    if not room(ctx, STATE_WORK, 1):
-        return int64(FAIL)
-    state_work(ctx)[0] = row << 32 | accept
-    next_row = far_call(ctx, F_SCAN, 0, 1)
-    if next_row < 0:
-        return next_row
-    core = earley_sets(ctx)[next_row].core
-    # The twin without bounds is as good for a token, and makes fewer states.
-    begins = far_call(ctx, F_TWIN, cores(ctx)[core].initial, 0)
-    if begins == NOT_MINE:
-        begins = cores(ctx)[core].initial
-    if begins < 0:
-        return begins
-    return far_call(ctx, F_STATE_OF_SET, next_row, begins)
+from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE
 
 
 @njit_inner(RESULT2)
@@ -219,52 +72,24 @@ def _list_tokens(ctx, offset, count_and_way):
             part = lexer_masks(ctx)[configurations(ctx)[i].lexer_state].dense
             if part != NO_DENSE:
                 add_dense(ctx, part)
-    children = child_groups(ctx)
-    follows = i64(ctx, FOLLOWS)
-    for i in range(0, 3 * _FOLLOWS, 3):
-        follows[i] = -1
-    for i in range(offset, offset + count):
-        lists = token_lists(ctx)
-        lexer_state = configurations(ctx)[i].lexer_state
-        begin = lexer_masks(ctx)[lexer_state].tokens
-        # The list of a single lexer mask is used where it is.
-        listed = 0 if listed_only and count == 1 else lexer_masks(ctx)[lexer_state].token_count
-        for j in range(begin, begin + listed):
-            _allow(ctx, lists[j], listed_only)
-        row = configurations(ctx)[i].earley_set
-        begin = lexer_masks(ctx)[lexer_state].boundaries
-        boundary_count = lexer_masks(ctx)[lexer_state].boundary_count
-        last_accept = int64(-1)
-        below, groups, kinds = int64(0), int64(0), int64(0)
-        for j in range(begin, begin + boundary_count):
-            accept = boundaries(ctx)[j].accept
-            if accept != last_accept:
-                last_accept = accept
-                # A few accept sets take turns, so what follows each is kept at hand.
-                place = 3 * (accept & (_FOLLOWS - 1))
-                if follows[place] != row << 32 | accept:
-                    below = _state_after(ctx, row, accept)
-                    if below < 0:
-                        return below
-                    follows[place] = row << 32 | accept
-                    follows[place + 1] = below
-                    follows[place + 2] = first_groups(ctx, below)
-                below, groups = follows[place + 1], follows[place + 2]
-                kinds = state_kinds(ctx, below)
-            boundary = boundaries(ctx)[j].node
-            # Where an identifier can end at every node, few nodes have a child with which anything goes on.
-            if not kinds & IS_HARD and not goes_on(ctx, boundary, groups):
-                continue
-            node = next_node(ctx, boundary, int64(0))
-            while node >= 0:
-                if kinds & IS_HARD and _note_open(ctx, node, kinds) < 0:
-                    return int64(FAIL)
-                if children[node] & groups:
-                    status = _walk(ctx, node, below, listed_only)
-                    if status < 0:
-                        return status
-                node = next_node(ctx, boundary, node + 1)
-    return int64(0)
+    visitor = int64(LIST if listed_only else MARK)
+    # The list of a single lexer mask is used where it is.
+    for i in range(offset, offset + (0 if listed_only and count == 1 else count)):
+        mask = lexer_masks(ctx)[configurations(ctx)[i].lexer_state]
+        for j in range(mask.tokens, mask.tokens + mask.token_count):
+            allow(ctx, token_lists(ctx)[j], visitor)
+    cursor = boundary_cursor(ctx)[0]
+    begin_boundaries(ctx, offset, count)
+    node = next_boundary(ctx)
+    while node >= 0:
+        if cursor.kinds & IS_HARD and note_open_below(ctx, node, cursor.kinds) < 0:
+            return int64(FAIL)
+        if child_groups(ctx)[node] & cursor.groups:
+            status = walk_tokens(ctx, node, cursor.after, visitor)
+            if status < 0:
+                return status
+        node = next_boundary(ctx)
+    return node if node < NO_MORE else int64(0)
 
 
 far_entry(F_LIST, _list_tokens)
@@ -385,17 +210,12 @@ def write_mask(ctx, state, out, index):
     dense = masks[state].dense
     words = ctx[N_WORDS]
     row = out[index]
-    # Unsigned: the loops are plain copies only if the index cannot be negative.
-    if dense >= 0:
-        pool = i32(ctx, DENSE_MASKS)
-        begin = uint64(dense)
-        for i in range(words):
-            row[i] = pool[begin + uint64(i)]
-    elif dense != NO_DENSE:
-        pool = i32(ctx, SHARED_DENSE)
-        begin = uint64((FIRST_SHARED - dense) * words)
-        for i in range(words):
-            row[i] = pool[begin + uint64(i)]
+    if dense != NO_DENSE:
+        table, begin = place_of_dense(ctx, dense)
+        pool = dense_words(ctx, table)
+        # Unsigned: the loop is a plain copy only if the index cannot be negative.
+        for i in range(uint64(words)):
+            row[i] = pool[begin + int64(i)]
     else:
         for i in range(words):
             row[i] = 0
@@ -434,13 +254,13 @@ def add_below(ctx, state, node, out, index):
     set_used(ctx, OPEN_NODES, 0)
     ctx[LIST_END] = ctx[LIST_LIMIT] = used(ctx, TOKEN_LISTS)
     clear_scratch(ctx)
-    status = _walk(ctx, node, state, False)
+    status = walk_tokens(ctx, node, state, int64(MARK))
     if status < 0:
         return status
     scratch = scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         out[index, i] |= scratch[i]
-    return status
+    return int64(0)
 
 
 @njit_entry(types.void(CTX))

@@ -73,7 +73,7 @@ F_ENDS = _link("masks.fast.star_closures._ends_inside", "lexer state, closure", 
 F_DESCRIBE = _link("automata.summaries.describe", "expression", "0")
 F_SUBSUME = _link("automata.set_operations.subsume", "place of the parts on WORK_STACK, how many", "how many are left")
 F_FORBID = _link("masks.fast.star_closures._forbid", "lexer state, closure", "0, or 1 if it takes too long")
-F_NODE_COST = _link("conditions.budget.expression_costs.node_cost", "expression", "0")
+F_NODE_COST = _link("conditions.budget.expression_costs.expression_cost", "expression", "0")
 F_STATE_COST = _link("conditions.budget.costs.state_cost", "state", "0")
 F_TOKENS = _link("conditions.budget.completions.tokens_to_finish", "state", "tokens of its completion, or NEVER")
 F_READ_ALONG = _link(
@@ -88,6 +88,13 @@ F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
 F_PRINT = _link("automata.fingerprints._print_expression", "expression", "0")
+# What walk_tokens calls at each trie node that leads to a state.
+F_COST_NODE = _link(
+    "conditions.budget.masks._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"
+)
+F_PATH_NODE = _link(
+    "conditions.budget.search._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"
+)
 
 # Accelerators (masks/accelerators.py).  First those that give a whole lexer mask, in the order in which they are asked.
 _FAST = "masks.fast"

@@ -221,12 +221,32 @@ def view_of(name: str, slot: int, dtype: Any, header: int) -> Callable[..., Any]
     @_intrinsic
     def view(_typing: Any, ctx: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            words = _arrays.make_array(signature.args[0])(context, builder, args[0]).data
-            made = context.make_helper(builder, kind)
-            made.address = builder.inttoptr(builder.load(builder.gep(words, [_I64(place)])), _BYTE_ADDRESS)
-            made.length = builder.load(builder.gep(words, [_I64(place + 1)]))
-            return made._getvalue()
+            return _make_view(context, builder, signature, args[0], _I64(place))
 
         return kind(ctx), codegen
 
     return view  # type: ignore[no-any-return]
+
+
+def view_at(name: str, dtype: Any, header: int) -> Callable[..., Any]:
+    """A function of ``ctx`` and a slot, for kernels that work on one of several tables; as :func:`view_of`."""
+    kind = _View(name, np.dtype(dtype))
+
+    @_intrinsic
+    def view(_typing: Any, ctx: Any, slot: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = builder.add(builder.mul(args[1], _I64(3)), _I64(header))
+            return _make_view(context, builder, signature, args[0], place)
+
+        return kind(ctx, int64), codegen
+
+    return view  # type: ignore[no-any-return]
+
+
+def _make_view(context: Any, builder: Any, signature: Any, ctx: Any, place: Any) -> Any:
+    """Generate the code for the view of the table whose address is word ``place`` of ``ctx``."""
+    words = _arrays.make_array(signature.args[0])(context, builder, ctx).data
+    made = context.make_helper(builder, signature.return_type)
+    made.address = builder.inttoptr(builder.load(builder.gep(words, [place])), _BYTE_ADDRESS)
+    made.length = builder.load(builder.gep(words, [builder.add(place, _I64(1))]))
+    return made._getvalue()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.storage.header import HEADER
-from constrain.engine.storage.records import view_of
+from constrain.engine.storage.records import view_at, view_of
 
 NAMES: list[str] = []
 """What errors call each table."""
@@ -69,6 +69,9 @@ _EXPRESSION = np.dtype(
         "itemsize": 16,
     }
 )
+
+# A way that a best-first search found (conditions/budget/best_first.py).
+_WAY = _record("reached cost before step")
 
 NEW_EXPRESSIONS = 2048
 """How many expressions fit into new tables."""
@@ -261,27 +264,58 @@ WALK_STACK, walk_stack = _table("walk stack", 0, np.int32)
 WIDE_STACK, wide_stack = _table("walk stack of wide nodes", 0, np.int32)
 TRIE_HEIGHT, trie_height = _table("height of trie nodes", 0, np.int32)
 FOLLOWS, follows = _table("states after lexemes", 64, _record("key state groups", np.int64))
+# The place that masks/boundary_walks.py is at: a configuration, the last of them; a boundary, and where those of the
+# lexer mask stop; what the boundary stands for, and a trie node of that; and what begins behind its accept set: a
+# state, its groups of bytes, and the kinds of its branches.
+BOUNDARY_CURSOR, boundary_cursor = _table(
+    "place among boundaries",
+    1,
+    _record("configuration last boundary stop top node accept after groups kinds", np.int64),
+)
+dense_words = view_at("dense masks", np.int32, HEADER)
 FOUND_TOKENS, found_tokens = _table("tokens found by a walk", 0, np.int32)
 SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 
-# Shortest completions (expression_costs.py, costs.py, completions.py); empty until a matcher asks for one.
+# Shortest completions (conditions/budget); empty until a matcher asks for one.
+# Of an expression: the cost of its cheapest string; of its cheapest string that is not empty, and the byte that begins
+# it; the most that finishing costs after any beginning of a string; and a lower bound of the first.
 EXPRESSION_COSTS, expression_costs = _table("expression costs", 0, _record("least least_on worst next_byte bound"))
-BYTE_COSTS, byte_costs = _table("byte costs", 0, np.int32)
+BYTE_COSTS, byte_costs = _table("byte costs", 0, _record("cost rank token"))
+# The preferred byte of each byte class.
+CLASS_COSTS, class_costs = _table("preferred bytes of classes", 0, np.int32)
+TOKEN_WEIGHTS, token_weights = _table("what tokens cost", 0, _record("heaviest has_all_bytes"))
 BYTE_SUMS, byte_sums = _table("sums of literal costs", 0, np.int64)
 REST_COSTS, rest_costs = _table("costs behind dots", 0, np.int32)
-EARLEY_SET_COSTS, earley_set_costs = _table("Earley set costs", 0, np.int32)
+EARLEY_SET_COSTS, earley_set_costs = _table("Earley set costs", 0, _record("least after"))
 UP_COSTS, up_costs = _table("costs behind completions", 0, np.int32)
 AFTER_COSTS, after_costs = _table("costs behind lexemes", 0, np.int32)
+# Of a state: the least cost of finishing, and the byte that begins that; the most that finishing costs after any bytes
+# that stay within the lexemes, or NEVER; how many tokens the completion takes, and the first of them.
 STATE_COSTS, state_costs = _table("state costs", 0, _record("least byte worst tokens token"))
-COST_RESULT, cost_result = _table("cost of a configuration", 0, np.int64)
+COST_RESULT, cost_result = _table("cost of a configuration", 0, _record("least byte worst", np.int64))
 COST_STACK, cost_stack = _table("cost stack", 0, np.int32)
 SEARCH_HEAP, search_heap = _table("search heap", 0, np.int64)
 SEARCH_PLACES, search_places = _table("search places", 0, np.int32)
-SEARCH_RECORDS, search_records = _table("search records", 0, np.int32)
-TOKEN_COSTS, token_costs = _table("tokens and their costs", 0, np.int32)
+SEARCH_WAYS, search_ways = _table("search records", 0, _WAY)
+TOKEN_COSTS, token_costs = _table("tokens and their costs", 0, _record("token count"))
+LEFT_OUT, left_out = _table("parts of the trie left out", 0, _record("begin end"))
+# The walk of budget/masks.py: the budget, how many tokens are noted, what those that are left out need at most; after
+# how many visits to give up, and how many there were; whether parts may be left out, and from which depth on a lexeme
+# has ended; the part of the trie in which the text decides; and what finishing takes behind the last lexeme asked for.
+COST_WALK, cost_walk = _table(
+    "walk for costs",
+    1,
+    _record(
+        "budget count needed patience visited may_skip ended open_node open_end earley_set lexeme behind", np.int64
+    ),
+)
 PATH_HEAP, path_heap = _table("token search heap", 0, np.int64)
 PATH_PLACES, path_places = _table("token search places", 0, np.int32)
-PATH_RECORDS, path_records = _table("token search records", 0, np.int32)
+PATH_WAYS, path_ways = _table("token search records", 0, _WAY)
+PATH_SEARCH, path_search = _table("token search", 1, _record("way spent best best_way", np.int64))
+heap_keys = view_at("search heaps", np.int64, HEADER)
+way_places = view_at("search places", np.int32, HEADER)
+ways = view_at("search records", _WAY, HEADER)
 
 # The vocabulary (vocabulary/vocabulary.py); shared by every grammar.  Kernels only read it, except write_shared_mask
 # and count_repetitions.

@@ -35,14 +35,16 @@ from constrain.engine.parser.companions import ALWAYS_ASKS, NOTE_BITS
 from constrain.engine.storage.schemas import (
     AFTER_COSTS,
     BYTE_COSTS,
+    CLASS_COSTS,
     COST_RESULT,
     COST_STACK,
     EARLEY_SET_COSTS,
     EXPRESSION_COSTS,
-    PATH_RECORDS,
+    PATH_WAYS,
     REST_COSTS,
     STATE_COSTS,
     SYMBOLS,
+    TOKEN_WEIGHTS,
     UP_COSTS,
 )
 from constrain.engine.storage.statuses import REPEATED_KEY
@@ -71,7 +73,7 @@ _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
 # Room for the first masks of most grammars.
 _ROOM = {
     EXPRESSION_COSTS: 4096,
-    EARLEY_SET_COSTS: 2 * 256,
+    EARLEY_SET_COSTS: 256,
     UP_COSTS: 4096,
     AFTER_COSTS: 2048,
     STATE_COSTS: 2048,
@@ -141,15 +143,20 @@ def _make_tables(compiled: GrammarTables) -> None:
     tables = compiled._tables
     tables.link()
     tables.reserve(COST_STACK, 1024)
-    tables.allocate(COST_RESULT, 3)
+    tables.allocate(COST_RESULT, 1)
     # A kernel that runs out of room begins again.
     for slot, size in _ROOM.items():
         tables.reserve(slot, size)
     known = _bytes.get(compiled.vocabulary)
-    tables.put(BYTE_COSTS, np.zeros(completions.BYTE_COST_FIELDS, np.int32) if known is None else known)
+    tables.put(CLASS_COSTS, np.zeros(256, np.int32))
     if known is None:
+        tables.allocate(BYTE_COSTS, 256, 256)
+        tables.allocate(TOKEN_WEIGHTS, 1, 1)
         completions.cost_bytes(tables.ctx)
-        _bytes[compiled.vocabulary] = tables.get(BYTE_COSTS).copy()
+        _bytes[compiled.vocabulary] = [(slot, tables.get(slot).copy()) for slot in (BYTE_COSTS, TOKEN_WEIGHTS)]
+    else:
+        for slot, values in known:
+            tables.put(slot, values)
     rules = compiled.unfolded
     if rules is not None:
         # From now on for each rule that is made too.
@@ -167,16 +174,16 @@ def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFO
         effort = min(effort, _EFFORT_WITH_RULES)
     found = np.zeros(3, np.int32)
     compiled.run_at(place, completion_search.search_completion, min(most, completion_search.MOST), effort, found)
-    count, _proven, record = found.tolist()
+    count, _proven, way = found.tolist()
     if count == NEVER:
         return None
-    records = compiled._tables.get(PATH_RECORDS).reshape(-1, 4)
+    ways = compiled._tables.get(PATH_WAYS)
     tokens = []
-    while record >= 0:
-        _, _, before, token = records[record].tolist()
+    while way >= 0:
+        before, token = int(ways[way]["before"]), int(ways[way]["step"])
         if before >= 0:
             tokens.append(token)
-        record = before
+        way = before
     tokens.reverse()
     return tokens + completion(compiled, place_after(compiled, place, tokens))
 

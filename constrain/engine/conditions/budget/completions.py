@@ -18,10 +18,9 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types
 
-from constrain.engine.conditions.budget.costs import STATE_BYTE, STATE_FIELDS, STATE_LEAST, STATE_TOKEN, STATE_TOKENS
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
-from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
@@ -37,6 +36,7 @@ from constrain.engine.storage.schemas import (
     subtree_sizes,
     token_bytes,
     token_starts,
+    token_weights,
     transitions,
     trie_nodes,
     walk_stack,
@@ -50,11 +50,6 @@ from constrain.engine.vocabulary.trie import DEPTH_SHIFT, WIDE
 
 CHAIN_LIMIT = 1 << 14
 """A completion that costs more than this is not cut into tokens: each of its bytes is one, if all bytes are tokens."""
-
-# Parts of BYTE_COSTS behind costs, ranks and classes: the tokens of single bytes; whether every byte is one; and
-# the most that the bytes of one token cost.
-SINGLE, WHOLE, HEAVIEST = 768, 1024, 1025
-BYTE_COST_FIELDS = 1026
 
 
 @njit_inner(RESULT2)
@@ -128,23 +123,20 @@ def tokens_to_finish(ctx, state, _unused):
         status = far_call(ctx, F_STATE_COST, here, 0)
         if status < 0:
             return status
-        table = i32(ctx, STATE_COSTS)
-        record = STATE_FIELDS * here
-        if table[record + STATE_TOKENS] != UNKNOWN:
+        costs = state_costs(ctx)[here]
+        if costs.tokens != UNKNOWN:
             break
-        least = int64(table[record + STATE_LEAST])
-        if least == 0 or least > CHAIN_LIMIT or table[record + STATE_BYTE] < 0:
-            byte = int64(table[record + STATE_BYTE])
-            single = byte_costs(ctx)[SINGLE + byte] if byte >= 0 else int64(-1)
-            whole = least < MISSING or byte_costs(ctx)[WHOLE]
-            table[record + STATE_TOKENS] = least if whole else int64(NEVER)
-            table[record + STATE_TOKEN] = single
+        least, byte = costs.least, costs.byte
+        if least == 0 or least > CHAIN_LIMIT or byte < 0:
+            is_spelled = least < MISSING or token_weights(ctx)[0].has_all_bytes
+            costs.tokens = least if is_spelled else int64(NEVER)
+            costs.token = byte_costs(ctx)[byte].token if byte >= 0 else int64(-1)
             break
         if not room(ctx, COST_STACK, 1):
             return int64(FAIL)
         cost_stack(ctx)[used(ctx, COST_STACK)] = here
         set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
-        byte_class = byte_classes(ctx)[int64(table[record + STATE_BYTE])]
+        byte_class = byte_classes(ctx)[byte]
         known = transitions(ctx)[here * ctx[CLASSES] + byte_class]
         here = known if known >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here < 0:
@@ -170,21 +162,24 @@ def reset_costs(ctx):
 
 @njit_entry(types.void(CTX))
 def cost_bytes(ctx):
-    """Fill BYTE_COSTS, which has room: the costs of the 256 bytes, their ranks, and the tokens of single bytes.
+    """Fill BYTE_COSTS and TOKEN_WEIGHTS, which have room, with what depends on the vocabulary alone.
 
-    And whether every byte is a token.  Of bytes with equal costs those are preferred, many of which make one
-    token: where a completion has to fill a length, it is then a run of them.
+    Of bytes with equal costs those are preferred, many of which make one token: where a completion has to fill a
+    length, it is then a run of them.
     """
-    table = byte_costs(ctx)
+    costs = byte_costs(ctx)
+    weights = token_weights(ctx)[0]
     tokens = node_tokens(ctx)
-    whole = 1
+    weights.has_all_bytes = 1
+    # How long the longest run of each byte is that is a token.
+    longest = cost_stack(ctx)
     for byte in range(256):
         node = trie_child(ctx, int64(-1), int64(byte))
-        single = int64(-1) if node < 0 else tokens[node]
-        table[byte] = 1 if single >= 0 else MISSING
-        table[SINGLE + byte] = single
-        if single < 0:
-            whole = 0
+        token = int64(-1) if node < 0 else tokens[node]
+        costs[byte].cost = int64(1) if token >= 0 else int64(MISSING)
+        costs[byte].token = token
+        if token < 0:
+            weights.has_all_bytes = 0
         run = 0
         depth = 0
         while node >= 0:
@@ -192,32 +187,29 @@ def cost_bytes(ctx):
             if tokens[node] >= 0:
                 run = depth
             node = trie_child(ctx, node, int64(byte))
-        table[256 + byte] = -run
-    table[WHOLE] = whole
+        longest[byte] = run
     # Ranks, by (cost, longest run, byte): each byte is compared with every other, once.
-    rank = cost_stack(ctx)
     for byte in range(256):
-        rank[byte] = 0
+        rank = 0
         for other in range(256):
-            if table[other] != table[byte]:
-                before = table[other] < table[byte]
-            elif table[256 + other] != table[256 + byte]:
-                before = table[256 + other] < table[256 + byte]
+            if costs[other].cost != costs[byte].cost:
+                before = costs[other].cost < costs[byte].cost
+            elif longest[other] != longest[byte]:
+                before = longest[other] > longest[byte]
             else:
                 before = other < byte
-            rank[byte] += 1 if before else 0
-    for byte in range(256):
-        table[256 + byte] = rank[byte]
+            rank += 1 if before else 0
+        costs[byte].rank = rank
     # The dearest token: what the nodes on the way to each node cost, by depth.
     nodes = trie_nodes(ctx)
     so_far = walk_stack(ctx)
     so_far[0] = 0
-    heaviest = 1
+    heaviest = int64(1)
     for p in range(len(nodes)):
         depth = nodes[p] >> DEPTH_SHIFT
-        so_far[depth + 1] = min(so_far[depth] + table[nodes[p] & 255], NEVER)
+        so_far[depth + 1] = min(so_far[depth] + costs[nodes[p] & 255].cost, int64(NEVER))
         heaviest = max(heaviest, so_far[depth + 1])
-    table[HEAVIEST] = heaviest
+    weights.heaviest = heaviest
 
 
 @njit_entry(int64(CTX, int64))

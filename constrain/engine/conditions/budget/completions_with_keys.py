@@ -146,7 +146,7 @@ class _KeySteps:
     def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
         self._class_of: list[int] = compiled._tables.array(BYTE_CLASSES).tolist()
-        costs: list[int] = compiled._tables.get(BYTE_COSTS)[:256].tolist()
+        costs: list[int] = compiled._tables.get(BYTE_COSTS)["cost"].tolist()
         self._bytes = [(byte, costs[byte]) for byte in sorted(_CHARACTERS, key=costs.__getitem__)]
         self._generation = compiled.generation
         self._known: dict[int, list[tuple[int, int, int, Traveller]]] = {}

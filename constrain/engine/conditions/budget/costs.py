@@ -1,14 +1,14 @@
-"""What it costs at least to finish a text, from any row and any state; costs are those of budget/expression_costs.py.
+"""What it costs at least to finish a text, from any Earley set and any state.
 
-For the rules of a grammar: Knuth's generalisation of Dijkstra's algorithm ("A generalization of
-Dijkstra's algorithm", 1977), once per compiled grammar.  For a row: what comes after a rule that is
-complete is the rest of a rule that waits for it, and then what comes after that one.  So
+Costs are those of budget/expression_costs.py.  For the rules of a grammar: Knuth's generalisation of Dijkstra's
+algorithm ("A generalization of Dijkstra's algorithm", 1977), once per compiled grammar.  For an Earley set: what comes
+after a rule that is complete is the rest of a rule that waits for it, and then what comes after that one.  So
 
-    up(row, A) = the least of  rest(item behind A) + up(origin of that item, its left-hand side)
+    up(set, A) = the least of  rest(item behind A) + up(origin of that item, its left-hand side)
 
-over the items that wait for A in the row, which is worked out once per row and nonterminal.  For a
-state the least over the lexemes that are under way in its threads, of what finishes the lexeme,
-then the rule that it is in, then what is up from there.
+over the items that wait for A in the set, which is worked out once per set and nonterminal.  For a state it is the
+least over the lexemes that are under way in its configurations, of what finishes the lexeme, then the rule that it is
+in, then what is up from there.
 
 All of this is exact: the state after the byte that is noted as a state's next one costs less by just that byte.
 """
@@ -20,45 +20,29 @@ import numpy as np
 from numba import int64, types
 
 from constrain.engine.conditions.budget.expression_costs import (
-    COST_FIELDS,
-    LEAST_ON,
     NEVER,
-    NEXT_BYTE,
     UNKNOWN,
-    WORST,
     better_byte,
     capped,
     choose_class_bytes,
 )
 from constrain.engine.parser.configurations import set_kinds
-from constrain.engine.parser.cores import (
-    CORE_COUNT,
-    CORE_GROUP,
-    CORE_GROUP_COUNT,
-    CORE_INIT,
-    CORE_OFFSET,
-    CORE_SCAN,
-    CORE_SCAN_COUNT,
-    SELF,
-)
-from constrain.engine.parser.earley_sets import ROW_ACCEPTS, ROW_CORE, ROW_COUNT, ROW_DONE, ROW_OFFSET
+from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
-from constrain.engine.storage.access import i32, i64, room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, START_NT
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, RESULT3, START_NT
+from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
 from constrain.engine.storage.schemas import (
     AFTER_COSTS,
     COMPLETION_MEMO,
-    CORE_SCANS,
-    CORES,
-    COST_RESULT,
     COST_STACK,
     EARLEY_SET_COSTS,
     EARLEY_SET_HASHES,
-    EARLEY_SETS,
     EXPRESSION_COSTS,
     LEXEMES,
+    SEARCH_HEAP,
     STATE_COSTS,
     STATE_HASHES,
     UP_COSTS,
@@ -68,6 +52,8 @@ from constrain.engine.storage.schemas import (
     core_groups,
     core_scans,
     core_waits,
+    cores,
+    cost_result,
     cost_stack,
     dot_left,
     earley_items,
@@ -81,17 +67,112 @@ from constrain.engine.storage.schemas import (
     rest_costs,
     rule_starts,
     rules,
+    state_costs,
     states,
     symbols,
     up_costs,
 )
 from constrain.engine.storage.statuses import FAIL
 
-STATE_FIELDS = 5
-STATE_LEAST, STATE_BYTE, STATE_WORST, STATE_TOKENS, STATE_TOKEN = range(STATE_FIELDS)
-"""Fields of a state's costs: the least cost of finishing; the byte that begins that; the most that finishing costs
-after any bytes that stay within the lexemes, or NEVER; how many tokens the completion takes, and the first of them
-(budget/completions.py)."""
+_I64 = types.int64[::1]
+
+# In the lower half of a key of the heap of nonterminals.
+_NONTERMINAL = 0xFFFFFFFF
+
+
+@njit_inner(int64(CTX, _I64))
+def _cost_lexemes(ctx, lexeme_costs):
+    """Write the least cost of each lexeme; returns 0, FAIL or LIMIT."""
+    set_used(ctx, COST_STACK, 0)
+    for lexeme in range(len(lexeme_costs)):
+        expression = lexemes(ctx)[lexeme].expression
+        status = far_call(ctx, F_NODE_COST, expression, 0)
+        if status < 0:
+            return status
+        lexeme_costs[lexeme] = expression_costs(ctx)[expression].least
+    return int64(0)
+
+
+@njit_inner(types.void(CTX, _I64, _I64, _I64, _I64))
+def _sum_lexemes(ctx, lexeme_costs, total, missing, uses):
+    """What the lexemes and branches of each production cost, how many nonterminals it has, and the uses of these.
+
+    The uses of nonterminal ``A`` are counted, and the counts added up, so that ``uses[A + 1]`` is where they begin.
+    """
+    all_symbols, starts = symbols(ctx), rule_starts(ctx)
+    for p in range(len(total)):
+        dot = starts[p]
+        while all_symbols[dot] != END:
+            symbol = all_symbols[dot]
+            if symbol >= BRANCH:
+                total[p] = capped(ctx, total[p], rest_costs(ctx)[dot])
+            elif symbol >= 0:
+                uses[symbol + 2] += 1
+                missing[p] += 1
+            else:
+                total[p] = capped(ctx, total[p], lexeme_costs[~symbol])
+            dot += 1
+    for i in range(2, len(uses)):
+        uses[i] += uses[i - 1]
+
+
+@njit_inner(types.void(CTX, _I64, _I64))
+def _list_uses(ctx, uses, users):
+    """List the productions in which each nonterminal occurs: ``users[uses[A]:uses[A + 1]]`` for nonterminal ``A``."""
+    all_symbols, starts = symbols(ctx), rule_starts(ctx)
+    for p in range(rules(ctx)[ctx[START_NT]]):
+        dot = starts[p]
+        while all_symbols[dot] != END:
+            symbol = all_symbols[dot]
+            if 0 <= symbol < BRANCH:
+                users[uses[symbol + 1]] = p
+                uses[symbol + 1] += 1
+            dot += 1
+
+
+@njit_allocating(int64(CTX, _I64, _I64), inner=True)
+def _cost_nonterminals(ctx, lexeme_costs, cost):
+    """Write the least cost of each nonterminal, those of the lexemes being known; returns 0 or FAIL.
+
+    ``cost`` is NEVER for all of them at first.  A production enters the heap at most once, when the last of its
+    nonterminals is final, under the least cost of its left-hand side.
+    """
+    n_productions = rules(ctx)[len(cost)]
+    final = np.zeros(len(cost), np.uint8)
+    total = np.zeros(n_productions, np.int64)
+    missing = np.zeros(n_productions, np.int64)
+    uses = np.zeros(len(cost) + 2, np.int64)
+    _sum_lexemes(ctx, lexeme_costs, total, missing, uses)
+    users = np.empty(uses[len(cost) + 1], np.int64)
+    _list_uses(ctx, uses, users)
+    set_used(ctx, SEARCH_HEAP, 0)
+    done = np.int64(-1)
+    ready = np.int64(0)
+    while True:
+        # First all productions without nonterminals, then those that the last final one completes.
+        stop = n_productions if done < 0 else uses[done + 1]
+        while ready < stop:
+            p = ready if done < 0 else users[ready]
+            ready += 1
+            if done >= 0:
+                total[p] = capped(ctx, total[p], cost[done])
+                missing[p] -= 1
+            if missing[p]:
+                continue
+            left = dot_left(ctx)[rule_starts(ctx)[p]]
+            if not final[left] and total[p] < cost[left]:
+                cost[left] = total[p]
+                if heap_push(ctx, SEARCH_HEAP, total[p] << 32 | left) < 0:
+                    return np.int64(FAIL)
+        done = np.int64(-1)
+        while used(ctx, SEARCH_HEAP) > 0 and done < 0:
+            nonterminal = heap_pop(ctx, SEARCH_HEAP) & _NONTERMINAL
+            if not final[nonterminal]:
+                done = nonterminal
+        if done < 0:
+            return np.int64(0)
+        final[done] = 1
+        ready = uses[done]
 
 
 @njit_allocating(int64(CTX))
@@ -101,99 +182,18 @@ def cost_grammar(ctx):
     For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
     """
     choose_class_bytes(ctx)
-    all_lexemes = lexemes(ctx)
-    n_lexemes = used(ctx, LEXEMES)
-    set_used(ctx, COST_STACK, 0)
-    lexeme_cost = np.empty(n_lexemes, np.int64)
-    for lexeme in range(n_lexemes):
-        node = all_lexemes[lexeme].expression
-        status = far_call(ctx, F_NODE_COST, node, 0)
-        if status < 0:
-            return status
-        lexeme_cost[lexeme] = expression_costs(ctx)[node].least
-
-    all_symbols = symbols(ctx)
-    all_rules = rules(ctx)
-    starts = rule_starts(ctx)
-    n_rules = ctx[START_NT]
-    n_productions = all_rules[n_rules]
-    cost = np.full(n_rules, NEVER, np.int64)
-    final = np.zeros(n_rules, np.uint8)
-    total = np.zeros(n_productions, np.int64)
-    missing = np.zeros(n_productions, np.int64)
-    # Where each nonterminal occurs: productions, grouped by nonterminal.
-    heads = np.zeros(n_rules + 2, np.int64)
-    for p in range(n_productions):
-        dot = starts[p]
-        while all_symbols[dot] != END:
-            if all_symbols[dot] >= BRANCH:
-                total[p] = capped(ctx, total[p], np.int64(rest_costs(ctx)[dot]))
-            elif all_symbols[dot] >= 0:
-                heads[all_symbols[dot] + 2] += 1
-                missing[p] += 1
-            else:
-                total[p] = capped(ctx, total[p], lexeme_cost[~all_symbols[dot]])
-            dot += 1
-    for rule in range(n_rules):
-        heads[rule + 2] += heads[rule + 1]
-    where = np.empty(heads[n_rules + 1], np.int64)
-    for p in range(n_productions):
-        dot = starts[p]
-        while all_symbols[dot] != END:
-            if 0 <= all_symbols[dot] < BRANCH:
-                where[heads[all_symbols[dot] + 1]] = p
-                heads[all_symbols[dot] + 1] += 1
-            dot += 1
-    # A binary heap of (cost, nonterminal); each production enters it at most once.
-    heap = np.empty(n_productions + 1, np.int64)
-    n = 0
-    done = np.int64(-1)
-    ready = 0
-    while True:
-        # First all productions without nonterminals, then those that the last final one completes.
-        stop = n_productions if done < 0 else heads[done + 1]
-        while ready < stop:
-            p = ready if done < 0 else where[ready]
-            ready += 1
-            if done >= 0:
-                total[p] = capped(ctx, total[p], cost[done])
-                missing[p] -= 1
-            if missing[p]:
-                continue
-            left = dot_left(ctx)[starts[p]]
-            if not final[left] and total[p] < cost[left]:
-                cost[left] = total[p]
-                key = total[p] << 32 | np.int64(left)
-                i = n
-                n += 1
-                while i > 0 and heap[(i - 1) // 2] > key:
-                    heap[i] = heap[(i - 1) // 2]
-                    i = (i - 1) // 2
-                heap[i] = key
-        done = np.int64(-1)
-        while n > 0 and done < 0:
-            if not final[heap[0] & 0xFFFFFFFF]:
-                done = heap[0] & 0xFFFFFFFF
-            n -= 1
-            last = heap[n]
-            i = 0
-            while 2 * i + 1 < n:
-                child = 2 * i + 1
-                if child + 1 < n and heap[child + 1] < heap[child]:
-                    child += 1
-                if heap[child] >= last:
-                    break
-                heap[i] = heap[child]
-                i = child
-            heap[i] = last
-        if done < 0:
-            break
-        final[done] = 1
-        ready = heads[done]
-
-    rest = rest_costs(ctx)
-    for p in range(-1, n_productions):
-        first = np.int64(0) if p < 0 else np.int64(starts[p])
+    lexeme_costs = np.empty(used(ctx, LEXEMES), np.int64)
+    status = _cost_lexemes(ctx, lexeme_costs)
+    if status < 0:
+        return status
+    cost = np.full(ctx[START_NT], NEVER, np.int64)
+    status = _cost_nonterminals(ctx, lexeme_costs, cost)
+    if status < 0:
+        return status
+    all_symbols, rest = symbols(ctx), rest_costs(ctx)
+    # The first of all dots are those of the start, which is no production of a nonterminal.
+    for p in range(-1, rules(ctx)[ctx[START_NT]]):
+        first = np.int64(0) if p < 0 else rule_starts(ctx)[p]
         dot = first
         while all_symbols[dot] != END:
             dot += 1
@@ -201,9 +201,8 @@ def cost_grammar(ctx):
         while dot > first:
             dot -= 1
             symbol = all_symbols[dot]
-            if symbol >= BRANCH:
-                continue
-            rest[dot] = capped(ctx, np.int64(rest[dot + 1]), cost[symbol] if symbol >= 0 else lexeme_cost[~symbol])
+            if symbol < BRANCH:
+                rest[dot] = capped(ctx, rest[dot + 1], cost[symbol] if symbol >= 0 else lexeme_costs[~symbol])
     return np.int64(0)
 
 
@@ -211,19 +210,19 @@ def cost_grammar(ctx):
 def lexeme_cost(ctx, lexeme):
     """The least cost of a lexeme; FAIL or LIMIT if < 0."""
     set_used(ctx, COST_STACK, 0)
-    node = lexemes(ctx)[lexeme].expression
-    status = far_call(ctx, F_NODE_COST, node, 0)
-    return status if status < 0 else expression_costs(ctx)[node].least
+    expression = lexemes(ctx)[lexeme].expression
+    status = far_call(ctx, F_NODE_COST, expression, 0)
+    return status if status < 0 else expression_costs(ctx)[expression].least
 
 
 @njit_inner(RESULT2)
-def _up_place(ctx, row, rule):
-    """Where UP_COSTS has what comes after ``rule`` that began in ``row``; -1 if that is the end of the text."""
+def _up_place(ctx, earley_set, rule):
+    """Where UP_COSTS has what comes after ``rule`` that began in an Earley set; -1 if that is the end of the text."""
     if rule == ctx[START_NT]:
         return int64(-1)
-    core = 7 * earley_sets(ctx)[row].core
-    first = int64(i32(ctx, CORES)[core + CORE_GROUP])
-    low, high = first, first + int64(i32(ctx, CORES)[core + CORE_GROUP_COUNT])
+    core = cores(ctx)[earley_sets(ctx)[earley_set].core]
+    first = core.groups
+    low, high = first, first + core.group_count
     groups = core_groups(ctx)
     while high - low > 1:
         middle = (low + high) // 2
@@ -231,28 +230,29 @@ def _up_place(ctx, row, rule):
             low = middle
         else:
             high = middle
-    return earley_sets(ctx)[row].completions + low - first
+    return earley_sets(ctx)[earley_set].completions + low - first
 
 
 @njit_inner(RESULT2)
-def _up(ctx, row, dot):
-    """The cost that is left when the production of a dot, begun in ``row``, is complete."""
-    place = _up_place(ctx, row, dot_left(ctx)[dot])
+def _up(ctx, earley_set, dot):
+    """The cost that is left when the production of a dot, begun in an Earley set, is complete."""
+    place = _up_place(ctx, earley_set, dot_left(ctx)[dot])
     return int64(0) if place < 0 else up_costs(ctx)[place]
 
 
-@njit_inner(int64(CTX, int64, int64, int64))
-def _behind(ctx, row, dot, source):
-    """The least cost from a dot on, of the items that (row, source) stands for in CORE_SCANS or CORE_WAITS."""
+@njit_inner(RESULT3)
+def _behind(ctx, earley_set, dot, source):
+    """The least cost from a dot on, of the items that (set, source) stands for in CORE_SCANS or CORE_WAITS."""
     rest = rest_costs(ctx)[dot]
     if source == SELF:
-        return capped(ctx, rest, _up(ctx, row, dot))
-    core = 7 * earley_sets(ctx)[row].core
+        return capped(ctx, rest, _up(ctx, earley_set, dot))
+    here = earley_sets(ctx)[earley_set]
+    core = cores(ctx)[here.core]
     items = earley_items(ctx)
-    begin = earley_sets(ctx)[row].offset
-    stop = begin + earley_sets(ctx)[row].count
-    old = core_dots(ctx)[i32(ctx, CORES)[core + CORE_OFFSET] + source]
-    if stop - begin == i32(ctx, CORES)[core + CORE_COUNT]:
+    begin = here.offset
+    stop = begin + here.count
+    old = core_dots(ctx)[core.offset + source]
+    if here.count == core.count:
         begin += source
     best = int64(NEVER)
     while begin < stop:
@@ -265,25 +265,20 @@ def _behind(ctx, row, dot, source):
 
 
 @njit_inner(types.void(CTX, int64))
-def _cost_row(ctx, row):
-    """Work out what the costs of a row are; those of the rows that its items began in are known."""
-    record = 5 * row
-    core = 7 * int64(i32(ctx, EARLEY_SETS)[record + ROW_CORE])
-    items = earley_items(ctx)
-    ups = up_costs(ctx)
-    groups = core_groups(ctx)
-    waits = core_waits(ctx)
-    first = int64(i32(ctx, CORES)[core + CORE_GROUP])
-    count = int64(i32(ctx, CORES)[core + CORE_GROUP_COUNT])
-    place = int64(i32(ctx, EARLEY_SETS)[record + ROW_DONE])
-    # What waits in the row's own items, then what was predicted within the row, to the fixed point.  The sweeps go
+def _cost_ups(ctx, earley_set):
+    """Work out what comes after each rule that begins in an Earley set; the costs of its items' origins are known."""
+    here = earley_sets(ctx)[earley_set]
+    first, count = cores(ctx)[here.core].groups, cores(ctx)[here.core].group_count
+    place = here.completions
+    ups, groups, waits = up_costs(ctx), core_groups(ctx), core_waits(ctx)
+    # What waits in the set's own items, then what was predicted within the set, to the fixed point.  The sweeps go
     # up and down in turn, since rules tend to be numbered in one of the two orders.
     for g in range(count):
         best = int64(NEVER)
         begin = groups[first + g].waits
         for wait in range(begin, begin + groups[first + g].count):
             if waits[wait].source != SELF:
-                best = min(best, _behind(ctx, row, waits[wait].dot, waits[wait].source))
+                best = min(best, _behind(ctx, earley_set, waits[wait].dot, waits[wait].source))
         ups[place + g] = best
     changed = True
     upwards = True
@@ -295,129 +290,135 @@ def _cost_row(ctx, row):
             begin = groups[first + g].waits
             for wait in range(begin, begin + groups[first + g].count):
                 if waits[wait].source == SELF:
-                    best = min(best, _behind(ctx, row, waits[wait].dot, int64(SELF)))
+                    best = min(best, _behind(ctx, earley_set, waits[wait].dot, int64(SELF)))
             if best < ups[place + g]:
                 ups[place + g] = best
                 changed = True
         upwards = not upwards
-    best = int64(NEVER)
-    if i32(ctx, EARLEY_SETS)[record + ROW_ACCEPTS]:
-        best = int64(0)
-    else:
-        begin = int64(i32(ctx, EARLEY_SETS)[record + ROW_OFFSET])
-        for i in range(begin, begin + int64(i32(ctx, EARLEY_SETS)[record + ROW_COUNT])):
+
+
+@njit_inner(types.void(CTX, int64))
+def _cost_set(ctx, earley_set):
+    """Work out what the costs of an Earley set are; those of the sets that its items began in are known."""
+    _cost_ups(ctx, earley_set)
+    here = earley_sets(ctx)[earley_set]
+    items = earley_items(ctx)
+    best = int64(0) if here.accepts else int64(NEVER)
+    if not here.accepts:
+        begin = here.offset
+        for i in range(begin, begin + here.count):
             dot = items[i].dot
-            here = capped(ctx, rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot))
-            best = min(best, here)
-    earley_set_costs(ctx)[2 * row] = best
+            best = min(best, capped(ctx, rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot)))
+    earley_set_costs(ctx)[earley_set].least = best
 
 
 @njit_inner(RESULT1)
-def _row_cost(ctx, row):
-    """Make the costs of a row known, and of those below it; returns 0 or FAIL."""
+def _set_cost(ctx, earley_set):
+    """Make the costs of an Earley set known, and of those that its items began in; returns 0 or FAIL."""
     known = used(ctx, EARLEY_SET_COSTS)
-    if 2 * row < known and earley_set_costs(ctx)[2 * row] != UNKNOWN:
-        return int64(0)
-    rows, places = 2 * used(ctx, EARLEY_SET_HASHES), used(ctx, COMPLETION_MEMO)
-    if not room(ctx, EARLEY_SET_COSTS, rows - known) or not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
-        return int64(FAIL)
     costs = earley_set_costs(ctx)
-    for i in range(known, rows):
-        costs[i] = UNKNOWN
-    set_used(ctx, EARLEY_SET_COSTS, rows)
+    if earley_set < known and costs[earley_set].least != UNKNOWN:
+        return int64(0)
+    total, places = used(ctx, EARLEY_SET_HASHES), used(ctx, COMPLETION_MEMO)
+    if not room(ctx, EARLEY_SET_COSTS, total - known):
+        return int64(FAIL)
+    if not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
+        return int64(FAIL)
+    for i in range(known, total):
+        costs[i].least = UNKNOWN
+        costs[i].after = UNKNOWN
+    set_used(ctx, EARLEY_SET_COSTS, total)
     set_used(ctx, UP_COSTS, places)
-    # Origins are older rows, so this ends; it needs a stack of its own, since nesting has no limit.
+    # Origins are older sets, so this ends; it needs a stack of its own, since nesting has no limit.
     bottom = used(ctx, COST_STACK)
     if not room(ctx, COST_STACK, 1):
         return int64(FAIL)
-    cost_stack(ctx)[bottom] = row
+    cost_stack(ctx)[bottom] = earley_set
     set_used(ctx, COST_STACK, bottom + 1)
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK)
         here = cost_stack(ctx)[top - 1]
-        if costs[2 * here] == UNKNOWN:
+        if costs[here].least == UNKNOWN:
             begin = earley_sets(ctx)[here].offset
             for i in range(begin, begin + earley_sets(ctx)[here].count):
                 origin = earley_items(ctx)[i].origin
-                if origin != here and costs[2 * origin] == UNKNOWN:
+                if origin != here and costs[origin].least == UNKNOWN:
                     if not room(ctx, COST_STACK, 1):
                         return int64(FAIL)
                     cost_stack(ctx)[used(ctx, COST_STACK)] = origin
                     set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
             if used(ctx, COST_STACK) > top:
                 continue
-            _cost_row(ctx, here)
+            _cost_set(ctx, here)
         set_used(ctx, COST_STACK, top - 1)
     return int64(0)
 
 
 @njit_inner(RESULT1)
-def _costs_after_lexemes(ctx, row):
-    """Where AFTER_COSTS has what is left behind each scan of a row, whose costs are known; FAIL if there is no room."""
-    place = earley_set_costs(ctx)[2 * row + 1]
+def _costs_after_lexemes(ctx, earley_set):
+    """Where AFTER_COSTS has what is left behind each scan of an Earley set, whose costs are known; or FAIL."""
+    place = earley_set_costs(ctx)[earley_set].after
     if place != UNKNOWN:
         return place
-    core = 7 * earley_sets(ctx)[row].core
-    first = int64(i32(ctx, CORES)[core + CORE_SCAN])
-    count = int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT])
+    core = cores(ctx)[earley_sets(ctx)[earley_set].core]
+    first, count = core.scans, core.scan_count
     if not room(ctx, AFTER_COSTS, count):
         return int64(FAIL)
     place = used(ctx, AFTER_COSTS)
-    scans = i32(ctx, CORE_SCANS)
+    scans = core_scans(ctx)
     for i in range(count):
-        scan = 3 * (first + i)
-        after_costs(ctx)[place + i] = _behind(ctx, row, int64(scans[scan + 1]), int64(scans[scan + 2]))
+        after_costs(ctx)[place + i] = _behind(ctx, earley_set, scans[first + i].dot, scans[first + i].source)
     set_used(ctx, AFTER_COSTS, place + count)
-    earley_set_costs(ctx)[2 * row + 1] = place
+    earley_set_costs(ctx)[earley_set].after = place
     return place
 
 
-@njit_inner(int64(CTX, int64, int64, int64[::1]))
-def cost_members(ctx, row, lexer_state, result):
-    """The least cost of finishing from the thread (row, lexer state), and the most that its tokens can lead to.
+@njit_inner(RESULT2)
+def _cost_configuration(ctx, earley_set, lexer_state):
+    """Write the costs of a configuration to COST_RESULT; returns 0, FAIL or LIMIT.
 
-    ``result`` is int64[3]: the least cost, the byte that begins it, and the most that finishing costs after any
-    bytes that stay within the lexemes; it is NEVER if that is not known.  Returns 0, FAIL or LIMIT.
+    They are: the least cost of finishing; the byte that begins that; and the most that finishing costs after any bytes
+    that stay within the lexemes, NEVER if that is not known.
     """
-    result[0], result[1], result[2] = NEVER, -1, 0
-    if _row_cost(ctx, row) < 0:
+    result = cost_result(ctx)[0]
+    result.least, result.byte, result.worst = NEVER, -1, 0
+    if _set_cost(ctx, earley_set) < 0:
         return int64(FAIL)
-    core = 7 * earley_sets(ctx)[row].core
-    if set_kinds(ctx, row) and lexer_state == i32(ctx, CORES)[core + CORE_INIT]:
+    core = cores(ctx)[earley_sets(ctx)[earley_set].core]
+    if set_kinds(ctx, earley_set) and lexer_state == core.initial:
         # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
-        result[0], result[2] = earley_set_costs(ctx)[2 * row], NEVER
+        result.least, result.worst = earley_set_costs(ctx)[earley_set].least, NEVER
         return int64(0)
-    after = _costs_after_lexemes(ctx, row)
+    after = _costs_after_lexemes(ctx, earley_set)
     if after < 0:
         return after
-    first = int64(i32(ctx, CORES)[core + CORE_SCAN])
+    first = core.scans
     # Members are sorted by lexeme, scans by falling lexeme: both are gone through once.
-    scan = first + int64(i32(ctx, CORES)[core + CORE_SCAN_COUNT]) - 1
+    scan = first + core.scan_count - 1
+    scans = core_scans(ctx)
     begin = lexer_states(ctx)[lexer_state].offset
     for member in range(begin, begin + 2 * lexer_states(ctx)[lexer_state].count, 2):
-        lexeme, node = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
-        record = COST_FIELDS * node
-        if node >= used(ctx, EXPRESSION_COSTS) or i32(ctx, EXPRESSION_COSTS)[record + LEAST_ON] == UNKNOWN:
-            status = far_call(ctx, F_NODE_COST, node, 0)
+        lexeme, expression = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
+        is_known = expression < used(ctx, EXPRESSION_COSTS)
+        if not is_known or expression_costs(ctx)[expression].least_on == UNKNOWN:
+            status = far_call(ctx, F_NODE_COST, expression, 0)
             if status < 0:
                 return status
         behind = int64(NEVER)
         for i in range(ctx[N_IGNORE]):
             if ignored(ctx)[i] == lexeme:
-                behind = earley_set_costs(ctx)[2 * row]
-        scans = core_scans(ctx)
+                behind = earley_set_costs(ctx)[earley_set].least
         while scan >= first and scans[scan].lexeme < lexeme:
             scan -= 1
         while scan >= first and scans[scan].lexeme == lexeme:
             behind = min(behind, after_costs(ctx)[after + scan - first])
             scan -= 1
-        costs = i32(ctx, EXPRESSION_COSTS)
-        result[2] = max(result[2], capped(ctx, behind, int64(costs[record + WORST])))
-        cost = capped(ctx, behind, int64(costs[record + LEAST_ON]))
-        if cost <= result[0] and cost < NEVER:
-            byte = int64(costs[record + NEXT_BYTE])
-            result[1] = byte if cost < result[0] else better_byte(ctx, result[1], byte)
-            result[0] = cost
+        costs = expression_costs(ctx)[expression]
+        result.worst = max(result.worst, capped(ctx, behind, costs.worst))
+        cost = capped(ctx, behind, costs.least_on)
+        if cost <= result.least and cost < NEVER:
+            result.byte = costs.next_byte if cost < result.least else better_byte(ctx, result.byte, costs.next_byte)
+            result.least = cost
     return int64(0)
 
 
@@ -425,35 +426,33 @@ def cost_members(ctx, row, lexer_state, result):
 def state_cost(ctx, state, _unused):
     """Make the least cost of finishing from a state known, and the byte that begins it; returns 0, FAIL or LIMIT."""
     known = used(ctx, STATE_COSTS)
+    costs = state_costs(ctx)
     if state >= known:
         total = used(ctx, STATE_HASHES)
         if not room(ctx, STATE_COSTS, total - known):
             return int64(FAIL)
-        table = i32(ctx, STATE_COSTS)
-        for i in range(STATE_FIELDS * known, STATE_FIELDS * total):
-            table[i] = UNKNOWN
+        for i in range(known, total):
+            costs[i].least = UNKNOWN
+            costs[i].tokens = UNKNOWN
         set_used(ctx, STATE_COSTS, total)
-    record = STATE_FIELDS * state
-    if i32(ctx, STATE_COSTS)[record + STATE_LEAST] != UNKNOWN:
+    if costs[state].least != UNKNOWN:
         return int64(0)
     best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
-    result = i64(ctx, COST_RESULT)
+    result = cost_result(ctx)[0]
     offset = states(ctx)[state].offset
     for i in range(offset, offset + states(ctx)[state].count):
-        row = configurations(ctx)[i].earley_set
-        status = cost_members(ctx, row, configurations(ctx)[i].lexer_state, result)
+        status = _cost_configuration(ctx, configurations(ctx)[i].earley_set, configurations(ctx)[i].lexer_state)
         if status < 0:
             return status
-        worst = max(worst, result[2])
-        if result[0] < best or (result[0] == best and result[0] < NEVER and best_byte >= 0 and result[1] >= 0):
-            best_byte = result[1] if result[0] < best else better_byte(ctx, best_byte, result[1])
-            best = result[0]
+        worst = max(worst, result.worst)
+        if result.least < best or (result.least == best and best < NEVER and best_byte >= 0 and result.byte >= 0):
+            best_byte = result.byte if result.least < best else better_byte(ctx, best_byte, result.byte)
+            best = result.least
     if states(ctx)[state].accepts:
         best, best_byte = int64(0), int64(-1)
-    table = i32(ctx, STATE_COSTS)
-    table[record + STATE_LEAST] = best
-    table[record + STATE_BYTE] = best_byte
-    table[record + STATE_WORST] = worst
+    costs[state].least = best
+    costs[state].byte = best_byte
+    costs[state].worst = worst
     return int64(0)
 
 

@@ -4,17 +4,17 @@ A walk over the trie with whole states, as for a recognizer; each state's count 
 visit (budget/completions.py).  Inside a string that would be a hundred thousand tokens, so most of it is left out:
 
     No token that stays within the lexemes of a state needs more than a token for each byte that finishing
-    then costs at most (budget/costs.py).  Often it is far less: let the only thread of a state be in the only
-    lexeme x, begun in row r, with the expression n, and T the state after x in r.  However x goes on, it can
-    be finished at the cost WORST of n at most, a token for each byte; and then T.  So no token that stays
-    within x needs more than WORST(n) + tokens(T).
+    then costs at most (budget/costs.py).  Often it is far less: let the only configuration of a state be in the only
+    lexeme x, begun in the Earley set r, with the expression e, and T the state after x in r.  However x goes on, it
+    can be finished at the cost WORST of e at most, a token for each byte; and then T.  So no token that stays
+    within x needs more than WORST(e) + tokens(T).
 
 This is so for the counts as they are, not only for some completion.  The completion of a state in the
 middle of x is a way to the end of x and then that of T: where x could go on as well as end, going on means
 ending it later, which costs more.
 
 If that is within the budget, the tokens below the trie node are left out, but for those that go beyond the
-end of x.  They are found by the crossings of the lexer state (masks/lexer_masks.py), and their states are visited.
+end of x.  They are found by the boundaries of the lexer mask (masks/boundary_walks.py), and their states are visited.
 """
 
 # mypy: allow-untyped-defs
@@ -23,27 +23,19 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint64
 
-from constrain.engine.automata.lexer_states import (
-    LEX_COUNT,
-    LEX_OFFSET,
-    NO_DENSE,
-    SPLIT_CROSSING_COUNT,
-    SPLIT_CROSSINGS,
-)
+from constrain.engine.automata.lexer_states import NO_DENSE
+from constrain.engine.conditions.budget.best_first import note_way
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
-from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, search_record
-from constrain.engine.masks.boundaries import goes_on, next_node
-from constrain.engine.parser.configurations import (
-    IS_HARD,
-    first_groups,
-    state_at_set,
-    state_kinds,
-)
-from constrain.engine.storage.access import i32, room, set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2
+from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
+from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
+from constrain.engine.masks.token_walks import note_open, walk_tokens
+from constrain.engine.parser.configurations import IS_HARD, state_at_set, state_kinds
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
+    F_COST_NODE,
     F_LEXER_MASK,
     F_LEXER_STEP,
     F_SCAN,
@@ -51,29 +43,25 @@ from constrain.engine.storage.links import (
     F_STEP,
     F_TOKENS,
     far_call,
+    far_entry,
 )
 from constrain.engine.storage.schemas import (
-    CONFIGURATIONS,
-    COST_STACK,
-    EMPTY_TOKENS,
-    EOS_TOKENS,
-    LEXER_MASKS,
-    LEXER_STATES,
+    LEFT_OUT,
     OPEN_NODES,
-    SEARCH_PLACES,
-    SEARCH_RECORDS,
+    SEARCH_HEAP,
+    SEARCH_WAYS,
     STATE_WORK,
     TOKEN_COSTS,
-    TRIE_NODES,
     WORK_STACK,
-    boundaries,
     byte_classes,
-    child_groups,
     configurations,
     cores,
-    cost_stack,
+    cost_walk,
     earley_sets,
+    empty_tokens,
+    eos_tokens,
     expression_costs,
+    left_out,
     lexer_masks,
     lexer_members,
     lexer_states,
@@ -105,31 +93,34 @@ _HISTOGRAM = 4096
 # More tokens than this in a string are not gone through one by one.
 _MANY = 8192
 
+# As many tokens as there are.
+_ANY_NUMBER = 1 << 40
+
+# A depth below all trie nodes.
+_NOWHERE = 1 << 30
+
 ALL, CROSSINGS_ONLY = -1, -2
 """Instead of a budget, for :func:`cost_tokens`: leave nothing out; leave out all that stays within the lexemes."""
 
 
 @njit_inner(RESULT2)
-def _state_after(ctx, row, accept):
-    """The state after any lexeme of an accept set that began in a row; FAIL or LIMIT if < 0."""
-    if not room(ctx, STATE_WORK, 1):
-        return int64(FAIL)
-    state_work(ctx)[0] = row << 32 | accept
-    after = far_call(ctx, F_SCAN, 0, 1)
-    return after if after < 0 else state_at_set(ctx, after)
+def _tokens_after(ctx, earley_set, lexeme):
+    """What finishing takes in the state after a lexeme that began in an Earley set.
 
-
-@njit_inner(RESULT2)
-def _tokens_after(ctx, row, lexeme):
-    """What finishing takes in the state after a lexeme that began in a row; NEVER if not sure, FAIL or LIMIT."""
+    NEVER if that is not sure; FAIL or LIMIT if < 0.
+    """
     top = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 1):
+    if not room(ctx, WORK_STACK, 1) or not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
     work_stack(ctx)[top] = lexeme
     accept = far_call(ctx, F_ACCEPT_SET, top, 1)
     if accept < 0:
         return accept
-    after = _state_after(ctx, row, accept)
+    state_work(ctx)[0] = earley_set << 32 | accept
+    after_set = far_call(ctx, F_SCAN, 0, 1)
+    if after_set < 0:
+        return after_set
+    after = state_at_set(ctx, after_set)
     if after < 0:
         return after
     count = far_call(ctx, F_TOKENS, after, 0)
@@ -150,69 +141,70 @@ def _has_begun(ctx, state):
     return False
 
 
-@njit_inner(int64(CTX, int64, int64[::1]))
-def _inside(ctx, state, known):
-    """What a token that stays within the lexemes of a state needs at most; NEVER if not known, FAIL or LIMIT.
-
-    ``known`` is int64[4]: the row, the lexeme and the tokens after it of the last call, so that most calls are
-    short; and what is small enough.
-    """
+@njit_inner(RESULT1)
+def _inside(ctx, state):
+    """What a token that stays within the lexemes of a state needs at most; NEVER if not known, FAIL or LIMIT."""
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
+    walk = cost_walk(ctx)[0]
     # No more than a token for each byte; unless there is a byte that is no token.
     worst = state_costs(ctx)[state].worst
-    if worst < MISSING and worst <= known[3]:
+    if worst < MISSING and worst <= walk.budget:
         return worst
     if states(ctx)[state].count != 1:
         return int64(NEVER)
-    thread = 2 * states(ctx)[state].offset
-    row = int64(i32(ctx, CONFIGURATIONS)[thread])
-    lexer_state = 4 * int64(i32(ctx, CONFIGURATIONS)[thread + 1])
-    if i32(ctx, LEXER_STATES)[lexer_state + LEX_COUNT] != 1:
+    configuration = configurations(ctx)[states(ctx)[state].offset]
+    earley_set, lexer_state = configuration.earley_set, lexer_states(ctx)[configuration.lexer_state]
+    if lexer_state.count != 1:
         return int64(NEVER)
-    member = int64(i32(ctx, LEXER_STATES)[lexer_state + LEX_OFFSET])
-    lexeme, node = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
-    worst = expression_costs(ctx)[node].worst
+    member = lexer_state.offset
+    lexeme, expression = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
+    worst = expression_costs(ctx)[expression].worst
     if worst >= MISSING:
         return int64(NEVER)
-    if known[0] != row or known[1] != lexeme:
-        after = _tokens_after(ctx, row, lexeme)
-        if after < 0:
-            return after
-        known[0], known[1], known[2] = row, lexeme, after
-    return min(worst + known[2], int64(NEVER))
+    # Most calls ask for the same lexeme as the last one.
+    if walk.earley_set != earley_set or walk.lexeme != lexeme:
+        behind = _tokens_after(ctx, earley_set, lexeme)
+        if behind < 0:
+            return behind
+        walk.earley_set, walk.lexeme, walk.behind = earley_set, lexeme, behind
+    return min(worst + walk.behind, int64(NEVER))
 
 
-@njit_inner(int64(CTX, int64, int64, int64))
+@njit_inner(RESULT3)
 def _note(ctx, token, count, n):
-    """Append a token and those with the same bytes, with their counts, to TOKEN_COSTS; returns the new length."""
+    """Append a token and those with the same bytes to the ``n`` in TOKEN_COSTS, each once; how many there are then."""
     out = token_costs(ctx)
     seen = scratch_mask(ctx)
     same = same_bytes(ctx)
     while token >= 0:
         if not (seen[token >> 5] >> (token & 31)) & 1:
-            seen[token >> 5] |= int32(1) << int32(token & 31)
-            out[2 * n] = token
-            out[2 * n + 1] = count
+            seen[token >> 5] |= 1 << (token & 31)
+            out[n].token = token
+            out[n].count = count
             n += 1
         token = same[token] if len(same) else int64(-1)
     return n
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64[::1]))
-def _note_state(ctx, token, state, n, known):
-    """Note a token with the count of the state behind it, unless that is surely low enough; returns the new length."""
+@njit_inner(RESULT2)
+def _note_state(ctx, token, state):
+    """Note a token with the count of the state behind it, unless that is surely low enough; 0, FAIL or LIMIT."""
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
+    walk = cost_walk(ctx)[0]
     least = state_costs(ctx)[state].least
-    if least < MISSING and least <= known[3]:
+    if least < MISSING and least <= walk.budget:
         # Finding out how its completion is cut into tokens would mean going through it.
-        known[4] = max(known[4], least)
-        return n
+        walk.needed = max(walk.needed, least)
+        return int64(0)
     count = far_call(ctx, F_TOKENS, state, 0)
-    return count if count < 0 else _note(ctx, token, count, n)
+    if count < 0:
+        return count
+    walk.count = _note(ctx, token, count, walk.count)
+    return int64(0)
 
 
 @njit_inner(RESULT1)
@@ -225,125 +217,111 @@ def _least(ctx, state):
     return least if least < MISSING else int64(NEVER)
 
 
-@njit_inner(types.boolean(CTX, int64))
-def _note_open(ctx, node):
-    """Note a trie node from which on the text decides what tokens leave to be finished; False if there is no room."""
+@njit_inner(RESULT1)
+def _leave_open(ctx, node):
+    """Note a trie node from which on the text decides what tokens leave to be finished, once in a row; 0 or FAIL."""
     n = used(ctx, OPEN_NODES)
     if n > 0 and open_nodes(ctx)[n - 1] == node:
-        return True
-    if not room(ctx, OPEN_NODES, 1):
-        return False
-    open_nodes(ctx)[n] = node
-    set_used(ctx, OPEN_NODES, n + 1)
-    return True
+        return int64(0)
+    return note_open(ctx, node)
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64[::1], types.boolean))
-def _walk(ctx, root, state, n, known, is_open):
-    """Note the tokens below trie node ``root`` with the counts of their states; returns the new length.
+@njit_inner(RESULT2)
+def _leave_out(ctx, begin, end):
+    """Leave out a part of the trie, whose tokens need little enough; 0 or FAIL."""
+    n = used(ctx, LEFT_OUT)
+    if not room(ctx, LEFT_OUT, 1):
+        return int64(FAIL)
+    left_out(ctx)[n].begin = begin
+    left_out(ctx)[n].end = end
+    set_used(ctx, LEFT_OUT, n + 1)
+    return int64(0)
 
-    ``is_open``: the text decides how it goes on from the state, which stands in for the one that it will be.
 
-    If ``root`` is -1 it is the whole trie, of which parts may be left out.
-    ``known`` is int64[6]: four for :func:`_inside`, the last of which is the budget (-1: nothing is left out); the
-    most that a token that is left out needs; and with how many tokens to give up, with IN_GROUPS.  Parts of the
-    trie that are left out go to COST_STACK, as (begin, end).
+@njit_inner(RESULT2)
+def _visit(ctx, node, there):
+    """Note the token of a trie node with the count of its state; how many nodes to go on (token_walks.walk_tokens).
 
     Where the text decides how it goes on, the rules that stand in for those that it will be cost no less.  If that is
     not within the budget, or nothing stands in for them, the trie node goes to OPEN_NODES and the walk goes round it.
     """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    stack = walk_stack(ctx)
-    class_of = byte_classes(ctx)
-    trans = transitions(ctx)
-    classes = uint64(ctx[CLASSES])
-    most = known[3]
-    skips = root < 0 and most >= 0
-    visited = int64(0)
-    top = int64(0) if root < 0 else int64(nodes[root] >> DEPTH_SHIFT) + 1
-    stack[top] = state
-    # From this depth on a lexeme has ended on the way, and nothing may be left out.
-    ended = int64(1 << 30)
-    p = uint64(root + 1)
-    end = uint64(len(nodes)) if root < 0 else uint64(root + sizes[root])
-    # The part of the trie behind a place where the text decides, in which the walk is.
-    open_node, open_end = int64(root), end if is_open else uint64(0)
-    while p < end:
-        node = uint64(nodes[p])
-        depth = int64(node >> _SHIFT)
-        here = uint64(stack[depth])
-        byte_class = uint64(class_of[node & _BYTE])
-        there = trans[here * classes + byte_class]
-        if there < 0:
-            there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
-            if there < 0:
-                return there
-            if there >= OPEN:
-                there -= OPEN
-                if p >= open_end:
-                    open_node, open_end = int64(p), p + uint64(sizes[p])
-                if state_kinds(ctx, there) & IS_HARD:
-                    if not _note_open(ctx, open_node):
-                        return int64(FAIL)
-                    p = open_end
-                    continue
+    walk = cost_walk(ctx)[0]
+    token, size = node_tokens(ctx)[node], subtree_sizes(ctx)[node]
+    if there >= OPEN:
+        there -= OPEN
+        if node >= walk.open_end:
+            walk.open_node, walk.open_end = node, node + size
+        if state_kinds(ctx, there) & IS_HARD:
+            status = _leave_open(ctx, walk.open_node)
+            return status if status < 0 else walk.open_end - node
         if there == 0:
-            p += uint64(sizes[p])
-            continue
-        if p < open_end:
-            if tokens[p] >= 0:
-                bound = _least(ctx, there)
-                if bound < 0:
-                    return bound
-                if bound > most:
-                    if not _note_open(ctx, open_node):
-                        return int64(FAIL)
-                    p = open_end
-                    continue
-                known[4] = max(known[4], bound)
-        elif tokens[p] >= 0:
-            n = _note_state(ctx, tokens[p], there, n, known)
-            if n < 0:
-                return n
-            visited += 1
-            if visited > known[5]:
-                return int64(IN_GROUPS)
-        if skips and sizes[p] > 1:
-            if depth <= ended:
-                ended = depth if _has_begun(ctx, there) else int64(1 << 30)
-            if depth < ended:
-                bound = _inside(ctx, there, known)
-                if bound < 0:
-                    return bound
-                if bound <= most:
-                    known[4] = max(known[4], bound)
-                    if not room(ctx, COST_STACK, 2):
-                        return int64(FAIL)
-                    left_out = used(ctx, COST_STACK)
-                    cost_stack(ctx)[left_out] = p
-                    cost_stack(ctx)[left_out + 1] = p + uint64(sizes[p])
-                    set_used(ctx, COST_STACK, left_out + 2)
-                    p += uint64(sizes[p])
-                    continue
-        stack[depth + 1] = there
-        p += uint64(1)
-    return n
+            return size
+    if node < walk.open_end:
+        if token >= 0:
+            bound = _least(ctx, there)
+            if bound < 0:
+                return bound
+            if bound > walk.budget:
+                status = _leave_open(ctx, walk.open_node)
+                return status if status < 0 else walk.open_end - node
+            walk.needed = max(walk.needed, bound)
+    elif token >= 0:
+        status = _note_state(ctx, token, there)
+        if status < 0:
+            return status
+        walk.visited += 1
+        if walk.visited > walk.patience:
+            return int64(IN_GROUPS)
+    if walk.may_skip and size > 1:
+        depth = trie_nodes(ctx)[node] >> DEPTH_SHIFT
+        if depth <= walk.ended:
+            walk.ended = depth if _has_begun(ctx, there) else int64(_NOWHERE)
+        if depth < walk.ended:
+            bound = _inside(ctx, there)
+            if bound < 0:
+                return bound
+            if bound <= walk.budget:
+                walk.needed = max(walk.needed, bound)
+                status = _leave_out(ctx, node, node + size)
+                return status if status < 0 else size
+    return int64(1)
 
 
-@njit_inner(types.boolean(CTX, int64, int64))
-def _is_left_out(ctx, node, count):
-    """Whether a trie node is in one of the ``count`` parts in COST_STACK, which are in the order of the trie."""
-    parts = cost_stack(ctx)
-    low, high = int64(0), count
+far_entry(F_COST_NODE, _visit)
+
+
+@njit_inner(RESULT2)
+def _cost_below(ctx, root, state):
+    """Note the tokens below trie node ``root`` with the counts of their states; 0 or a status.
+
+    If ``root`` is -1 it is the whole trie, of which parts may be left out.  If OPEN is added to the state, the text
+    decides how it goes on from there: the state stands in for the one that it will be.
+    """
+    walk = cost_walk(ctx)[0]
+    walk.may_skip = root < 0 and walk.budget >= 0
+    walk.visited = 0
+    # From this depth on a lexeme has ended on the way, and nothing may be left out.
+    walk.ended = _NOWHERE
+    # The part of the trie behind a place where the text decides, in which the walk is.
+    walk.open_node, walk.open_end = root, 0
+    if state >= OPEN:
+        walk.open_end = root + subtree_sizes(ctx)[root]
+        state -= OPEN
+    return min(walk_tokens(ctx, root, state, int64(F_COST_NODE)), int64(0))
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _is_left_out(ctx, node):
+    """Whether a trie node is in one of the parts that were left out, which are in the order of the trie."""
+    parts = left_out(ctx)
+    low, high = int64(0), used(ctx, LEFT_OUT)
     while low < high:
         middle = (low + high) // 2
-        if parts[2 * middle] <= node:
+        if parts[middle].begin <= node:
             low = middle + 1
         else:
             high = middle
-    return low > 0 and node < parts[2 * low - 1]
+    return low > 0 and node < parts[low - 1].end
 
 
 @njit_inner(RESULT2)
@@ -371,19 +349,55 @@ def _state_at(ctx, state, node):
     return here
 
 
+@njit_inner(RESULT1)
+def _begin(ctx, budget):
+    """Empty what the costs of tokens are written to; ``budget`` is -1 if nothing may be left out.  0 or FAIL."""
+    reset_costs(ctx)
+    set_used(ctx, OPEN_NODES, 0)
+    set_used(ctx, LEFT_OUT, 0)
+    if not room(ctx, TOKEN_COSTS, 32 * ctx[N_WORDS]):
+        return int64(FAIL)
+    seen = scratch_mask(ctx)
+    for i in range(ctx[N_WORDS]):
+        seen[i] = 0
+    walk = cost_walk(ctx)[0]
+    walk.budget, walk.count, walk.needed, walk.patience, walk.earley_set = budget, 0, -1, _ANY_NUMBER, -1
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _cost_beyond(ctx, state):
+    """Note the tokens that go beyond a lexeme, in the parts of the trie that were left out; 0 or a status."""
+    begin_boundaries(ctx, states(ctx)[state].offset, states(ctx)[state].count)
+    node = next_boundary(ctx)
+    while node >= 0:
+        if _is_left_out(ctx, node):
+            # The boundary says what comes after one lexeme; others may go on.
+            here = _state_at(ctx, state, node)
+            status = min(here, int64(0))
+            if here >= OPEN and state_kinds(ctx, here - OPEN) & IS_HARD:
+                status = _leave_open(ctx, node)
+            elif here > 0:
+                status = _cost_below(ctx, node, here)
+            if status < 0:
+                return status
+        node = next_boundary(ctx)
+    return node if node < NO_MORE else int64(0)
+
+
 @njit_entry(int64(CTX, int64, int64, int64[::1]))
-def cost_tokens(ctx, state, most, known):
+def cost_tokens(ctx, state, most, needed):
     """Find out how many tokens finish the text after each token that is allowed.
 
     Parameters
     ----------
     ctx : int64[...]
     state : int
-        Its splits are made here if they are not known.
+        Its lexer masks are made here if they are not known.
     most : int
         How many there may be; tokens that surely need no more can be left out.  Or ALL, or CROSSINGS_ONLY.
-    known : int64[6]
-        Scratch; ``known[4]`` is then the most that a token that was left out needs, or -1 if none was left out.
+    needed : int64[1]
+        Output: the most that a token that was left out needs, or -1 if none was left out.
 
     Returns
     -------
@@ -391,105 +405,54 @@ def cost_tokens(ctx, state, most, known):
     with its count (NEVER if none is known), in any order.  What the text decides is not among them, nor left out: the
     tokens at and below the nodes in OPEN_NODES.
     """
-    reset_costs(ctx)
-    set_used(ctx, OPEN_NODES, 0)
-    if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
-        return int64(FAIL)
     # The mask may have been forgotten since it was written, and the lexer masks with it.  What makes one uses
     # SCRATCH_MASK.
+    reset_costs(ctx)
     offset = states(ctx)[state].offset
     for i in range(offset, offset + states(ctx)[state].count):
         status = far_call(ctx, F_LEXER_MASK, configurations(ctx)[i].lexer_state, 0)
         if status < 0:
             return status
-    seen = scratch_mask(ctx)
-    for i in range(ctx[N_WORDS]):
-        seen[i] = 0
-    known[0], known[3], known[4] = -1, max(most, int64(ALL)), -1
-    n = int64(0)
-    for token in i32(ctx, EMPTY_TOKENS):
-        n = _note_state(ctx, int64(token), state, n, known)
-        if n < 0:
-            return n
-    bound = _inside(ctx, state, known)
+    if _begin(ctx, max(most, int64(ALL))) < 0:
+        return int64(FAIL)
+    for i in range(len(empty_tokens(ctx))):
+        status = _note_state(ctx, empty_tokens(ctx)[i], state)
+        if status < 0:
+            return status
+    bound = _inside(ctx, state)
     if bound < 0:
         return bound
-    known[5] = 1 << 40
-    if most >= 0 and states(ctx)[state].count == 1:
-        lexer_state = configurations(ctx)[states(ctx)[state].offset].lexer_state
-        if lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
-            if most < bound < NEVER:
-                return int64(IN_GROUPS)
-            known[5] = _MANY
+    walk = cost_walk(ctx)[0]
     if bound <= most or most == CROSSINGS_ONLY:
-        known[4] = bound
-        known[5] = 1 << 40
-        if not room(ctx, COST_STACK, 2):
-            return int64(FAIL)
-        cost_stack(ctx)[0] = 0
-        cost_stack(ctx)[1] = len(i32(ctx, TRIE_NODES))
-        set_used(ctx, COST_STACK, 2)
+        walk.needed = bound
+        status = _leave_out(ctx, int64(0), len(trie_nodes(ctx)))
     else:
-        n = _walk(ctx, int64(-1), state, n, known, False)
-        if n < 0:
-            return n
-    # The tokens that go beyond the lexeme, in what was left out.
-    parts = used(ctx, COST_STACK) // 2
-    if parts == 0:
-        return n
-    children = child_groups(ctx)
-    for i in range(offset, offset + states(ctx)[state].count):
-        split = 5 * configurations(ctx)[i].lexer_state
-        begin = int64(i32(ctx, LEXER_MASKS)[split + SPLIT_CROSSINGS])
-        last_accept, groups, kinds = int64(-1), int64(0), int64(0)
-        for j in range(begin, begin + int64(i32(ctx, LEXER_MASKS)[split + SPLIT_CROSSING_COUNT])):
-            accept = boundaries(ctx)[j].accept
-            if accept != last_accept:
-                after = _state_after(ctx, configurations(ctx)[i].earley_set, accept)
-                if after < 0:
-                    return after
-                last_accept, groups, kinds = accept, first_groups(ctx, after), state_kinds(ctx, after)
-            # Few nodes have a child with which something goes on behind the lexeme.
-            crossing = boundaries(ctx)[j].node
-            is_hard = kinds & IS_HARD != 0
-            node = next_node(ctx, crossing, int64(0)) if is_hard or goes_on(ctx, crossing, groups) else int64(-1)
-            while node >= 0:
-                if (is_hard or children[node] & groups) and _is_left_out(ctx, node, parts):
-                    here = _state_at(ctx, state, node)
-                    if here < 0:
-                        return here
-                    if here >= OPEN and state_kinds(ctx, here - OPEN) & IS_HARD:
-                        if not _note_open(ctx, node):
-                            return int64(FAIL)
-                    elif here > 0:
-                        is_open = here >= OPEN
-                        n = _walk(ctx, node, here - OPEN if is_open else here, n, known, is_open)
-                        if n < 0:
-                            return n
-                node = next_node(ctx, crossing, node + 1)
-    return n
+        if most >= 0 and states(ctx)[state].count == 1:
+            if lexer_masks(ctx)[configurations(ctx)[offset].lexer_state].dense != NO_DENSE:
+                if bound < NEVER:
+                    return int64(IN_GROUPS)
+                walk.patience = _MANY
+        status = _cost_below(ctx, int64(-1), state)
+    if status == 0 and used(ctx, LEFT_OUT) > 0:
+        status = _cost_beyond(ctx, state)
+    needed[0] = walk.needed
+    return status if status < 0 else walk.count
 
 
-@njit_entry(int64(CTX, int64, int64, int64[::1]))
-def cost_below(ctx, state, node, known):
+@njit_entry(RESULT2)
+def cost_below(ctx, state, node):
     """Find out how many tokens finish the text after each token at or below a trie node that leads to a state.
 
-    Parameters and results are those of :func:`cost_tokens`, which was given ALL.
+    The result is that of :func:`cost_tokens`, where nothing is left out.
     """
-    reset_costs(ctx)
-    set_used(ctx, OPEN_NODES, 0)
-    if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
+    if _begin(ctx, int64(ALL)) < 0:
         return int64(FAIL)
-    seen = scratch_mask(ctx)
-    for i in range(ctx[N_WORDS]):
-        seen[i] = 0
-    known[0], known[3], known[4], known[5] = -1, int64(ALL), -1, 1 << 40
-    n = int64(0)
     if node_tokens(ctx)[node] >= 0:
-        n = _note_state(ctx, node_tokens(ctx)[node], state, n, known)
-        if n < 0:
-            return n
-    return _walk(ctx, node, state, n, known, False)
+        status = _note_state(ctx, node_tokens(ctx)[node], state)
+        if status < 0:
+            return status
+    status = _cost_below(ctx, node, state)
+    return status if status < 0 else cost_walk(ctx)[0].count
 
 
 @njit_entry(int64(CTX, int64))
@@ -501,15 +464,11 @@ def group_tokens(ctx, lexer_state):
     Returns
     -------
     n, FAIL, LIMIT; or NO_GROUPS if a lexeme can end on the way.  TOKEN_COSTS then begins with the ``n`` tokens, each
-    with its group; SEARCH_RECORDS has four numbers for each group, of which the last is one of its tokens.
+    with its group; SEARCH_WAYS has a way to each group, whose step is one of its tokens.
     """
-    reset_costs(ctx)
-    set_used(ctx, SEARCH_RECORDS, 0)
-    if not room(ctx, TOKEN_COSTS, 2 * 32 * ctx[N_WORDS]):
+    if _begin(ctx, int64(ALL)) < 0:
         return int64(FAIL)
-    seen = scratch_mask(ctx)
-    for i in range(ctx[N_WORDS]):
-        seen[i] = 0
+    set_used(ctx, SEARCH_WAYS, 0)
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)
     tokens = node_tokens(ctx)
@@ -537,7 +496,7 @@ def group_tokens(ctx, lexer_state):
         if depth > uint64(0) and lex[int64(here)].accept:
             return int64(NO_GROUPS)
         if tokens[p] >= 0:
-            if search_record(ctx, SEARCH_PLACES, there, int64(0), int64(-1), tokens[p]) == FAIL:
+            if note_way(ctx, SEARCH_HEAP, there, int64(0), int64(-1), tokens[p]) == FAIL:
                 return int64(FAIL)
             group = search_places(ctx)[there]
             if group >= _HISTOGRAM - 1:
@@ -561,7 +520,7 @@ def drop_usual(ctx, n, least):
         times = np.zeros(_HISTOGRAM, np.int64)
         usual = np.int64(0)
         for i in range(n):
-            count = table[2 * i + 1] if table[2 * i + 1] < _HISTOGRAM - 1 else _HISTOGRAM - 1
+            count = min(table[i].count, int64(_HISTOGRAM - 1))
             times[count] += 1
         for count in range(_HISTOGRAM):
             if times[count] > times[usual]:
@@ -570,10 +529,10 @@ def drop_usual(ctx, n, least):
             usual = np.int64(NEVER)
     left = np.int64(0)
     for i in range(n):
-        count = table[2 * i + 1]
+        count = table[i].count
         if count > usual or (least < 0 and count < usual):
-            table[2 * left] = table[2 * i]
-            table[2 * left + 1] = count
+            table[left].token = table[i].token
+            table[left].count = count
             left += 1
     return left << 32 | usual
 
@@ -595,5 +554,6 @@ def allow_only(ctx, state, out, index, tokens):
     for token in tokens:
         row[token >> 5] |= int32(1) << (token & int32(31))
     if states(ctx)[state].accepts:
-        for token in i32(ctx, EOS_TOKENS):
+        for i in range(len(eos_tokens(ctx))):
+            token = int32(eos_tokens(ctx)[i])
             row[token >> 5] |= int32(1) << (token & int32(31))

@@ -10,34 +10,36 @@ also be given up after some work, and what was found is then the shortest known.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint64
+from numba import int64, types
 
-from constrain.engine.conditions.budget.completions import HEAVIEST, reset_costs
-from constrain.engine.conditions.budget.expression_costs import NEVER, NEWEST, heap_pop, heap_push, search_record
-from constrain.engine.storage.access import set_used, used
-from constrain.engine.storage.header import CLASSES, CTX, OPEN, RESULT1
+from constrain.engine.conditions.budget.best_first import (
+    KNOWN,
+    begin_search,
+    estimate_of,
+    note_way,
+    push_way,
+    way_of,
+)
+from constrain.engine.conditions.budget.completions import reset_costs
+from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.masks.token_walks import walk_tokens
+from constrain.engine.storage.access import used
+from constrain.engine.storage.header import CTX, OPEN, RESULT1, RESULT2
+from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import F_STEP, F_TOKENS, far_call
+from constrain.engine.storage.links import F_PATH_NODE, F_TOKENS, far_call, far_entry
 from constrain.engine.storage.schemas import (
     PATH_HEAP,
-    PATH_PLACES,
-    PATH_RECORDS,
-    byte_classes,
-    byte_costs,
     node_tokens,
-    path_records,
+    path_search,
+    path_ways,
     state_costs,
     subtree_sizes,
-    transitions,
-    trie_nodes,
-    walk_stack,
+    token_weights,
 )
 from constrain.engine.storage.statuses import FAIL
-from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
-_SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
-
-# In a key of the heap: expected tokens in all, tokens so far, and the record.
+# In an estimate: expected tokens in all, above the tokens so far.
 _SPENT_BITS = 15
 MOST = (1 << _SPENT_BITS) - 1
 """The longest completion that can be searched for, in tokens."""
@@ -46,8 +48,36 @@ MOST = (1 << _SPENT_BITS) - 1
 @njit_inner(RESULT1)
 def _bound(ctx, state):
     """A number of tokens that finishing takes at least, from a state whose cost is known."""
-    heaviest = byte_costs(ctx)[HEAVIEST]
+    heaviest = token_weights(ctx)[0].heaviest
     return (state_costs(ctx)[state].least + heaviest - 1) // heaviest
+
+
+@njit_inner(RESULT2)
+def _visit(ctx, node, there):
+    """Note the way to the state behind a token of the trie; how many nodes to go on (token_walks.walk_tokens)."""
+    if there >= OPEN:
+        # Where the text decides how it goes on the search ends.
+        return subtree_sizes(ctx)[node]
+    token = node_tokens(ctx)[node]
+    if token < 0:
+        return int64(1)
+    count = far_call(ctx, F_TOKENS, there, 0)
+    if count < 0:
+        return count
+    search = path_search(ctx)[0]
+    cost = search.spent + 1
+    if cost + _bound(ctx, there) < search.best:
+        reached = note_way(ctx, PATH_HEAP, there, cost, search.way, token)
+        if reached != KNOWN:
+            if reached >= 0 and cost + count < search.best:
+                search.best, search.best_way = cost + count, reached
+            expected = min(cost + (count if count < NEVER else _bound(ctx, there)), int64(MOST))
+            if reached < 0 or push_way(ctx, PATH_HEAP, expected << _SPENT_BITS | cost, reached) < 0:
+                return int64(FAIL)
+    return int64(1)
+
+
+far_entry(F_PATH_NODE, _visit)
 
 
 @njit_entry(int64(CTX, int64, int64, int64, types.int32[::1]))
@@ -63,78 +93,37 @@ def search_completion(ctx, state, most, effort, out):
         How many trie nodes may be looked at.
     out : int32[3]
         Output: the tokens of the best completion found (NEVER if none was found); 1 if that is proven to be the
-        best, or that there is none; and the record of the state from which its completion (completions.py) is the rest.
-        A record in PATH_RECORDS is the state, the tokens to it, the record before, and the last token.
+        best, or that there is none; and the way in PATH_WAYS to the state from which its completion (completions.py)
+        is the rest.  A step of such a way is a token, and its cost how many they are.
 
     Returns
     -------
     0, FAIL or LIMIT
     """
     reset_costs(ctx)
-    set_used(ctx, PATH_HEAP, 0)
-    set_used(ctx, PATH_RECORDS, 0)
     count = far_call(ctx, F_TOKENS, state, 0)
     if count < 0:
         return count
-    start = search_record(ctx, PATH_PLACES, state, int64(0), int64(-1), int64(-1))
-    if start < 0 or heap_push(ctx, PATH_HEAP, int64(NEWEST)) < 0:
+    if begin_search(ctx, PATH_HEAP, state) < 0:
         return int64(FAIL)
-    best, best_record = most + 1, int64(-1)
-    if count < best:
-        best, best_record = count, start
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    stack = walk_stack(ctx)
-    class_of = byte_classes(ctx)
-    trans = transitions(ctx)
-    classes = uint64(ctx[CLASSES])
-    end = uint64(len(nodes))
+    search = path_search(ctx)[0]
+    search.best, search.best_way = most + 1, -1
+    if count <= most:
+        search.best, search.best_way = count, 0
     work = int64(0)
     while used(ctx, PATH_HEAP) > 0 and work <= effort:
         key = heap_pop(ctx, PATH_HEAP)
-        record = NEWEST - (key & NEWEST)
-        begin = path_records(ctx)[4 * record]
-        spent = path_records(ctx)[4 * record + 1]
+        way = way_of(ctx, key)
+        begin, spent = path_ways(ctx)[way].reached, path_ways(ctx)[way].cost
         # Written in the key is how many tokens it took; a shorter way may have been found since.
-        if spent + _bound(ctx, begin) >= best or spent != (key >> 32) & MOST:
+        if spent + _bound(ctx, begin) >= search.best or spent != estimate_of(ctx, key) & MOST:
             continue
-        stack[0] = begin
-        p = uint64(0)
-        while p < end:
-            work += 1
-            node = uint64(nodes[p])
-            depth = node >> _SHIFT
-            here = uint64(stack[depth])
-            byte_class = uint64(class_of[node & _BYTE])
-            there = trans[here * classes + byte_class]
-            if there < 0:
-                there = far_call(ctx, F_STEP, int64(here), int64(byte_class))
-                if there < 0:
-                    return there
-            if there == 0 or there >= OPEN:
-                # Where the text decides how it goes on the search ends.
-                p += uint64(sizes[p])
-                continue
-            token = tokens[p]
-            if token >= 0:
-                count = far_call(ctx, F_TOKENS, there, 0)
-                if count < 0:
-                    return count
-                if spent + 1 + _bound(ctx, there) < best:
-                    reached = search_record(ctx, PATH_PLACES, there, spent + 1, record, token)
-                    if reached == FAIL:
-                        return int64(FAIL)
-                    if reached >= 0:
-                        if spent + 1 + count < best:
-                            best, best_record = spent + 1 + count, reached
-                        estimate = min(spent + 1 + (count if count < NEVER else _bound(ctx, there)), int64(MOST))
-                        key = (estimate << _SPENT_BITS | (spent + 1)) << 32 | (NEWEST - reached)
-                        if heap_push(ctx, PATH_HEAP, key) < 0:
-                            return int64(FAIL)
-            stack[depth + uint64(1)] = there
-            p += uint64(1)
-    out[0] = best if best <= most else NEVER
+        search.way, search.spent = way, spent
+        looked_at = walk_tokens(ctx, int64(-1), begin, int64(F_PATH_NODE))
+        if looked_at < 0:
+            return looked_at
+        work += looked_at
+    out[0] = search.best if search.best <= most else int64(NEVER)
     out[1] = used(ctx, PATH_HEAP) == 0 and work <= effort
-    out[2] = best_record
+    out[2] = search.best_way
     return int64(0)

@@ -21,7 +21,7 @@ from constrain.engine.conditions.budget.masks import (
 )
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_RECORDS, STATES, TOKEN_COSTS
+from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_WAYS, STATES, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
@@ -40,8 +40,8 @@ def _kept(compiled: GrammarTables, count: int, least: int) -> tuple[Int32Array, 
     left, usual = halves(drop_usual(compiled.ctx, count, least))
     if left == 0:
         return _NONE, _NONE, usual
-    listed = compiled._tables.array(TOKEN_COSTS)[: 2 * left].reshape(-1, 2)
-    return listed[:, 0], listed[:, 1], usual
+    listed = compiled._tables.array(TOKEN_COSTS)[:left]
+    return listed["token"], listed["count"], usual
 
 
 class StateCosts:
@@ -97,7 +97,7 @@ class TokenCosts:
         # By lexer state, whose number is good as long as the tables are the same: tokens that are not of the largest
         # group, their groups, the largest group, and a token of each group.  None where tokens cannot be grouped.
         self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
-        self._known = np.zeros(6, np.int64)
+        self._needed = np.zeros(1, np.int64)
 
     def of(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
         """What is known for a budget of ``most`` after the next token.
@@ -117,15 +117,15 @@ class TokenCosts:
         new = None
         count = IN_GROUPS
         if found is None:
-            count = compiled.run_at(place, cost_tokens, most, self._known)
+            count = compiled.run_at(place, cost_tokens, most, self._needed)
         if count == IN_GROUPS:
             # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
             new = self._by_groups(compiled, place)
             if new is None:
-                count = compiled.run_at(place, cost_tokens, ALL, self._known)
+                count = compiled.run_at(place, cost_tokens, ALL, self._needed)
         if new is None:
             # Most tokens in a string leave the same behind, or are known to leave little enough.
-            least = int(self._known[4])
+            least = int(self._needed[0])
             tokens, counts, usual = _kept(compiled, count, least)
             new = StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
         if self._size > _MOST_TOKENS:
@@ -151,7 +151,7 @@ class TokenCosts:
                 self._groups[lexer_state] = None
             else:
                 tokens, groups, usual = _kept(compiled, count, ALL)
-                examples = tables.get(SEARCH_RECORDS).reshape(-1, 4)[:, 3].copy()
+                examples = tables.get(SEARCH_WAYS)["step"].copy()
                 self._size += len(tokens) + len(examples)
                 self._groups[lexer_state] = tokens.copy(), groups.copy(), usual, examples
         found = self._groups[lexer_state]
@@ -164,11 +164,11 @@ class TokenCosts:
             if end == STOPPED:
                 return None
             ends[group] = halves(end)[1]
-        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._known)
-        crossing = tables.array(TOKEN_COSTS)[: 2 * count].reshape(-1, 2)
+        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._needed)
+        crossing = tables.array(TOKEN_COSTS)[:count]
         usual = int(ends[usual_group]) if len(ends) else 0
-        listed = np.concatenate((tokens, crossing[:, 0]))
-        counts = np.concatenate((ends[groups], crossing[:, 1]))
+        listed = np.concatenate((tokens, crossing["token"]))
+        counts = np.concatenate((ends[groups], crossing["count"]))
         others = counts != usual
         return StateCosts(listed[others], counts[others], usual, 0, tables.get(OPEN_NODES).tolist())
 
@@ -193,9 +193,9 @@ class TokenCosts:
             ahead.read(vocabulary.tokens[first][done:count])
             if ahead._state == 0:
                 continue
-            n = compiled.run_at(ahead, cost_below, node, self._known)
-            listed = compiled._tables.array(TOKEN_COSTS)[: 2 * n].reshape(-1, 2)
-            for token in listed[listed[:, 1] <= most, 0].tolist():
+            n = compiled.run_at(ahead, cost_below, node)
+            listed = compiled._tables.array(TOKEN_COSTS)[:n]
+            for token in listed["token"][listed["count"] <= most].tolist():
                 allow(out[index], token)
             # Further ones are decided with what is known of the text by then.
             todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]

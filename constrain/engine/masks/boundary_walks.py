@@ -1,0 +1,134 @@
+"""The boundaries of a state's configurations, one trie node after the other, each with the state that begins there.
+
+Where a lexeme can end within a token, the rest of the token belongs to what comes after.  The boundaries of a lexer
+mask (masks/lexer_masks.py) say where that is, and with which lexemes; the Earley set of the configuration says what
+comes after these.  Masks and budgets go through them in the same way:
+
+    begin_boundaries(ctx, first, count)
+    node = next_boundary(ctx)
+    while node >= 0:
+        ...                        # boundary_cursor(ctx)[0].after is the state behind the lexemes that end there
+        node = next_boundary(ctx)
+    return node if node < NO_MORE else 0
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.masks.boundaries import goes_on, next_node
+from constrain.engine.parser.configurations import IS_HARD, first_groups, state_kinds
+from constrain.engine.storage.access import room
+from constrain.engine.storage.header import CTX, RESULT0, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_SCAN, F_STATE_OF_SET, F_TWIN, far_call
+from constrain.engine.storage.schemas import (
+    STATE_WORK,
+    boundaries,
+    boundary_cursor,
+    child_groups,
+    configurations,
+    cores,
+    earley_sets,
+    follows,
+    lexer_masks,
+    state_work,
+)
+from constrain.engine.storage.statuses import FAIL, NOT_MINE, Status
+
+NO_MORE = Status.NONE.value
+"""Instead of a trie node: there is none left."""
+
+# How many states behind lexemes are kept at hand.
+_FOLLOWS = 64
+
+
+@njit_inner(RESULT2)
+def _state_after(ctx, earley_set, accept):
+    """The state after any lexeme of an accept set, for what is left of a token; FAIL or LIMIT if < 0."""
+    if not room(ctx, STATE_WORK, 1):
+        return int64(FAIL)
+    state_work(ctx)[0] = earley_set << 32 | accept
+    after = far_call(ctx, F_SCAN, 0, 1)
+    if after < 0:
+        return after
+    # The twin without bounds is as good for a token, and makes fewer states.
+    initial = cores(ctx)[earley_sets(ctx)[after].core].initial
+    begins = far_call(ctx, F_TWIN, initial, 0)
+    if begins == NOT_MINE:
+        begins = initial
+    return begins if begins < 0 else far_call(ctx, F_STATE_OF_SET, after, begins)
+
+
+@njit_inner(RESULT2)
+def _follow(ctx, earley_set, accept):
+    """Let the cursor be where lexemes of an accept set end, that began in an Earley set; returns 0, FAIL or LIMIT."""
+    # A few accept sets take turns.
+    known = follows(ctx)[accept & (_FOLLOWS - 1)]
+    key = earley_set << 32 | accept
+    if known.key != key:
+        after = _state_after(ctx, earley_set, accept)
+        if after < 0:
+            return after
+        known.key = key
+        known.state = after
+        known.groups = first_groups(ctx, after)
+    cursor = boundary_cursor(ctx)[0]
+    cursor.after = known.state
+    cursor.groups = known.groups
+    cursor.kinds = state_kinds(ctx, known.state)
+    return int64(0)
+
+
+@njit_inner(types.void(CTX, int64, int64))
+def begin_boundaries(ctx, first, count):
+    """Put the cursor before the boundaries of ``count`` configurations, whose lexer masks are known."""
+    cursor = boundary_cursor(ctx)[0]
+    cursor.configuration = first - 1
+    cursor.last = first + count - 1
+    cursor.boundary, cursor.stop, cursor.top, cursor.node, cursor.accept = 0, 0, 0, -1, -1
+    known = follows(ctx)
+    for i in range(_FOLLOWS):
+        known[i].key = -1
+
+
+@njit_inner(RESULT0)
+def next_boundary(ctx):
+    """The next trie node at which a lexeme can end and a token can go on behind it; NO_MORE, FAIL or LIMIT if < 0.
+
+    It is a node some child of which begins what comes after, as far as the groups of bytes tell; or any, where what
+    comes after depends on the text (IS_HARD).  One boundary may stand for many nodes (next_node).
+    """
+    cursor = boundary_cursor(ctx)[0]
+    table, children = boundaries(ctx), child_groups(ctx)
+    boundary, stop, top = cursor.boundary, cursor.stop, cursor.top
+    accept, groups, is_hard = cursor.accept, cursor.groups, cursor.kinds & IS_HARD != 0
+    node = cursor.node
+    if node >= 0:
+        node = next_node(ctx, top, node + 1)
+    while True:
+        while node >= 0:
+            if is_hard or children[node] & groups:
+                cursor.boundary, cursor.stop, cursor.top, cursor.node = boundary, stop, top, node
+                cursor.accept = accept
+                return node
+            node = next_node(ctx, top, node + 1)
+        while boundary == stop:
+            if cursor.configuration == cursor.last:
+                return int64(NO_MORE)
+            cursor.configuration += 1
+            mask = lexer_masks(ctx)[configurations(ctx)[cursor.configuration].lexer_state]
+            boundary, accept = mask.boundaries, int64(-1)
+            stop = boundary + mask.boundary_count
+        if table[boundary].accept != accept:
+            accept = table[boundary].accept
+            status = _follow(ctx, configurations(ctx)[cursor.configuration].earley_set, accept)
+            if status < 0:
+                return status
+            groups, is_hard = cursor.groups, cursor.kinds & IS_HARD != 0
+        top = table[boundary].node
+        boundary += 1
+        # Where an identifier can end at every node, few nodes have a child with which anything goes on.
+        if is_hard or goes_on(ctx, top, groups):
+            node = next_node(ctx, top, int64(0))
