@@ -20,7 +20,7 @@ from constrain.engine.masks import accelerators, fast
 from constrain.engine.masks.accelerators import ACCELERATORS, NAMES, PLAIN_VARIABLE
 from constrain.engine.storage import links
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
-from constrain.engine.storage.jit import compile_inner, njit_inner
+from constrain.engine.storage.jit import address_of, call_by_address, njit_inner
 from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
@@ -134,9 +134,9 @@ def counted(link: int) -> Iterator[None]:
     accelerators.load(*NAMES)
     assert links.addresses[_COUNT - FIRST_LINK] == links.addresses[_COUNTED] == 0
     address = links.addresses[link]
-    compiled = compile_inner(_counting)
+    call_by_address(_counting)
     links.addresses[_COUNTED] = address
-    links.addresses[link] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    links.addresses[link] = address_of(_counting)
     try:
         yield
     finally:
