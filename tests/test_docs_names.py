@@ -222,7 +222,7 @@ def flags() -> set[str]:
             yield from of(each)
 
     scripts = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ("bench", "tools")]
-    scripts.append(ROOT / "constrain" / "demo" / "train.py")
+    scripts.append(ROOT / "tools" / "demo_model" / "train.py")
     spelled = {match[1] for path in scripts for match in re.finditer(r'"(--[a-z0-9-]+)[/"]', path.read_text())}
     spelled |= {match[1] for path in scripts for match in re.finditer(r'/(--[a-z0-9-]+)"', path.read_text())}
     return set(of(cli)) | spelled | NO_FLAGS

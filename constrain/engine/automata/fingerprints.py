@@ -178,7 +178,7 @@ def _is_known(ctx, expression):
 
 @njit_inner(types.void(int64[::1]))
 def _sort_pairs(pairs):
-    """Sort pairs of words in place, as :func:`~constrain.engine.storage.tables.sort_keys` does."""
+    """Sort pairs of words in place, as :func:`~constrain.engine.storage.hashing.sort_keys` does."""
     count = len(pairs) // 2
     gap = 1
     while gap < count // 2:

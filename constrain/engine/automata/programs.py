@@ -45,7 +45,7 @@ def as_int32(numbers: array[int]) -> Int32Array:
 
 
 class LexemeProgram:
-    """The lexemes of a grammar as a postfix program for :func:`constrain.engine.automata.expressions.build_nodes`.
+    """The lexemes of a grammar as a postfix program for :func:`constrain.engine.automata.operations.build_expressions`.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ def _flatten(ctx, kind, base, neutral):
 
 @njit_inner(types.void(CTX, int64, int64))
 def _sort_parts(ctx, base, count):
-    """Sort ``WORK_STACK[base:][:count]`` in place, as :func:`.hashing.sort_keys` does."""
+    """Sort ``WORK_STACK[base:][:count]`` in place, as :func:`~constrain.engine.storage.hashing.sort_keys` does."""
     tmp = work_stack(ctx)
     gap = 1
     while gap < count // 2:

@@ -279,7 +279,7 @@ class Tables:
             spare.append(buffer)
 
     def link(self) -> None:
-        """Make the kernels callable that have registered with :func:`far_entry` by now."""
+        """Make the kernels callable that have registered with links.far_entry by now."""
         self.ctx[FIRST_LINK:HEADER] = links.addresses_without(self._without)
 
     def _install(self, slot: int, array: np.ndarray[Any, Any]) -> None:

@@ -1,7 +1,7 @@
 """The layout of the memory in which kernels keep the keys of a text (unique_keys/reading.py).
 
-It is like that of a compiled grammar (tables.py): one array with scalars in its header and the addresses of a few
-tables behind it.  It is a companion (parser/companions.py): its first two words are the address of the kernel that
+It is like that of a compiled grammar (storage/tables.py): one array with scalars in its header and the addresses of a
+few tables behind it.  It is a companion (parser/companions.py): its first two words are the address of the kernel that
 reads a token along with the grammar, and what a token comes to where that kernel is not to be called.
 """
 

@@ -166,7 +166,7 @@ class _State(NamedTuple):
 
 
 class CountedMultiples:
-    """The template of a number; see :mod:`~.rules_on_demand`.
+    """The template of a number; see :mod:`constrain.grammar.rules_on_demand`.
 
     Parameters
     ----------

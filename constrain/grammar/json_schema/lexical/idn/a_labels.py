@@ -99,7 +99,7 @@ _BEGIN = _Place(False, "", -1, 0)
 
 
 class HostNames:
-    """The template of names with an A-label; see :mod:`~...text_dependent.rules_on_demand`.
+    """The template of names with an A-label; see :mod:`constrain.grammar.rules_on_demand`.
 
     Parameters
     ----------
