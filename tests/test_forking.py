@@ -89,7 +89,7 @@ def test_a_compiler(vocabulary: constrain.Vocabulary) -> None:
 def test_a_vocabulary(vocabulary: constrain.Vocabulary) -> None:
     expected = masks(constrain.GrammarCompiler(vocabulary))
     fresh = constrain.Vocabulary([*TOKENS[:-1], b"<end>"], eos_ids=[len(TOKENS) - 1])
-    assert while_held(fresh._lock, lambda: masks(constrain.GrammarCompiler(fresh)) == expected)
+    assert while_held(fresh.shared.lock, lambda: masks(constrain.GrammarCompiler(fresh)) == expected)
 
 
 def test_a_compiled_grammar(vocabulary: constrain.Vocabulary) -> None:

@@ -196,7 +196,7 @@ def test_new_tables_do_without_them_too() -> None:
     vocabulary = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
     compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(WORDS).ir, vocabulary, accelerators=())
     plain = compiled.ctx[FIRST_LINK:HEADER].copy()
-    compiled._begin()
+    compiled.begin()
     compiled._tables.link()
     assert (compiled.ctx[FIRST_LINK:HEADER] == plain).all()
     assert len({int(plain[link]) for _, link in LINKS}) == 1
