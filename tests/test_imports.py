@@ -147,5 +147,14 @@ def test_tables_get_pointers_to_all_kernels_but_those_imported_late() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     # Counted repetitions; budgets, whose tables are linked again; a companion, which has the address itself.
-    late = {"F_FREE", "F_AGREE", "F_NODE_COST", "F_STATE_COST", "F_TOKENS", "F_COST_NODE", "F_PATH_NODE", "F_READ_ALONG"}
+    late = {
+        "F_FREE",
+        "F_AGREE",
+        "F_NODE_COST",
+        "F_STATE_COST",
+        "F_TOKENS",
+        "F_COST_NODE",
+        "F_PATH_NODE",
+        "F_READ_ALONG",
+    }
     assert set(said.stdout.split()) == late
