@@ -52,6 +52,7 @@ def kernel_digest(file: str) -> str:
     return _digest((file,))
 
 
+@functools.cache
 def tree_digest(folder: str | os.PathLike[str]) -> str:
     """As :func:`kernel_digest`, for all files with kernels below a folder."""
     return _digest(tuple(str(path) for path in sorted(Path(folder).rglob("*.py")) if b"njit" in path.read_bytes()))

@@ -80,7 +80,7 @@ def test_how_kernels_are_compiled_is_part_of_the_digest(toy, tmp_path, monkeypat
 
 
 def test_a_tree_is_known_by_all_of_its_kernels(toy):
-    digest = kernel_cache.tree_digest
+    digest = kernel_cache.tree_digest.__wrapped__
     before = digest(toy)
     (toy / "inner" / "more.py").write_text("# not one of them\n")
     kernel_cache._digest.cache_clear()

@@ -154,7 +154,7 @@ def test_masks_at_the_end_of_the_largest_table(slot: int, masks_compared: Any) -
         judge = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
         compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY, limit_bytes=1 << 50, mask_limit_bytes=1 << 50)
         try:
-            large = tables._addresses(header.MOST_ELEMENTS * tables._NUMBERS[slot], np.dtype(np.int32))
+            large = tables._addresses(header.MOST_ELEMENTS * schemas.NUMBERS_IN[slot], np.dtype(np.int32))
         except (MemoryError, OSError):
             pytest.skip("no address space for a table of 8 GiB")
         compiled._tables._install(slot, large)

@@ -49,8 +49,8 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 
-# Fields of a lexer state's record.
-LEX_OFFSET, LEX_COUNT, LEX_ACCEPT, LEX_GOES_ON = range(4)
+# The place of two fields in a lexer state's record, for walks that read it as numbers.
+LEX_ACCEPT, LEX_GOES_ON = 2, 3
 CLOSURE = 0x7FFFFFFF
 """In place of a lexeme: the lexer state stands for a closure (fast/star_closures.py)."""
 # Fields of a token split's record (masks/state_masks.py); it is kept per lexer state.

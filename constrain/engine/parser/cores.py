@@ -53,10 +53,6 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, UNMADE
 
-(CORE_OFFSET, CORE_COUNT, CORE_INIT, CORE_SCAN, CORE_SCAN_COUNT, CORE_GROUP, CORE_GROUP_COUNT) = range(7)
-"""Fields of a core's record."""
-
-
 MARK_SHIFT = 2
 MARKED_ENDS = sum(LEXEME_MARKS) << MARK_SHIFT
 """In CORE_KINDS, beside the kinds of branches: the marks of lexemes that end where a set with this core begins."""

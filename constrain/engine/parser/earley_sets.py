@@ -40,9 +40,6 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 
-ROW_CORE, ROW_OFFSET, ROW_COUNT, ROW_ACCEPTS, ROW_DONE = range(5)
-"""Fields of an Earley set's record."""
-
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _has_items(ctx, earley_set, count):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import numpy as np
 from numba import int32, int64, types, uint8
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -17,7 +16,7 @@ from numba.np import arrayobj
 
 from constrain.engine.storage.header import CTX, HEADER, NEED_SIZE, NEED_SLOT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.schemas import CONTEXT_SIZE, ELEMENTS, SPECS
+from constrain.engine.storage.schemas import CONTEXT_SIZE, NUMBERS_IN
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
@@ -47,8 +46,7 @@ def _make_view(context: Any, builder: Any, kind: Any, address: Any, length: Any)
 
 def _numbers_in(builder: Any, slot: Any) -> Any:
     """Generate the code for how many numbers an element of a table has."""
-    numbers = [element.itemsize // np.dtype(spec[0]).itemsize for element, spec in zip(ELEMENTS, SPECS, strict=True)]
-    constant = _ir.Constant(_ir.ArrayType(slot.type, len(numbers)), numbers)
+    constant = _ir.Constant(_ir.ArrayType(slot.type, len(NUMBERS_IN)), NUMBERS_IN)
     table = _cgutils.global_constant(builder, "numbers in elements", constant)
     return builder.load(builder.gep(table, [slot.type(0), slot]))
 

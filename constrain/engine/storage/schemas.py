@@ -27,6 +27,9 @@ SPECS: list[tuple[Any, int, int]] = []
 ELEMENTS: list[np.dtype[Any]] = []
 """For each table: what an element of it is.  All sizes and places count elements."""
 
+NUMBERS_IN: list[int] = []
+"""How many numbers an element of each table has."""
+
 
 def _table(
     name: str, capacity: int, element: Any, *, columns: int = 0, hashes: int = -1
@@ -52,6 +55,7 @@ def _table(
     NAMES.append(name)
     SPECS.append((base.type, capacity, hashes))
     ELEMENTS.append(dtype)
+    NUMBERS_IN.append(dtype.itemsize // base.itemsize)
     return slot, view_of(name, slot, dtype, HEADER)
 
 

@@ -37,6 +37,7 @@ from constrain.engine.storage.schemas import (
     MAPS,
     N_SLOTS,
     NAMES,
+    NUMBERS_IN,
     SIBLINGS,
     SPECS,
 )
@@ -88,7 +89,6 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
 
 
 _ITEM_BYTES = [element.itemsize for element in ELEMENTS]
-_NUMBERS = [size // np.dtype(spec[0]).itemsize for size, spec in zip(_ITEM_BYTES, SPECS, strict=True)]
 
 
 def _lay_out() -> tuple[list[int], list[int], int, int, int]:
@@ -289,7 +289,7 @@ class Tables:
         self._moved[slot] = array
         place = HEADER + 3 * slot
         self.ctx[place] = _address(array)
-        self.ctx[place + 1] = array.shape[0] // _NUMBERS[slot]
+        self.ctx[place + 1] = array.shape[0] // NUMBERS_IN[slot]
 
     def _resize(self, slot: int, capacity: int) -> None:
         """Let a table that is where it was at first have more or fewer of the addresses behind it."""
@@ -332,7 +332,7 @@ class Tables:
 
     def put(self, slot: int, values: np.ndarray[Any, Any]) -> None:
         """Fill a table with ``values``: elements, or their numbers one after the other."""
-        self.allocate(slot, len(_numbers_of(values)) // _NUMBERS[slot])
+        self.allocate(slot, len(_numbers_of(values)) // NUMBERS_IN[slot])
         self.append(slot, values)
 
     def snapshot(self, slots: Iterable[int], whole: Iterable[int]) -> Snapshot:
@@ -358,7 +358,7 @@ class Tables:
         if slot not in self._moved and capacity <= _MOST[slot]:
             self._resize(slot, max(SPECS[slot][1], capacity))
         else:
-            self._install(slot, np.empty(capacity * _NUMBERS[slot], SPECS[slot][0]))
+            self._install(slot, np.empty(capacity * NUMBERS_IN[slot], SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = used
 
     def reserve(self, slot: int, size: int) -> None:
@@ -369,7 +369,7 @@ class Tables:
 
     def append(self, slot: int, values: np.ndarray[Any, Any]) -> None:
         """Add ``values``, as for :meth:`put`, to a table, enlarging it as needed."""
-        begin, numbers = self.used(slot), _NUMBERS[slot]
+        begin, numbers = self.used(slot), NUMBERS_IN[slot]
         flat = _numbers_of(values)
         end = begin + len(flat) // numbers
         self.reserve(slot, end)
@@ -416,7 +416,7 @@ class Tables:
                 self._install(MAPS[slot], np.empty(least, np.int32))
             else:
                 size = max(least, self.used(slot) + self.used(slot) // spare)
-                new = self._numbers(slot)[: size * _NUMBERS[slot]].copy()
+                new = self._numbers(slot)[: size * NUMBERS_IN[slot]].copy()
             self._install(slot, new)
 
     def grow(self) -> None:
@@ -468,14 +468,14 @@ class Tables:
             rehash_map(old, self.array(values_slot), new, values)
             self._install(values_slot, values)
         else:
-            self._extend(slot, old, size * _NUMBERS[slot])
+            self._extend(slot, old, size * NUMBERS_IN[slot])
             return
         self._install(slot, new)
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
         hashed = SPECS[slot][2] >= 0 or slot in MAPS
-        addresses = len(self._reserves.get(slot, ())) // _NUMBERS[slot] if slot in self._moved else _MOST[slot]
+        addresses = len(self._reserves.get(slot, ())) // NUMBERS_IN[slot] if slot in self._moved else _MOST[slot]
         if not hashed and size <= addresses:
             return int((size - self.capacity(slot)) * _ITEM_BYTES[slot])
         return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[MAPS[slot]] if slot in MAPS else 0)))
