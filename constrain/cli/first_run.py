@@ -1,7 +1,6 @@
-"""What is said while the jitted code is compiled, which happens once per machine and takes a while.
+"""What is said while kernels are compiled, which happens once per machine and takes a while.
 
-Afterwards numba finds the machine code in its cache: in the package's ``__pycache__`` folders, or where
-those cannot be written in the user's cache folder, or in ``NUMBA_CACHE_DIR``.
+It does not happen where the installation brought their machine code along (kernels/library.py).
 """
 
 from __future__ import annotations
@@ -11,16 +10,13 @@ import contextlib
 import functools
 import importlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import click
 
-from constrain.kernel_cache import cache_folder
+from constrain.cache_folder import writable_cache_folder
 
 _MESSAGE = "compiling kernels for this machine (first run only, about 20 s) ..."
 # What the second process compiles.  It goes through it from the end, and so comes to the sampler last, which this one
@@ -36,7 +32,7 @@ _KERNELS = (
     "constrain.tokenizers.splitting.gpt2",
 )
 _MESSAGE_NO_CACHE = (
-    "compiling kernels (about 20 s, on every run: no cache folder can be written; NUMBA_CACHE_DIR can name one) ..."
+    "compiling kernels (about 20 s, on every run: no cache folder can be written; CONSTRAIN_CACHE_DIR can name one) ..."
 )
 
 
@@ -46,15 +42,12 @@ def announce_compilation() -> None:
 
     Call it before anything that imports jitted code.
     """
-    numba: Any = importlib.import_module("numba")
+    library: Any = importlib.import_module("constrain.kernels.library")
+    if library.loaded is not None:
+        return
     event: Any = importlib.import_module("numba.core.event")
-    message = _MESSAGE
-    if not _cache_is_writable():
-        # numba refuses cached functions outright then, so give it a folder for this run.
-        folder = tempfile.mkdtemp(prefix="constrain-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        numba.config.CACHE_DIR = folder
-        message = _MESSAGE_NO_CACHE
+    can_be_kept = bool(os.environ.get("NUMBA_CACHE_DIR")) or writable_cache_folder() is not None
+    message = _MESSAGE if can_be_kept else _MESSAGE_NO_CACHE
 
     class FirstCompilation(event.Listener):  # type: ignore[misc, unused-ignore]
         said = False
@@ -63,14 +56,15 @@ def announce_compilation() -> None:
             if not self.said:
                 self.said = True
                 click.echo(f"constrain: {message}", err=True)
-                _compile_beside(numba.config.CACHE_DIR)
+                if can_be_kept:
+                    _compile_beside()
 
         def on_end(self, _: object) -> None: ...
 
     event.register("numba:compile", FirstCompilation())
 
 
-def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
+def _compile_beside() -> subprocess.Popen[bytes] | None:
     """Compile the kernels outside the engine in a process of its own, then those of the engine from its end.
 
     This one compiles the engine from its beginning meanwhile.
@@ -80,11 +74,7 @@ def _compile_beside(cache: str) -> subprocess.Popen[bytes] | None:
     if (os.cpu_count() or 1) < 2 or not sys.executable:
         return None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    if cache:
-        environment["NUMBA_CACHE_DIR"] = cache
-    code = (
-        f"from constrain.engine.storage import jit\njit.defer()\nimport {', '.join(_KERNELS)}\njit.compile_deferred()"
-    )
+    code = f"from constrain.kernels import jit\njit.defer()\nimport {', '.join(_KERNELS)}\njit.compile_deferred()"
     nothing = subprocess.DEVNULL
     with contextlib.suppress(OSError):
         process = subprocess.Popen(
@@ -99,8 +89,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Stop a process that is not needed any more."""
     process.terminate()
     process.wait()
-
-
-def _cache_is_writable() -> bool:
-    """Whether numba finds a folder for the machine code of this package's kernels."""
-    return cache_folder(Path(__file__).parents[1] / "engine") is not None

@@ -8,11 +8,10 @@ machine.
 
 from __future__ import annotations
 
-from constrain.kernel_compiler import OPTIONS
-from constrain.kernel_files import njit
+from constrain.kernels.jit import ENTRY, njit
 
 
-@njit("int64(int32[::1], uint16[::1], int64, int64, int64)", **OPTIONS)
+@njit("int64(int32[::1], uint16[::1], int64, int64, int64)", **ENTRY)
 def _child(first, words, vocab, row, word):  # type: ignore[no-untyped-def]
     """The child of ``row`` for ``word``, or -1."""
     low = first[row]
@@ -28,7 +27,7 @@ def _child(first, words, vocab, row, word):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit("void(int64[::1], int32[::1], uint16[::1], uint8[::1], int8[::1], int32[::1])", **OPTIONS)
+@njit("void(int64[::1], int32[::1], uint16[::1], uint8[::1], int8[::1], int32[::1])", **ENTRY)
 def next_costs(context, first, words, costs, weights, out):  # type: ignore[no-untyped-def]
     """Cost (negative log-probability, in steps) of each token after ``context``.
 

@@ -9,12 +9,12 @@ from constrain.engine.history import Place
 from constrain.engine.masks import accelerators as fast
 from constrain.engine.masks import state_masks as masks
 from constrain.engine.storage.header import NEED_SLOT, NEW_MASK
-from constrain.engine.storage.jit import without_dispatch
 from constrain.engine.storage.schemas import OPEN_NODES
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.jit import without_dispatch
 
 # A call that every token takes.
 write_mask_unchecked = without_dispatch(masks.write_mask)

@@ -11,10 +11,10 @@ from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, YOUNG_LINKS, Link
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import MARKS_SHIFT, NO_COMPANION, UNREAD, WORD_SHIFT, Int64Array, pack, unpack
 from constrain.engine.storage.header import OPEN_AT, OPEN_STATE
-from constrain.engine.storage.jit import without_dispatch
 from constrain.engine.storage.schemas import STATE_MARKS
 from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.storage.tables import TablesFullError
+from constrain.kernels.jit import without_dispatch
 
 BYTES_AT_ONCE = 1024
 """The most bytes for one call of a kernel: what it finds out stays until it is over."""

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY
+from constrain.kernels.jit import ENTRY, njit
 
 
 @njit("int64(int64[::1], int64[::1])", **ENTRY)

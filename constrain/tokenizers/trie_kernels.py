@@ -15,8 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 
 CHECK, BASE, TOKEN = range(3)
 

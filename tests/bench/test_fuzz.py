@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import int64
 
 import constrain
 from bench.fuzz import (
@@ -35,7 +34,9 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget as Within
 from constrain.engine.matcher import Matcher
 from constrain.engine.storage import header, links, tables
-from constrain.engine.storage.jit import address_of, call_by_address, njit_inner
+from constrain.engine.storage.jit import njit_inner
+from constrain.kernels.jit import address_of, call_by_address
+from constrain.kernels.language import int64
 
 
 def _run(name: str, cases: int, seed: int = 1) -> Counts:

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import int64
 
 import constrain
 from constrain.engine.masks import accelerators, fast
 from constrain.engine.masks.accelerators import ACCELERATORS, NAMES, PLAIN_VARIABLE
 from constrain.engine.storage import links
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
-from constrain.engine.storage.jit import address_of, call_by_address, njit_inner
+from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.statuses import NOT_MINE
+from constrain.kernels.jit import address_of, call_by_address
+from constrain.kernels.language import int64
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
 PARTS = {"repetitions"}  # of star_closures, which asks it

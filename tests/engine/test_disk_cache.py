@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain import cache_folder
 from constrain.engine.storage import disk_cache
 from constrain.engine.vocabulary import files as vocabulary_files
 from constrain.engine.vocabulary.trie import TokenTrie
@@ -39,7 +40,7 @@ def same(left: dict[str, np.ndarray] | None, right: dict[str, np.ndarray]) -> bo
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of its own for the files about vocabularies."""
-    monkeypatch.setattr(vocabulary_files, "cache_folder", lambda _: tmp_path)
+    monkeypatch.setattr(cache_folder, "cache_folders", lambda: [tmp_path])
     return tmp_path
 
 
@@ -149,7 +150,7 @@ def test_readers_see_one_version_or_the_other(tmp_path: Path) -> None:
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [disk_cache.path_of(tmp_path, str(index)) for index in range(20)]
+    paths = [tmp_path / disk_cache.name_of(str(index)) for index in range(20)]
     for index, path in enumerate(paths):
         assert disk_cache.write(path, ARRAYS)
         os.utime(path, (1000 + index, 1000 + index))
@@ -163,7 +164,7 @@ def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_one_file_has_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = disk_cache.path_of(tmp_path, "file")
+    path = tmp_path / disk_cache.name_of("file")
     size = sum(array.nbytes for array in ARRAYS.values())
     monkeypatch.setenv(disk_cache.LIMIT_VARIABLE, str(4 * size - 1))
     assert not disk_cache.write(path, ARRAYS)
@@ -180,7 +181,7 @@ def test_one_file_has_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk(tmp_path: Path) -> None:
     # A limit for files is met in the middle of a write, as the end of a disk is.
     resource = pytest.importorskip("resource")
-    path = disk_cache.path_of(tmp_path, "file")
+    path = tmp_path / disk_cache.name_of("file")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
     try:
@@ -195,7 +196,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    path = disk_cache.path_of(tmp_path, "file")
+    path = tmp_path / disk_cache.name_of("file")
     assert disk_cache.write(path, {"a": np.zeros(3, np.int32)})
     monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -209,7 +210,7 @@ def test_what_ended_processes_left_goes(tmp_path: Path) -> None:
     for file in (left, young):
         file.write_bytes(b"constrain arrays")
     os.utime(left, (1000, 1000))
-    assert disk_cache.write(disk_cache.path_of(tmp_path, "file"), ARRAYS)
+    assert disk_cache.write(tmp_path / disk_cache.name_of("file"), ARRAYS)
     assert not left.exists()
     assert young.exists()
 
@@ -281,10 +282,10 @@ def test_damaged_files_are_made_anew(folder: Path) -> None:
 @pytest.mark.parametrize("place", [None, "missing"])
 def test_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str | None) -> None:
     if place is None:
-        monkeypatch.setattr(vocabulary_files, "cache_folder", lambda _: None)
+        monkeypatch.setattr(vocabulary_files, "writable_cache_folder", lambda: None)
     else:
         (tmp_path / "file").write_text("")
-        monkeypatch.setattr(vocabulary_files, "cache_folder", lambda _: tmp_path / "file")
+        monkeypatch.setattr(cache_folder, "cache_folders", lambda: [tmp_path / "file"])
     vocabulary = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
     assert len(masks(vocabulary)) == 9
 
@@ -294,8 +295,9 @@ def test_processes_that_write_at_once(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from constrain.engine.vocabulary import files as vocabulary_files
-vocabulary_files.cache_folder = lambda _: Path(sys.argv[1])
+import constrain.engine.vocabulary.files
+from constrain import cache_folder
+cache_folder.cache_folders = lambda: [Path(sys.argv[1])]
 sys.path.insert(0, sys.argv[2])
 from test_disk_cache import TOKENS, constrain, masks
 import hashlib

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from strategies import regulars
 
 import constrain
+from constrain import cache_folder
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.fingerprints import print_expressions
 from constrain.engine.automata.operations import build_expressions
@@ -292,7 +293,7 @@ def test_two_patterns_with_one_vocabulary(pair: tuple[str, str]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(vocabulary_files, "cache_folder", lambda _: tmp_path)
+    monkeypatch.setattr(cache_folder, "cache_folders", lambda: [tmp_path])
     monkeypatch.setattr(vocabulary_files, "_SMALLEST", 0)
     return tmp_path
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
+from constrain.kernels.jit import ENTRY, loaded, njit
 from constrain.tokenizers.short.frames import caller_of, place_of, size_of, words_of
 
+if loaded is not None:
+    pytest.skip("kernels of tests need the compiler: CONSTRAIN_KERNELS=jit", allow_module_level=True)
 
-@njit("float64(uint8[::1], boolean, int32[:, ::1], int64, float64, int32[::1])")
+
+@njit("float64(uint8[::1], boolean, int32[:, ::1], int64, float64, int32[::1])", **ENTRY)
 def reads_all(data, flag, table, number, weight, out):
     if data.size == 0:
         raise MemoryError
@@ -24,7 +27,7 @@ call = caller_of(reads_all)
 SIZE = place_of(reads_all, "data") + 1
 
 
-@njit("float64(int64[::1], int64, int64)")
+@njit("float64(int64[::1], int64, int64)", **ENTRY)
 def entry(frame, place, size):
     frame[place + SIZE] = size
     return call(frame, place)

@@ -7,7 +7,6 @@ A step is computed once per class instead of once per byte.
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, types, uint64
 
 from constrain.engine.automata.expressions import ALL, CONCAT, INTERSECT, LITERAL, SET, UNION
 from constrain.engine.automata.programs import I32
@@ -28,6 +27,7 @@ from constrain.engine.storage.schemas import (
     expressions,
     literal_bytes,
 )
+from constrain.kernels.language import int64, types, uint64
 
 
 @njit_allocating(types.void(CTX, I32, int64))

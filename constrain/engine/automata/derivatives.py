@@ -7,8 +7,6 @@ state, intersection and complement cost nothing to build, and only what a given 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.expressions import (
     ALL,
     CONCAT,
@@ -46,6 +44,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
 
 _FEW_PARTS = 4
 

@@ -22,8 +22,6 @@ expression a ready-made automaton state (derivatives.py).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix
 from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT3
@@ -46,6 +44,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT
+from constrain.kernels.language import int64
 
 EMPTY, EPSILON, ALL, LITERAL, SET, CONCAT, UNION, INTERSECT, NOT, REPEAT = range(10)
 """Kinds of expression.  Number 0 is the empty language, 1 the empty string, 2 every string."""

@@ -30,7 +30,6 @@ A fingerprint is made when it is first asked for.  Most expressions are never as
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, types, uint64
 
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
@@ -58,6 +57,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types, uint64
 
 SHARED_MEMBERS = 8
 """A lexer state with more members has no fingerprint."""
@@ -95,7 +95,7 @@ _ORDERS = np.array(
     np.uint8,
 )
 
-_FOUR = types.UniTuple(uint64, 4)  # type: ignore[no-untyped-call]
+_FOUR = types.UniTuple(uint64, 4)
 
 
 @njit_inner(_FOUR(uint64, uint64, uint64, uint64, uint64, uint64))

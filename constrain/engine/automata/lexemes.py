@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EPSILON, is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.automata.programs import I32
@@ -13,6 +11,7 @@ from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_DERIVATIVE, far_call
 from constrain.engine.storage.schemas import LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
+from constrain.kernels.language import int64
 
 LEXEME_MARKS = 2, 4
 """In ``consumes`` of LEXEMES, beside 1: the marks of a lexeme (see :attr:`constrain.grammar.ir.GrammarIR.marks`)."""

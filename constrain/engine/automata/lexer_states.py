@@ -9,8 +9,6 @@ recognizer then follows both roads, ending and going on.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint64
-
 from constrain.engine.automata.derivatives import known_derivative
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, is_nullable
 from constrain.engine.automata.liveness import is_live
@@ -48,6 +46,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types, uint64
 
 # The place of two fields in a lexer state's record, for walks that read it as numbers.
 LEX_ACCEPT, LEX_GOES_ON = 2, 3

@@ -6,8 +6,6 @@ Without intersections and complements it has one, unless it is EMPTY.  With them
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.automata.expressions import (
     ALIVE,
     COMPLEX_FLAG,
@@ -34,6 +32,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT
+from constrain.kernels.language import int64
 
 _LIMIT = 200_000
 

@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata import derivatives, liveness, summaries  # noqa: F401 (through pointers)
 from constrain.engine.automata.expressions import (
     ALL,
@@ -27,6 +25,7 @@ from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_SET_OPERATION, far_call
 from constrain.engine.storage.schemas import EXPRESSION_HASHES, WORK_STACK, work_stack
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
 
 (OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP, OP_FIT) = range(
     11

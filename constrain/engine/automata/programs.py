@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numba import int32
 
 from constrain.engine.automata.operations import (
     OP_CONCAT,
@@ -25,6 +24,7 @@ from constrain.engine.automata.operations import (
 )
 from constrain.errors import LimitError
 from constrain.grammar.regular import ByteSet, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
+from constrain.kernels.language import int32
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 

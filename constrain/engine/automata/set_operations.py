@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.expressions import (
     ALL,
     COMPLEX_FLAG,
@@ -36,9 +34,10 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT
+from constrain.kernels.language import int64, types
 
 
-@njit_inner(types.UniTuple(int64, 3)(CTX, int64))  # type: ignore[no-untyped-call]
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64))
 def _counter(ctx, expression):
     """(item, low, high) of the counter that a sequence begins with."""
     records = expressions(ctx)

@@ -7,8 +7,6 @@ they tell most derivatives that are empty, most tokens that cannot be, and most 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
@@ -40,6 +38,7 @@ from constrain.engine.storage.schemas import (
     necessary_bytes,
     shortest_lengths,
 )
+from constrain.kernels.language import int64, types
 
 LONG = 1 << 24
 """Larger lengths are not told apart."""

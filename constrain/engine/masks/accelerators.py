@@ -29,8 +29,6 @@ import os
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numba import int64
-
 from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.lexer_masks import walk_lexer_mask
 from constrain.engine.storage.header import RESULT2
@@ -56,6 +54,7 @@ from constrain.engine.storage.links import (
 )
 from constrain.engine.storage.schemas import lexer_masks
 from constrain.engine.storage.statuses import NOT_MINE
+from constrain.kernels.language import int64
 
 if TYPE_CHECKING:
     from constrain.engine.vocabulary.vocabulary import Vocabulary

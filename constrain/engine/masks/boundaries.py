@@ -7,12 +7,11 @@ The first number of a pair in BOUNDARIES is a trie node; or it is ``~p``, and st
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.storage.header import RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_INSIDE, far_call, far_entry
 from constrain.engine.storage.schemas import child_groups, subtree_sizes, subtrees, trie_nodes, wide_nodes
+from constrain.kernels.language import int64
 
 
 @njit_inner(RESULT2)

@@ -15,8 +15,6 @@ comes after these.  Masks and budgets go through them in the same way:
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.masks.boundaries import goes_on, next_node
 from constrain.engine.parser.configurations import IS_HARD, first_groups, state_kinds
 from constrain.engine.storage.access import room
@@ -36,6 +34,7 @@ from constrain.engine.storage.schemas import (
     state_work,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE, Status
+from constrain.kernels.language import int64, types
 
 NO_MORE = Status.NONE.value
 """Instead of a trie node: there is none left."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numba import int32, int64, uint64
-
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser.configurations import ENDED, NO_MASK
 from constrain.engine.storage.access import context_at, used
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.schemas import STATE_HASHES, state_masks
+from constrain.kernels.language import int32, int64, uint64
 
 
 @njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))

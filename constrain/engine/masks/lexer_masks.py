@@ -8,8 +8,6 @@ states or subtrees is asked first (accelerators.py), and gives the same tokens a
 # mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
-from numba import int32, int64, types, uint64
-
 from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_GOES_ON, NO_DENSE, leads_on
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
@@ -47,6 +45,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
+from constrain.kernels.language import int32, int64, types, uint64
 
 _SHIFT, _BYTE, _WORD = uint64(DEPTH_SHIFT), uint64(255), uint64(5)
 _WIDE, _CHILD_OF_WIDE, _LARGE = uint64(WIDE), uint64(CHILD_OF_WIDE), uint64(LARGE)

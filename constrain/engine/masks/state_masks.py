@@ -15,8 +15,6 @@ further tokens): a few hundred bytes, since the dense part is shared.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint64
-
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
     clear_splits,
@@ -55,6 +53,7 @@ from constrain.engine.storage.schemas import (
     token_lists,
 )
 from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE
+from constrain.kernels.language import int64, types, uint64
 
 
 @njit_inner(RESULT2)

@@ -7,8 +7,6 @@ states (budgets, the search for completions), are called at each node that a sta
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types, uint64
-
 from constrain.engine.automata.lexer_states import leads_on
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import IS_HARD, IS_UNSURE, state_kinds
@@ -43,6 +41,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.language import int64, types, uint64
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 

@@ -13,8 +13,6 @@ Expressions, lexer states, cores and splits stay: they belong to the grammar, no
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types, uint8
-
 from constrain.engine.parser.origin_sets import make_origin_sets
 from constrain.engine.storage.access import i32, i64, set_used, used
 from constrain.engine.storage.hashing import finish_hash, mix, rehash
@@ -57,6 +55,7 @@ from constrain.engine.storage.schemas import (
     states,
     transitions,
 )
+from constrain.kernels.language import int32, int64, types, uint8
 
 
 @njit_inner(types.void(CTX, int32[::1]))

@@ -8,8 +8,6 @@ are for (Leo, 1991): a right-recursive list costs constant work per element.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
 from constrain.engine.parser.origin_sets import (
@@ -59,6 +57,7 @@ from constrain.engine.storage.schemas import (
     work_list,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64
 
 # A completion whose result is larger than this is worked out anew each time, so that memory stays
 # linear where the number of items is not.

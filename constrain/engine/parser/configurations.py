@@ -12,8 +12,6 @@ Each step is computed once per (state, byte class).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types, uint64
-
 from constrain.engine.parser import cores as earley_cores  # noqa: F401 (through pointers)
 from constrain.engine.parser import scan  # noqa: F401 (through pointers)
 from constrain.engine.parser.companions import KERNEL, MARKS_SHIFT, WORD, WORD_SHIFT
@@ -84,6 +82,7 @@ from constrain.engine.storage.schemas import (
     transitions,
 )
 from constrain.engine.storage.statuses import FAIL, NO_STATE, NOT_MINE, STOPPED
+from constrain.kernels.language import int32, int64, types, uint64
 
 ENDED = -1
 """The state after an end token.  Not a state of the grammar: nothing is allowed in it."""

@@ -8,8 +8,6 @@ wait for which nonterminal, and that is worked out once.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.lexemes import LEXEME_MARKS
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.access import i32, i64, room, set_used, used
@@ -52,6 +50,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, UNMADE
+from constrain.kernels.language import int64, types
 
 MARK_SHIFT = 2
 MARKED_ENDS = sum(LEXEME_MARKS) << MARK_SHIFT

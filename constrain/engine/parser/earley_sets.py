@@ -9,8 +9,6 @@ rules around them are the same set.  What follows from a kernel by prediction is
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.parser.kernel_items import drop_repeated
 from constrain.engine.parser.origin_sets import make_origin_sets
 from constrain.engine.storage.access import i64, room, set_used, used
@@ -39,6 +37,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
 
 
 @njit_inner(types.boolean(CTX, int64, int64))

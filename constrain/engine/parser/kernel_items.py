@@ -3,14 +3,13 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.storage.access import room
 from constrain.engine.storage.hashing import finish_hash, mix
 from constrain.engine.storage.header import RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.schemas import KERNEL_PLACES, KERNEL_SLOTS, kernel_items, kernel_places, kernel_slots
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64
 
 
 @njit_inner(RESULT2)

@@ -8,8 +8,6 @@ least and the greatest are there already, as they are when every part of a text 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
 from constrain.engine.parser.rules import END
@@ -35,6 +33,7 @@ from constrain.engine.storage.schemas import (
     symbols,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64
 
 _MANY_ORIGINS = 16
 """From so many origins on those of a dot may be kept as a set, if it has no more words than origins."""

@@ -12,7 +12,6 @@ from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
-from numba import int64, types, uint8
 
 from constrain.engine.automata.programs import I32, Int32Array, as_int32
 from constrain.engine.storage.access import room, set_used, u8, used
@@ -43,6 +42,7 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import FAIL
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
+from constrain.kernels.language import int64, types, uint8
 
 END = 1 << 30
 """In SYMBOLS: the end of a production.  Other values: a nonterminal (>= 0), ``~lexeme`` (< 0), or BRANCH + a branch."""

@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.parser.completion import add_set, advance_and_complete
 from constrain.engine.parser.cores import begin_epoch
 from constrain.engine.parser.origin_sets import SET_COUNT, SET_FIELDS, SET_ITEMS, SET_WORDS, gather_sets
@@ -33,6 +31,7 @@ from constrain.engine.storage.schemas import (
     origin_sets_at,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64
 
 _MANY_ITEMS = 64
 """So many items of an Earley set under way are put in order by sets rather than by sorting."""

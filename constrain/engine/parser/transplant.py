@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import int64
 
 from constrain.engine.automata.expressions import (
     ALL,
@@ -66,6 +65,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables, TablesFullError
+from constrain.kernels.language import int64
 
 _LEXER_STATE, _EARLEY_SET, _STATE = range(3)
 

@@ -6,25 +6,20 @@ Room and what is in use are counted in elements of the table: numbers, sets of b
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-import importlib
 from typing import Any
-
-from numba import int32, int64, types, uint8
-from numba.core import cgutils
-from numba.extending import intrinsic
-from numba.np import arrayobj
 
 from constrain.engine.storage.header import CTX, HEADER, NEED_SIZE, NEED_SLOT
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.schemas import CONTEXT_SIZE, NUMBERS_IN
+from constrain.kernels.language import int32, int64, intrinsic, module, types, uint8
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
 
-_arrays: Any = arrayobj  # has no types
-_ir: Any = importlib.import_module("llvmlite.ir")
-_config: Any = importlib.import_module("numba").config
-_cgutils: Any = cgutils
+_arrays: Any = module("numba.np.arrayobj")
+_ir: Any = module("llvmlite.ir")
+_config: Any = module("numba").config
+_cgutils: Any = module("numba.core.cgutils")
 
 _CHECKED = bool(_config.BOUNDSCHECK)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import types
-from numba.core.cgutils import true_bit
-from numba.extending import intrinsic
+from constrain.kernels.language import intrinsic, module, types
 
+_true_bit: Any = module("numba.core.cgutils").true_bit
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
 
@@ -17,7 +16,7 @@ def lowest_bit(_typing: Any, word: Any) -> Any:
     """The position of the lowest bit that is set in an int64 other than 0."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], true_bit)
+        return builder.cttz(args[0], _true_bit)
 
     return types.int64(types.int64), codegen
 

@@ -56,9 +56,9 @@ def limit_bytes() -> int:
     return int(stated)
 
 
-def path_of(folder: Path, name: str) -> Path:
-    """The file for the arrays ``name`` in ``folder``."""
-    return folder / f"{name}{_SUFFIX}"
+def name_of(content: str) -> str:
+    """The name of the file for arrays that are called ``content``."""
+    return f"{content}{_SUFFIX}"
 
 
 def read(path: Path) -> dict[str, Array] | None:

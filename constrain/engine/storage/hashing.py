@@ -21,13 +21,12 @@ Most contents are runs of int32.  They are made on the top of WORK_STACK: *stage
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types, uint64
-
 from constrain.engine.storage.access import bucket_room, i32, i64, room, set_used, used
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.schemas import WORK_STACK, work_stack
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int32, int64, types, uint64
 
 
 @njit_inner(int64(int64, int64))

@@ -6,7 +6,7 @@ It begins with scalars that kernels share, then the addresses of kernels (links.
 
 from __future__ import annotations
 
-from numba import int64
+from constrain.kernels.language import int64
 
 CTX = int64[::1]
 

@@ -6,13 +6,12 @@ The tables that hold heaps are those of ``heap_keys``; a key may carry anything 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.schemas import heap_keys
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64
 
 
 @njit_inner(RESULT2)

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, types, uint8
-from numba.extending import intrinsic
 
 from constrain.engine.storage.access import i64, u8
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
-from constrain.engine.storage.jit import address_of, call_by_address, njit_inner, put_off
+from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.schemas import TOKEN_BYTES, TOKEN_STARTS
 from constrain.engine.storage.statuses import NOT_MINE
+from constrain.kernels.jit import address_of, call_by_address
+from constrain.kernels.language import int64, intrinsic, types, uint8
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -137,8 +137,7 @@ def far_entry(index: int, kernel: Any) -> None:
     if name not in LINKS[index].providers:
         raise ValueError(f"{name} stands in for {' or '.join(LINKS[index].providers)}; links.py does not say so")
     call_by_address(kernel)
-    if not put_off(kernel):
-        addresses[index] = address_of(kernel)
+    addresses[index] = address_of(kernel)
 
 
 @njit_inner(int64(CTX, int64, int64))
@@ -147,9 +146,8 @@ def not_mine(_ctx, _a, _b):
     return int64(NOT_MINE)
 
 
-if not put_off(not_mine):
-    for _index in range(FIRST_ACCELERATOR, END_ACCELERATORS):
-        far_entry(_index, not_mine)
+for _index in range(FIRST_ACCELERATOR, END_ACCELERATORS):
+    far_entry(_index, not_mine)
 
 
 def addresses_without(links: Sequence[int]) -> Int64Array:

@@ -17,27 +17,19 @@ With ``NUMBA_BOUNDSCHECK=1`` an index beyond the table is an IndexError.
 # mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
-import importlib
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import int64, types
-from numba.extending import (
-    infer_getattr,
-    intrinsic,
-    lower_builtin,
-    lower_getattr_generic,
-    lower_setattr_generic,
-    models,
-    register_model,
-)
 
-_config: Any = importlib.import_module("numba").config
-_arrays: Any = importlib.import_module("numba.np.arrayobj")
-_ir: Any = importlib.import_module("llvmlite.ir")
-_templates: Any = importlib.import_module("numba.core.typing.templates")
+from constrain.kernels.language import int64, intrinsic, module, types
+
+_extending: Any = module("numba.extending")
+_config: Any = module("numba").config
+_arrays: Any = module("numba.np.arrayobj")
+_ir: Any = module("llvmlite.ir")
+_templates: Any = module("numba.core.typing.templates")
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
 _CHECKED = bool(_config.BOUNDSCHECK)
@@ -97,14 +89,14 @@ def _number(dtype: Any) -> tuple[int, bool]:
     return 8 * dtype.itemsize, dtype.kind == "i"
 
 
-@register_model(_View)
-class _ViewModel(models.StructModel):  # type: ignore[misc, unused-ignore]
+@_extending.register_model(_View)
+class _ViewModel(_extending.models.StructModel):  # type: ignore[misc, unused-ignore]
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, [("address", types.voidptr), ("length", int64)])
 
 
-@register_model(_Record)
-class _RecordModel(models.OpaqueModel):  # type: ignore[misc, unused-ignore]
+@_extending.register_model(_Record)
+class _RecordModel(_extending.models.OpaqueModel):  # type: ignore[misc, unused-ignore]
     pass
 
 
@@ -159,21 +151,21 @@ class _Len(_templates.AbstractTemplate):  # type: ignore[misc, unused-ignore]
         return int64(args[0]) if len(args) == 1 and isinstance(args[0], _View) else None
 
 
-@lower_builtin(len, _View)
+@_extending.lower_builtin(len, _View)
 def _len(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.extract_value(args[0], 1)
 
 
-@lower_builtin(operator.getitem, _View, types.UniTuple(int64, 2))
-@lower_builtin(operator.getitem, _View, int64)
+@_extending.lower_builtin(operator.getitem, _View, types.UniTuple(int64, 2))
+@_extending.lower_builtin(operator.getitem, _View, int64)
 def _get_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind = signature.args[0]
     address = _element_address(context, builder, kind, *args)
     return address if kind.number is None else _load(builder, address, *kind.number)
 
 
-@lower_builtin(operator.setitem, _View, types.UniTuple(int64, 2), int64)
-@lower_builtin(operator.setitem, _View, int64, int64)
+@_extending.lower_builtin(operator.setitem, _View, types.UniTuple(int64, 2), int64)
+@_extending.lower_builtin(operator.setitem, _View, int64, int64)
 def _set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind = signature.args[0]
     address = _element_address(context, builder, kind, args[0], args[1])
@@ -181,7 +173,7 @@ def _set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-@infer_getattr
+@_extending.infer_getattr
 class _Fields(_templates.AttributeTemplate):  # type: ignore[misc, unused-ignore]
     key = _Record
 
@@ -189,13 +181,13 @@ class _Fields(_templates.AttributeTemplate):  # type: ignore[misc, unused-ignore
         return int64 if field in kind.places else None
 
 
-@lower_getattr_generic(_Record)
+@_extending.lower_getattr_generic(_Record)
 def _get_field(context: Any, builder: Any, kind: Any, record: Any, field: str) -> Any:
     place, bits, signed = kind.places[field]
     return _load(builder, builder.gep(record, [_I64(place)]), bits, signed)
 
 
-@lower_setattr_generic(_Record)
+@_extending.lower_setattr_generic(_Record)
 def _set_field(context: Any, builder: Any, signature: Any, args: Any, field: str) -> None:
     place, bits, _ = signature.args[0].places[field]
     value = context.cast(builder, args[1], signature.args[1], int64)

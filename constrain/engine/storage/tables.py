@@ -22,7 +22,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, uint64
 
 from constrain.engine.storage import links
 from constrain.engine.storage.access import set_used
@@ -42,6 +41,7 @@ from constrain.engine.storage.schemas import (
     SPECS,
 )
 from constrain.errors import LimitError
+from constrain.kernels.language import int64, uint64
 
 _I64 = int64[::1]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-from numba import boolean, float32, float64, int32, void
 
 from constrain.engine.storage.jit import njit_entry
 from constrain.errors import ConstrainError
+from constrain.kernels.language import boolean, float32, float64, int32, void
 
 Bitmask = np.ndarray[Any, np.dtype[np.int32]]
 

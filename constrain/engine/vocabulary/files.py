@@ -1,4 +1,4 @@
-"""What is kept on disk about a vocabulary, beside numba's cache: its trie, and the lexer masks that grammars share.
+"""What is kept on disk about a vocabulary (cache_folder.py): its trie, and the lexer masks that grammars share.
 
 Both are found by content: a hash of the tokens and of the engine's kernels, whose sources decide
 what the arrays mean.  So nothing has to be invalidated; files that are no longer used go
@@ -11,10 +11,12 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from constrain.cache_folder import find_in_caches, writable_cache_folder
 from constrain.engine.storage import disk_cache
 from constrain.engine.storage.disk_cache import Array
 from constrain.engine.vocabulary.trie import TokenTrie
-from constrain.kernel_cache import cache_folder, tree_digest
+from constrain.kernels.digests import tree_digest
+from constrain.kernels.library import loaded
 
 _FORMAT = b"3"
 # Smaller vocabularies are built sooner than read.
@@ -37,32 +39,38 @@ class VocabularyFiles:
     """
 
     def __init__(self, data: Array, starts: Array, kinds: Array) -> None:
-        self._trie: Path | None = None
-        self._masks: Path | None = None
-        folder = cache_folder(_ENGINE) if len(kinds) >= _SMALLEST else None
-        if folder is not None:
-            key = hashlib.blake2b(_FORMAT + tree_digest(_ENGINE).encode(), digest_size=16)
+        self._names: dict[str, str] = {}
+        if len(kinds) >= _SMALLEST:
+            sources = tree_digest(_ENGINE) if loaded is None else loaded.digest
+            key = hashlib.blake2b(_FORMAT + sources.encode(), digest_size=16)
             # Starts are of a known length then, and say how long the others are.
             key.update(len(kinds).to_bytes(8, "little"))
             for array in (starts, data, kinds):
                 key.update(array.data)
-            self._trie = disk_cache.path_of(folder, f"trie-{key.hexdigest()}")
-            self._masks = disk_cache.path_of(folder, f"masks-{key.hexdigest()}")
+            self._names = {what: disk_cache.name_of(f"{what}-{key.hexdigest()}") for what in ("trie", "masks")}
         self._masks_loaded = 0
+
+    def _read(self, what: str) -> dict[str, Array] | None:
+        path = find_in_caches(self._names[what]) if self._names else None
+        return None if path is None else disk_cache.read(path)
+
+    def _write(self, what: str, arrays: Mapping[str, Array]) -> None:
+        folder = writable_cache_folder() if self._names else None
+        if folder is not None:
+            disk_cache.write(folder / self._names[what], arrays)
 
     def load_trie(self) -> TokenTrie | None:
         """The trie, if it is there."""
-        arrays = disk_cache.read(self._trie) if self._trie is not None else None
+        arrays = self._read("trie")
         return None if arrays is None else TokenTrie.from_arrays(arrays)
 
     def save_trie(self, trie: TokenTrie) -> None:
         """Keep the trie, if that is possible."""
-        if self._trie is not None:
-            disk_cache.write(self._trie, trie.arrays())
+        self._write("trie", trie.arrays())
 
     def load_masks(self, shared: Mapping[str, Array], words: int) -> None:
         """Fill the vocabulary's tables of shared masks (shared_masks.py), still empty, with those that are there."""
-        arrays = disk_cache.read(self._masks) if self._masks is not None else None
+        arrays = self._read("masks")
         if arrays is None or arrays.keys() != shared.keys():
             return
         if any(len(array) > len(shared[name]) for name, array in arrays.items()):
@@ -74,7 +82,7 @@ class VocabularyFiles:
     def save_masks(self, shared: Mapping[str, Array], words: int) -> None:
         """Keep the first of the shared masks, if there are more of them than were loaded."""
         count = min(int(shared["counts"][0]), _MASKS_KEPT)
-        if self._masks is None or count <= self._masks_loaded:
+        if not self._names or count <= self._masks_loaded:
             return
         records = shared["records"][: 2 * count]
         boundaries = int(records[-2] + records[-1])
@@ -88,4 +96,4 @@ class VocabularyFiles:
             "dense": shared["dense"][: count * words],
             "boundaries": shared["boundaries"][: 2 * boundaries],
         }
-        disk_cache.write(self._masks, arrays)
+        self._write("masks", arrays)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, types, uint8
 
 from constrain.engine.storage.jit import njit_entry
+from constrain.kernels.language import int32, int64, types, uint8
 
 ILL_FORMED = 28
 """The bit for bytes that are not UTF-8."""

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import int32, int64, uint8
-from numba.core import types
 
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.vocabulary.subtree_classes import describe_subtrees
 from constrain.errors import ConstrainError
+from constrain.kernels.language import int32, int64, types, uint8
 
 
 def _byte_groups() -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -63,7 +62,7 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 
 @njit_entry(
-    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
+    types.UniTuple(int64, 2)(
         uint8[::1],
         int64[::1],
         int32[::1],
@@ -133,7 +132,7 @@ def _build(data, starts, order, node, size, token, group, children, same, path):
 
 
 @njit_entry(
-    types.UniTuple(int64, 3)(  # type: ignore[no-untyped-call]
+    types.UniTuple(int64, 3)(
         *(int32[::1], int32[::1], int32[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1]),
         *(int32[::1], int32[::1]),
     )

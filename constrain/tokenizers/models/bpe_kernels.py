@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 
 NO_TOKEN = -1
 """Result of :func:`encode_pieces` plus the byte: there is a byte that has no token."""

@@ -6,8 +6,7 @@ A frame (short/frames.py) has the words of the pattern's scanner, and from ``_MO
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY
+from constrain.kernels.jit import ENTRY, njit
 from constrain.tokenizers.models.bpe_kernels import encode_pieces
 from constrain.tokenizers.short.frames import caller_of, place_of, size_of
 from constrain.tokenizers.splitting.common import SIGNATURE

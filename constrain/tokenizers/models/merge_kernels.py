@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 from constrain.tokenizers.models.bpe_kernels import find_token
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 from constrain.tokenizers.short.frames import caller_of
 from constrain.tokenizers.short.pieces import MODEL, normalize_short, take_short
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN

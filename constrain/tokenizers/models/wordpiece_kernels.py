@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY
+from constrain.kernels.jit import ENTRY, njit
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 from constrain.tokenizers.trie_kernels import BASE, CHECK, TOKEN
 
 NO_ROOM = -1

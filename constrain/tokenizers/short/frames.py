@@ -17,19 +17,16 @@ The calls go through addresses, so numba does not compile the kernels again as p
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-import importlib
 import struct
 from collections.abc import Mapping
 from typing import Any
 
-from numba import types
-from numba.extending import intrinsic
+from constrain.kernels.jit import address_of, call_by_address, signature_of, types_of
+from constrain.kernels.language import intrinsic, module, types
 
-_arrays: Any = importlib.import_module("numba.np.arrayobj")  # has no types
-_builders: Any = importlib.import_module("numba.core.cgutils")
-_ir: Any = importlib.import_module("llvmlite.ir")
-_numpy: Any = importlib.import_module("numba.np.numpy_support")
-_signatures: Any = importlib.import_module("numba.core.sigutils")
+_arrays: Any = module("numba.np.arrayobj")  # has no types
+_builders: Any = module("numba.core.cgutils")
+_ir: Any = module("llvmlite.ir")
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
 
 
@@ -38,18 +35,17 @@ def words_of(kernel: Any, arguments: Mapping[str, Any]) -> list[int]:
 
     An argument of another dtype or number of dimensions than the kernel takes, or one too many, is an AssertionError.
     """
-    signature = _signature(kernel)
-    (compiled,) = kernel.overloads.values()
-    words = [compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)]
-    assert set(arguments) == set(signature), f"{set(arguments) ^ set(signature)}"
-    for name, kind in signature.items():
+    kinds = signature_of(kernel).arguments
+    words = [address_of(kernel)]
+    assert set(arguments) == set(kinds), f"{set(arguments) ^ set(kinds)}"
+    for name, kind in kinds.items():
         value = arguments[name]
-        if isinstance(kind, types.Array):
+        if kind.dimensions:
             assert value.flags.c_contiguous, name
-            assert value.dtype == _numpy.as_dtype(kind.dtype), f"{name}: {value.dtype}"
-            assert value.ndim == kind.ndim, f"{name}: {value.ndim} dimensions"
+            assert value.dtype == kind.dtype, f"{name}: {value.dtype}"
+            assert value.ndim == kind.dimensions, f"{name}: {value.ndim} dimensions"
             words += [value.ctypes.data, *value.shape]
-        elif isinstance(kind, types.Float):
+        elif kind.dtype == "float64":
             words += struct.unpack("<q", struct.pack("<d", value))
         else:
             words.append(int(value))
@@ -58,16 +54,16 @@ def words_of(kernel: Any, arguments: Mapping[str, Any]) -> list[int]:
 
 def size_of(kernel: Any) -> int:
     """The number of words of a kernel (or of a signature) and its arguments."""
-    return 1 + sum(map(_width, _types(kernel)[0]))
+    return 1 + sum(kind.words for kind in signature_of(kernel).arguments.values())
 
 
 def place_of(kernel: Any, name: str) -> int:
     """Where the words of an argument begin within those of the kernel."""
     place = 1
-    for argument, kind in _signature(kernel).items():
+    for argument, kind in signature_of(kernel).arguments.items():
         if argument == name:
             return place
-        place += _width(kind)
+        place += kind.words
     raise AssertionError(f"the kernel has no argument {name}")
 
 
@@ -76,7 +72,8 @@ def caller_of(kernel: Any) -> Any:
 
     ``kernel`` has the signature of that kernel, or is the signature.
     """
-    arguments, result = _types(kernel)
+    call_by_address(kernel)
+    arguments, result = types_of(kernel)
 
     @_intrinsic
     def call(_typing: Any, frame: Any, place: Any) -> Any:
@@ -126,23 +123,3 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]
         meminfo=None,
     )
     return array._getvalue()
-
-
-def _types(kernel: Any) -> tuple[tuple[Any, ...], Any]:
-    """The types of the arguments and of the result."""
-    if isinstance(kernel, str):
-        arguments, result = _signatures.normalize_signature(kernel)
-        return arguments, result
-    ((arguments, compiled),) = kernel.overloads.items()
-    return arguments, compiled.signature.return_type
-
-
-def _signature(kernel: Any) -> dict[str, Any]:
-    """The types of a kernel's arguments by name."""
-    arguments, _ = _types(kernel)
-    names = kernel.py_func.__code__.co_varnames
-    return dict(zip(names[: len(arguments)], arguments, strict=True))
-
-
-def _width(kind: Any) -> int:
-    return 1 + kind.ndim if isinstance(kind, types.Array) else 1

@@ -6,8 +6,7 @@ A frame (short/frames.py) has the words of ``normalize_spaces``, :func:`end_piec
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import INNER
+from constrain.kernels.jit import INNER, njit
 from constrain.tokenizers.normalizing.charsmap_kernels import normalize_spaces
 from constrain.tokenizers.short.frames import caller_of, place_of, size_of
 

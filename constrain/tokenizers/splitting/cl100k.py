@@ -11,8 +11,7 @@ number of digits in a piece, plus 16 for that last rule.
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY
+from constrain.kernels.jit import ENTRY, njit
 from constrain.tokenizers.splitting.common import (
     SIGNATURE,
     char_at,

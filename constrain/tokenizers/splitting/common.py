@@ -18,8 +18,7 @@ The pieces cover the whole of ``data``, and none is empty.
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import INNER
+from constrain.kernels.jit import INNER, njit
 from constrain.tokenizers.splitting.unicode_classes import NUMBER, OTHER_LETTER, SPACE
 
 SIGNATURE = "int64(uint8[::1], uint8[::1], int64, int32[::1])"

@@ -7,8 +7,7 @@ There is no option.
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY
+from constrain.kernels.jit import ENTRY, njit
 from constrain.tokenizers.splitting.common import (
     SIGNATURE,
     char_at,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 from constrain.tokenizers.splitting.common import char_at
 from constrain.tokenizers.splitting.instructions import (
     AT,

@@ -10,8 +10,7 @@ There is no option.
 
 from __future__ import annotations
 
-from constrain.kernel_files import njit
-from constrain.tokenizers.kernel_options import ENTRY, INNER
+from constrain.kernels.jit import ENTRY, INNER, njit
 from constrain.tokenizers.splitting.common import (
     SIGNATURE,
     char_at,

@@ -8,8 +8,6 @@ its way is; and its ways.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.heaps import heap_push
@@ -25,6 +23,7 @@ from constrain.engine.storage.schemas import (
     ways,
 )
 from constrain.engine.storage.statuses import FAIL, Status
+from constrain.kernels.language import int64
 
 KNOWN = Status.NONE.value
 """Instead of a way: one that costs no more is known."""

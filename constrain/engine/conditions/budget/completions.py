@@ -16,7 +16,6 @@ It is an upper bound; other texts may need fewer tokens (search.py looks for tho
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, types
 
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
@@ -47,6 +46,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, STOPPED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT, WIDE
+from constrain.kernels.language import int64, types
 
 CHAIN_LIMIT = 1 << 14
 """A completion that costs more than this is not cut into tokens: each of its bytes is one, if all bytes are tokens."""

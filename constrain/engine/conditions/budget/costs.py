@@ -17,7 +17,6 @@ All of this is exact: the state after the byte that is noted as a state's next o
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, types
 
 from constrain.engine.conditions.budget.expression_costs import (
     NEVER,
@@ -73,6 +72,7 @@ from constrain.engine.storage.schemas import (
     up_costs,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
 
 _I64 = types.int64[::1]
 

@@ -12,8 +12,6 @@ of them.  Only for intersections and complements the cheapest string has to be s
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.expressions import (
     ALL,
     CONCAT,
@@ -61,6 +59,7 @@ from constrain.engine.storage.schemas import (
     search_ways,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT
+from constrain.kernels.language import int64, types
 
 NEVER = 1 << 30
 """A cost that nothing reaches: it cannot be finished, or at more cost than could ever be paid."""

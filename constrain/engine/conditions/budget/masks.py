@@ -21,7 +21,6 @@ end of x.  They are found by the boundaries of the lexer mask (masks/boundary_wa
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, types, uint64
 
 from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.conditions.budget.best_first import note_way
@@ -85,6 +84,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, IN_GROUPS, NO_GROUPS
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.language import int32, int64, types, uint64
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 

@@ -10,8 +10,6 @@ also be given up after some work, and what was found is then the shortest known.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.conditions.budget.best_first import (
     KNOWN,
     begin_search,
@@ -38,6 +36,7 @@ from constrain.engine.storage.schemas import (
     token_weights,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
 
 # In an estimate: expected tokens in all, above the tokens so far.
 _SPENT_BITS = 15

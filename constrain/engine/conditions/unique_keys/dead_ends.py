@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64
-
 from constrain.engine.conditions.unique_keys.memory import DEAD_END, DEAD_IN_TOKEN, KEYS, LIMITED, N_KEYS, NO_DEAD_END
 from constrain.engine.conditions.unique_keys.ways import MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.parser.configurations import reset_work
@@ -14,6 +12,7 @@ from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_LEXER_STEP, far_call
 from constrain.engine.storage.schemas import WORK_STACK, lexemes, work_stack
 from constrain.engine.storage.statuses import FAIL, UNSURE
+from constrain.kernels.language import int32, int64
 
 # Of a key's record, the bits above RISKY and LIMITED: whether a token may hold its beginning that leads to no new one
 # (DEAD_IN_TOKEN), whether that is known, and how long that beginning is, plus one, or 0 if that is not known.

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import int64, uint8
 
 from constrain.engine.conditions.unique_keys.limited_keys import LimitedKeys
 from constrain.engine.conditions.unique_keys.memory import DEPTH, N_KEYS
@@ -31,6 +30,7 @@ from constrain.engine.storage.links import F_STEP, far_call
 from constrain.engine.storage.schemas import byte_classes
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
+from constrain.kernels.language import int64, uint8
 
 # States that the search byte by byte for one new key may look at before it takes it that there is one.
 _MOST_PLACES: Final = 2000

@@ -29,9 +29,9 @@ from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
 from constrain.engine.conditions.unique_keys.ways import WORK_SIZE
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.storage.jit import without_dispatch
 from constrain.engine.storage.statuses import UNSURE
 from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.kernels.jit import without_dispatch
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 

@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types, uint8
-
 from constrain.engine.conditions.unique_keys.memory import (
     BEGIN,
     DEAD_END,
@@ -33,6 +31,7 @@ from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_STEP
 from constrain.engine.storage.statuses import UNSURE
+from constrain.kernels.language import int32, int64, types, uint8
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 

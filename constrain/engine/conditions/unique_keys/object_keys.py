@@ -36,12 +36,12 @@ from constrain.engine.conditions.unique_keys.reading import forbid_repeated, rea
 from constrain.engine.conditions.unique_keys.status import IS_RISKY, MAY_REPEAT
 from constrain.engine.parser.companions import KERNEL, Int64Array
 from constrain.engine.storage.header import HEADER, MOST_ELEMENTS
-from constrain.engine.storage.jit import without_dispatch
 from constrain.engine.storage.links import F_READ_ALONG, addresses
 from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
 from constrain.engine.vocabulary.bitmasks import Bitmask, forbid, is_allowed
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import LimitError
+from constrain.kernels.jit import without_dispatch
 
 # There has to be room for the keys in them.
 _BYTES_AT_ONCE: Final = 1024

@@ -9,8 +9,6 @@ The memory is laid out in unique_keys/memory.py.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types, uint8
-
 from constrain.engine.conditions.unique_keys.memory import (
     BEGIN,
     CALLS_LEFT,
@@ -55,6 +53,7 @@ from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_READ_ALONG, far_entry
 from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
+from constrain.kernels.language import int32, int64, types, uint8
 
 _TEXT = types.Array(uint8, 1, "C", readonly=True)
 

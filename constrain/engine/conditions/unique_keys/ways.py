@@ -11,8 +11,6 @@ ASCII only, for all that are not.  So escapes stand for further keys only there,
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.conditions.unique_keys.memory import KEY_BYTES
 from constrain.engine.storage.access import u8
 from constrain.engine.storage.header import CLASSES, CTX, OPEN
@@ -20,6 +18,7 @@ from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_STEP, far_call
 from constrain.engine.storage.schemas import byte_classes, class_bytes, class_sizes, lexer_transitions, transitions
 from constrain.engine.storage.statuses import UNSURE
+from constrain.kernels.language import int64
 
 # How many states a layer may have, and all layers.
 _WIDTH = 4096

@@ -13,8 +13,6 @@ begun can be completed before the characters run out.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types
-
 from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
@@ -86,6 +84,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.language import int32, int64, types
 
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
 _LEAST_BYTES = 128

@@ -15,8 +15,6 @@ Otherwise each blank would make a state of its own, and all of them for each kin
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types
-
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, REPEAT, SET, UNION, make_concat, make_repeat
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
@@ -67,6 +65,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
+from constrain.kernels.language import int32, int64, types
 
 _BLANKS = 1 << 0x20 | 1 << 0x09
 # Longer unions and sequences are not looked into.

@@ -8,8 +8,6 @@ in it is told by what is left: a node that is there already, and how much of a l
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, EPSILON, LITERAL, NULLABLE_FLAG, UNION
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
@@ -40,6 +38,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
+from constrain.kernels.language import int64
 
 # Fields of a place: what is left behind a literal, or a node; where the rest of the literal is, and its length.
 _REST, _AT, _LEFT = range(3)

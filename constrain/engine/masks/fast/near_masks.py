@@ -8,8 +8,6 @@ are looked at again, with both states beside each other.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types
-
 from constrain.engine.automata.lexer_states import (
     NO_DENSE,
 )
@@ -49,6 +47,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.language import int32, int64, types
 
 _PARTED = -1
 

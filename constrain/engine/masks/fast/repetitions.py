@@ -10,8 +10,6 @@ The number is well defined if no C begins another C, as the characters of a JSON
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types
-
 from constrain.engine.automata.expressions import CONCAT, REPEAT
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage.access import i64
@@ -44,6 +42,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import UNSORTED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.language import int32, int64, types
 
 
 @njit_inner(RESULT1)

@@ -9,8 +9,6 @@ lexeme ends, and back.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, uint64
-
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import CLASSES, RESULT2
 from constrain.engine.storage.jit import njit_inner
@@ -26,6 +24,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import NOT_MINE
 from constrain.engine.vocabulary.subtree_classes import CHARACTERS, ILL_FORMED
+from constrain.kernels.language import int64, uint64
 
 # Where in SELF_LOOPS is what is known about which state: the sets of bytes that lead back to it, and that do not.
 LOOPS_STATE, LOOPS_BACK, LOOPS_AWAY = 0, 1, 3

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from numba import int32, int64
-
 from constrain.engine.automata.fingerprints import SHARED_MEMBERS, has_print, hint_of, print_state
 from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.fast.repetitions import count_repetitions
@@ -43,6 +41,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
+from constrain.kernels.language import int32, int64
 
 if TYPE_CHECKING:
     from constrain.engine.vocabulary.vocabulary import Vocabulary

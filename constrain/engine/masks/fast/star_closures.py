@@ -18,8 +18,6 @@ With an upper bound, ``C{low,high}``, tokens with more than ``high`` repetitions
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int32, int64, types, uint64
-
 from constrain.engine.automata.expressions import (
     CONCAT,
     INTERSECT,
@@ -121,6 +119,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE, UNSORTED
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
+from constrain.kernels.language import int32, int64, types, uint64
 
 _SHIFT, _BYTE, _LARGE, _LEAD = uint64(DEPTH_SHIFT), uint64(255), uint64(LARGE), uint64(0xC0)
 _FLAGS = WIDE | CHILD_OF_WIDE | LARGE

@@ -7,8 +7,6 @@ been from where is remembered instead.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.lexer_states import members_after
 from constrain.engine.storage.access import room, set_used, used
@@ -28,6 +26,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
+from constrain.kernels.language import int64
 
 
 @njit_inner(RESULT2)

@@ -7,8 +7,6 @@ state is that of its twin, and what follows a boundary begins with the twin.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64
-
 from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
@@ -46,6 +44,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
+from constrain.kernels.language import int64
 
 # How long a sequence is compared to see where two expressions differ.
 _MARGIN_DEPTH = 8

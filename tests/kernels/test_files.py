@@ -15,7 +15,7 @@ from numba import njit
 pytestmark = pytest.mark.skipif(not hasattr(njit(lambda: None), "overloads"), reason="numba compiles nothing")
 
 KERNEL = """
-from constrain.kernel_files import njit
+from constrain.kernels.jit import njit
 from toy.layout import SLOT
 
 @njit(["int64()"])
@@ -173,20 +173,23 @@ def test_no_folder_at_all(toy: Toy) -> None:
     (toy.package / "__pycache__").write_text("")
     (toy.folder / "file").write_text("")
     nowhere = str(toy.folder / "file" / "folder")
-    assert toy.run(NUMBA_CACHE_DIR=nowhere, HOME=nowhere, XDG_CACHE_HOME=nowhere) == COMPILED
-    assert toy.errors.count("NUMBA_CACHE_DIR") == 1
+    assert toy.run(NUMBA_CACHE_DIR=nowhere, HOME=nowhere, XDG_CACHE_HOME=nowhere, TMPDIR=nowhere) == COMPILED
+    assert toy.errors.count("CONSTRAIN_CACHE_DIR") == 1
 
 
 def test_first_starts_at_once(toy: Toy) -> None:
     running = [toy.start() for _ in range(3)]
+    hits = []
     for process in running:
         out, errors = process.communicate()
         assert process.returncode == 0, errors
+        hits.append(int(out.split()[4]))
         assert out.split()[:4] == COMPILED.split()[:4]
-    # Another process may have cleaned up between; after one more start all is there.
-    toy.run()
+    # The work was done once, by whoever came first to each kernel.
+    assert sum(hits) == 4 * 2
     assert toy.run() == LOADED
     assert not toy.files("*.tmp.*")
+    assert not toy.files("*.lock")
 
 
 def test_leftovers_go(toy: Toy) -> None:
@@ -200,3 +203,32 @@ def test_leftovers_go(toy: Toy) -> None:
     toy.run()
     assert not old.exists()
     assert young.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_read(toy: Toy) -> None:
+    # As in an image that was warmed up by another user.
+    beside = {"NUMBA_CACHE_DIR": "", "CONSTRAIN_CACHE_DIR": ""}
+    assert toy.run(**beside) == COMPILED
+    folder = toy.package / "__pycache__"
+    locked = f"""
+import os, tempfile
+real_open = open
+def refuse(path, *args, **options):
+    if str(path).startswith({str(folder)!r}) and "w" in str(args):
+        raise PermissionError(13, "read-only", str(path))
+    return real_open(path, *args, **options)
+import builtins
+builtins.open = refuse
+"""
+    assert toy.run(locked, HOME=str(toy.folder / "home"), **beside) == LOADED
+    (toy.package / "layout.py").write_text("SLOT = 2\n")
+    home = str(toy.folder / "home")
+    assert toy.run(locked, HOME=home, XDG_CACHE_HOME="", **beside).split()[:2] == ["2", "3"]
+    assert toy.run(locked, HOME=home, XDG_CACHE_HOME="", **beside).split()[4] == "4"
+
+
+def test_times_of_files_do_not_matter(toy: Toy) -> None:
+    assert toy.run() == COMPILED
+    for file in toy.package.glob("*.py"):
+        os.utime(file, (1000, 1000))
+    assert toy.run() == LOADED

@@ -2,7 +2,7 @@
 
 numba compiles a kernel together with what it calls and with the constants it reads, but looks for changes only in the
 file that the kernel itself is in.  After an update of the package a kernel could so go on with the old version of
-another file's table layout, and read memory that is not its own.  kernel_files.py therefore marks machine code with
+another file's table layout, and read memory that is not its own.  files.py therefore marks machine code with
 :func:`kernel_digest`, and takes none that was made from other sources.
 """
 
@@ -10,38 +10,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-_COMPILER = Path(__file__).with_name("kernel_compiler.py")
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(_FOLDER)
+_COMPILER = (Path(_FOLDER, "compiler.py"), Path(_FOLDER, "jit.py"))
 _IMPORT = re.compile(rb"^\s*(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
-
-
-@functools.cache
-def _cache_folder(folder: str, _configured: str) -> Path | None:
-    numba: Any = importlib.import_module("numba")
-
-    def probe() -> None: ...
-
-    # numba derives the place from the file that a function says it is from.
-    probe.__code__ = probe.__code__.replace(co_filename=os.path.join(folder, "__init__.py"))
-    try:
-        dispatcher = numba.njit(cache=True)(probe)
-    except RuntimeError:
-        return None
-    # With NUMBA_DISABLE_JIT set a function stays a function.
-    return Path(dispatcher.stats.cache_path) if hasattr(dispatcher, "stats") else None
-
-
-def cache_folder(folder: str | os.PathLike[str]) -> Path | None:
-    """Where numba keeps the machine code for the package folder ``folder``; None if it can write nowhere."""
-    numba: Any = importlib.import_module("numba")
-    return _cache_folder(os.fspath(folder), numba.config.CACHE_DIR)
 
 
 def kernel_digest(file: str) -> str:
@@ -55,23 +33,34 @@ def kernel_digest(file: str) -> str:
 @functools.cache
 def tree_digest(folder: str | os.PathLike[str]) -> str:
     """As :func:`kernel_digest`, for all files with kernels below a folder."""
-    return _digest(tuple(str(path) for path in sorted(Path(folder).rglob("*.py")) if b"njit" in path.read_bytes()))
+    return _digest(files_with_kernels(folder))
+
+
+def files_with_kernels(folder: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The source files below a folder that define kernels."""
+    files = sorted(Path(folder).rglob("*.py"))
+    return tuple(str(path) for path in files if str(path.parent) != _FOLDER and b"@njit" in path.read_bytes())
 
 
 @functools.cache
 def _digest(files: tuple[str, ...]) -> str:
+    top = os.path.dirname(_package_root(files[0]))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in _COMPILER))
+    for name in sources_of(files):
+        digest.update(os.path.relpath(name, top).encode() + _source_hash(name))
+    return digest.hexdigest()
+
+
+def sources_of(files: Sequence[str]) -> list[str]:
+    """These source files and all of their package that they import, but for what only calls the compiler."""
     wanted = dict.fromkeys(files)
     pending = list(files)
     while pending:
         for imported in _imports(pending.pop()):
-            if imported not in wanted:
+            if imported not in wanted and os.path.dirname(imported) != _FOLDER:
                 wanted[imported] = None
                 pending.append(imported)
-    top = os.path.dirname(_package_root(files[0]))
-    digest = hashlib.sha256(_COMPILER.read_bytes())
-    for name in sorted(wanted):
-        digest.update(os.path.relpath(name, top).encode() + _source_hash(name))
-    return digest.hexdigest()
+    return sorted(wanted)
 
 
 @functools.cache
@@ -109,3 +98,11 @@ def _files_of(place: str, names: Iterable[bytes]) -> Iterable[str]:
         path = os.path.join(place, f"{name.decode()}.py")
         if os.path.exists(path):
             yield path
+
+
+def sources_digest(sources: Iterable[str]) -> str:
+    """A hash over the files that kernels are made from, given as paths below the package."""
+    digest = hashlib.sha256()
+    for name in sources:
+        digest.update(name.encode() + hashlib.sha256(Path(_PACKAGE, name).read_bytes()).digest())
+    return digest.hexdigest()

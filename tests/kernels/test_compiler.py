@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numba import njit
 
-from constrain.kernel_compiler import OPTIONS, InnerKernelCompiler, KernelCompiler
+from constrain.kernels.compiler import InnerKernelCompiler, KernelCompiler
+from constrain.kernels.jit import ENTRY
 
 pytestmark = pytest.mark.skipif(not hasattr(njit(lambda: None), "overloads"), reason="numba compiles nothing")
 
-NOT_KEPT = OPTIONS
+NOT_KEPT = ENTRY
 
 
 def spread(values: np.ndarray, low: int) -> tuple[float, int]:
@@ -89,7 +90,7 @@ def test_passes_are_left_out_by_their_names() -> None:
 
 
 def test_an_inner_kernel_is_part_of_others_and_has_machine_code_once_it_is_asked_for() -> None:
-    entry: dict[str, Any] = {**OPTIONS, "_nrt": False}
+    entry: dict[str, Any] = {**ENTRY, "_nrt": False}
     without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": InnerKernelCompiler}
     inner: Any = njit("int64(int64)", **{**entry, **without_wrappers})(lambda x: x + 1)
     (compiled,) = inner.overloads.values()

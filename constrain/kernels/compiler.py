@@ -29,7 +29,7 @@ _numba: Any = importlib.import_module("numba.core.compiler")  # has no types, or
 _codegen: Any = importlib.import_module("numba.core.codegen")
 _runtime: Any = importlib.import_module("numba.core.runtime").rtsys
 
-_WITHOUT_USE = ("InlineClosureLikes", "InlineOverloads", "NopythonRewrites")
+WITHOUT_USE = ("InlineClosureLikes", "InlineOverloads", "NopythonRewrites")
 
 
 class _ComparableFlags(_numba.Flags):  # type: ignore[misc, unused-ignore]
@@ -156,7 +156,7 @@ class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignor
     @property
     def codegen(self) -> Any:
         """The owner of the library, or without machine code one who has no place for what Python would read."""
-        return self._codegen if self.has_machine_code else _WithoutEnvironments
+        return self._codegen if self.has_machine_code else WithoutEnvironments
 
     def serialize_using_object_code(self) -> Any:
         """What is kept on disk."""
@@ -165,7 +165,7 @@ class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignor
         return self.serialize_using_bitcode()
 
 
-class _WithoutEnvironments:
+class WithoutEnvironments:
     @staticmethod
     def set_env(_name: str, _environment: Any) -> None:
         """Keep nothing."""
@@ -204,7 +204,7 @@ class KernelCompiler(_numba.CompilerBase):  # type: ignore[misc, unused-ignore]
             self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             self.state.library.enable_object_caching()
         passes = _numba.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in _WITHOUT_USE]
+        passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in WITHOUT_USE]
         return [passes]
 
 
@@ -215,7 +215,3 @@ class InnerKernelCompiler(KernelCompiler):
     """
 
     library = _InnerLibrary
-
-
-OPTIONS: dict[str, Any] = {"nogil": True, "pipeline_class": KernelCompiler}
-"""Options of :func:`constrain.kernel_files.njit` for every kernel."""

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from constrain import kernel_cache
+from constrain.kernels import digests
 
 KERNEL = """
 from {njit} import njit
@@ -28,7 +28,7 @@ def toy(tmp_path):
     (package / "inner").mkdir(parents=True)
     for folder in (package, package / "inner"):
         (folder / "__init__.py").write_text("")
-    (package / "kernel.py").write_text(KERNEL.format(njit="constrain.kernel_files", cache=""))
+    (package / "kernel.py").write_text(KERNEL.format(njit="constrain.kernels.jit", cache=""))
     (package / "names.py").write_text("MORE = 0\n")
     (package / "inner" / "layout.py").write_text("from toy.inner.sizes import (\n    ONE,\n)\nSLOT = ONE\n")
     (package / "inner" / "sizes.py").write_text("ONE = 1\n")
@@ -69,23 +69,23 @@ def test_a_kernel_that_moves_in_its_file_leaves_no_file_behind(toy, tmp_path):
 
 
 def test_how_kernels_are_compiled_is_part_of_the_digest(toy, tmp_path, monkeypatch):
-    digest = kernel_cache._digest.__wrapped__
+    digest = digests._digest.__wrapped__
     file = (str(toy / "kernel.py"),)
     before = digest(file)
     assert digest(file) == before
-    compiler = tmp_path / "kernel_compiler.py"
-    compiler.write_bytes(kernel_cache._COMPILER.read_bytes() + b"# with other options\n")
-    monkeypatch.setattr(kernel_cache, "_COMPILER", compiler)
+    changed = tmp_path / "compiler.py"
+    changed.write_bytes(digests._COMPILER[0].read_bytes() + b"# with other options\n")
+    monkeypatch.setattr(digests, "_COMPILER", (changed, *digests._COMPILER[1:]))
     assert digest(file) != before
 
 
 def test_a_tree_is_known_by_all_of_its_kernels(toy):
-    digest = kernel_cache.tree_digest.__wrapped__
+    digest = digests.tree_digest.__wrapped__
     before = digest(toy)
     (toy / "inner" / "more.py").write_text("# not one of them\n")
-    kernel_cache._digest.cache_clear()
+    digests._digest.cache_clear()
     assert digest(toy) == before
-    (toy / "inner" / "more.py").write_text("# njit\n")
+    (toy / "inner" / "more.py").write_text("# @njit\n")
     assert digest(toy) != before
 
 

@@ -1,0 +1,211 @@
+"""Makes a library of machine code: ``python -m constrain.kernels.build FOLDER x86_64_v3 x86_64_v4``.
+
+Every kernel that Python calls, or that is called by its address, is compiled by numba for a kind of processor, with all
+that it calls, as code that can lie anywhere in memory.  Beside it stands an *adapter*, which takes the arguments as
+words (signatures.py) and calls it in numba's way.  The C compiler joins the objects of several processes and library.c
+to one extension module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from constrain.kernels.digests import files_with_kernels, sources_digest, sources_of
+
+_HERE = Path(__file__).resolve().parent
+_PACKAGE = _HERE.parent
+SUFFIX = ".abi3.so"
+"""Of the extension modules: any Python from 3.10 on loads them."""
+
+
+class Target(NamedTuple):
+    """A kind of processor, in LLVM's words."""
+
+    cpu: str
+    features: str
+    level: int
+
+
+TARGETS = {
+    "x86_64_v3": Target("x86-64-v3", "", 3),
+    "x86_64_v4": Target("x86-64-v4", "", 4),
+    "aarch64": Target("generic", "+neon", 0),
+}
+
+
+def host_target() -> Target:
+    """The processor of this machine."""
+    llvm: Any = importlib.import_module("llvmlite.binding")
+    return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), 0)
+
+
+def build_libraries(
+    targets: Mapping[Path, Target], processes: int = 2, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """Write extension modules, each named as Python names it: ``name.abi3.so``.
+
+    Parameters
+    ----------
+    targets : mapping
+        What each of them is made for.
+    processes : int
+        How many compile beside each other.
+    progress : function
+        Is called with how many kernels are compiled and how many there are, as that changes.
+
+    Raises
+    ------
+    RuntimeError
+        If kernels cannot be compiled, or there is no C compiler; the message ends with what it printed.
+    """
+    with tempfile.TemporaryDirectory(prefix="constrain-kernels-") as folder:
+        work = Path(folder)
+        kinds = list(targets.values())
+        workers = [_start_worker(work, number, kinds) for number in range(processes)]
+        try:
+            _watch(work, workers, progress)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+        lists = [json.loads((work / f"kernels-{number}").read_text()) for number in range(processes)]
+        (work / "table.c").write_text("\n".join(_table([entry for each in lists for entry in each])))
+        for kind, (path, target) in enumerate(targets.items()):
+            objects = [work / f"kernels-{number}-{kind}.o" for number in range(processes)]
+            _link(work, path.name.partition(".")[0], target, objects)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            finished = path.with_name(f".{path.name}.{os.getpid()}")
+            finished.write_bytes((work / "library.so").read_bytes())
+            finished.chmod(0o755)
+            finished.replace(path)
+
+
+def _start_worker(work: Path, number: int, targets: Sequence[Target]) -> subprocess.Popen[bytes]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(_PACKAGE.parent), *(path for path in sys.path if path)]),
+        "CONSTRAIN_KERNELS": "jit",
+        "NUMBA_CPU_NAME": targets[0].cpu,
+        "NUMBA_CPU_FEATURES": targets[0].features,
+        # A library that other machines need not have.
+        "NUMBA_DISABLE_INTEL_SVML": "1",
+    }
+    code = "from constrain.kernels import build; build.work()"
+    command = [sys.executable, "-c", code, str(work), str(number), json.dumps([target[:2] for target in targets])]
+    with (work / f"log-{number}").open("wb") as log:
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _watch(work: Path, workers: Sequence[subprocess.Popen[bytes]], progress: Callable[[int, int], None] | None) -> None:
+    """Wait until all are done, or one has failed."""
+    said = -1
+    while True:
+        states = [worker.poll() for worker in workers]
+        for number, state in enumerate(states):
+            if state:
+                log = (work / f"log-{number}").read_text(errors="replace").strip()
+                raise RuntimeError(log[-2000:] or f"a process ended with {state}")
+        count, total = len(list(work.glob("claim-*"))), work / "total"
+        if progress is not None and count != said and total.exists():
+            said = count
+            progress(count, int(total.read_text() or 0))
+        if None not in states:
+            return
+        time.sleep(0.1)
+
+
+def _table(entries: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a file in C that names all kernels and the sources."""
+    sources = [str(Path(file).relative_to(_PACKAGE)) for file in sources_of(files_with_kernels(_PACKAGE))]
+    yield "#include <stdint.h>"
+    yield "typedef struct { const char *name, *arguments, *result; int32_t (*adapter)(int64_t *, int64_t *, void **);"
+    yield "  void *address; } Kernel;"
+    for symbol, *_ in entries:
+        yield f"extern int32_t adapter_{symbol}(int64_t *, int64_t *, void **); extern char kernel_{symbol}[];"
+    yield "const Kernel kernels[] = {"
+    for symbol, name, arguments, result in entries:
+        # A row of question marks could be a trigraph.
+        code = arguments.replace("?", "\\?")
+        yield f'  {{"{name}", "{code}", "{result}", adapter_{symbol}, kernel_{symbol}}},'
+    yield "};"
+    yield f"const int kernel_count = {len(entries)};"
+    quoted = "\\n".join(sources)
+    yield f'const char *const library_sources = "{quoted}";'
+    yield f'const char *const library_digest = "{sources_digest(sources)}";'
+
+
+def _link(work: Path, name: str, target: Target, objects: Sequence[Path]) -> None:
+    numpy: Any = importlib.import_module("numpy")
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    includes = [f"-I{path}" for path in (sysconfig.get_path("include"), numpy.get_include())]
+    definitions = [f"-DNAME={name}", *([f"-DLEVEL={target.level}"] if target.level else [])]
+    command = [*compiler, "-O2", "-fPIC", "-shared", "-fvisibility=hidden", *definitions, *includes]
+    command += [str(_HERE / "library.c"), str(work / "table.c"), *map(str, objects), "-lm", "-Wl,-s"]
+    command += ["-o", str(work / "library.so")]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise RuntimeError(f"there is no C compiler: {error}") from None
+    if done.returncode:
+        raise RuntimeError(f"{shlex.join(compiler)} failed: {done.stderr.strip()[-2000:]}")
+
+
+def work() -> None:
+    """What each process does: compile kernels that no other has taken, and write object files of them."""
+    folder, number, targets = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+    jit: Any = importlib.import_module("constrain.kernels.jit")
+    emission: Any = importlib.import_module("constrain.kernels.emission")
+    jit.keep_on_disk = emission.keep_nothing
+    emission.emit_instead_of_running()
+    jit.defer()
+    for file in files_with_kernels(_PACKAGE):
+        parts = Path(file).relative_to(_PACKAGE.parent).with_suffix("").parts
+        importlib.import_module(".".join(parts))
+    kernels = sorted(enumerate(jit.deferred), reverse=number != "0")
+    (folder / "total").write_text(str(len(kernels)))
+    emitted = emission.Emission(targets)
+    for i, kernel in kernels:
+        try:
+            (folder / f"claim-{i}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        emitted.add(kernel, i)
+    for kind, code in enumerate(emitted.object_codes()):
+        (folder / f"kernels-{number}-{kind}.o").write_bytes(code)
+    (folder / f"kernels-{number}").write_text(json.dumps(emitted.entries))
+
+
+def main() -> None:
+    """Build the libraries that are named, in a folder."""
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    started, before = time.perf_counter(), os.times()
+    paths = {folder / f"{name}{SUFFIX}": TARGETS[name] for name in names}
+    build_libraries(paths, progress=say_progress)
+    after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e6:.1f} MB" for path in paths)
+    print(f"{sizes}: {time.perf_counter() - started:.0f} s, {seconds:.0f} s of processor time", file=sys.stderr)
+
+
+def say_progress(done: int, total: int) -> None:
+    """Print one line, or on a terminal write it anew."""
+    if sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        print(f"\rcompiling kernels: {done} of {total}", end=end, file=sys.stderr, flush=True)
+    elif done == total:
+        print(f"compiled {total} kernels", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

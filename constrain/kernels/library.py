@@ -1,0 +1,126 @@
+"""The library of machine code that an installation brings along, or that ``constrain warmup --native`` made.
+
+It is an extension module (library.c, written by build.py) with all kernels of this version.  With it nothing is
+compiled, and numba is not even imported.  A library is taken if it was made from the sources that are there and if the
+processor has what it was compiled for; otherwise kernels are compiled by numba (jit.py), which takes a minute once.
+
+``CONSTRAIN_KERNELS=jit`` has them compiled in any case.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from constrain.cache_folder import find_in_caches
+from constrain.kernels.digests import sources_digest
+from constrain.kernels.signatures import Signature, parse_signature
+
+SHIPPED = Path(__file__).resolve().parent / "machine_code"
+LEVELS = ("x86_64_v4", "x86_64_v3") if platform.machine() in ("x86_64", "AMD64") else (platform.machine(),)
+"""The kinds of processors that libraries are made for, the best first."""
+
+_logger = logging.getLogger("constrain")
+
+
+class Library:
+    """The kernels of an extension module.
+
+    Parameters
+    ----------
+    module : module
+        As library.c makes it.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.name: str = module.__name__
+        self.digest: str = module.digest
+        self._kernels: dict[str, tuple[Any, int, str, str]] = module.kernels
+        self._functions: dict[Any, Any] = {}
+
+    def callable_of(self, function: Any, signatures: int) -> Any:
+        """What Python calls instead of a function that is a kernel with so many signatures."""
+        name = name_of(function)
+        versions = [self._kernels[f"{name}#{i}" if i else name][0] for i in range(signatures)]
+        kernel = versions[0] if signatures == 1 else _first_that_takes(versions)
+        self._functions[kernel] = function
+        return kernel
+
+    def address_of(self, kernel: Any) -> int:
+        """Where the machine code of a kernel begins."""
+        return self._kernels[name_of(self._functions.get(kernel, kernel))][1]
+
+    def signature_of(self, kernel: Any) -> Signature:
+        """What a kernel takes and returns."""
+        function = self._functions.get(kernel, kernel)
+        _, _, arguments, result = self._kernels[name_of(function)]
+        return parse_signature(function.__code__.co_varnames[: len(arguments) // 3], arguments, result)
+
+
+def name_of(function: Any) -> str:
+    """The name of a kernel in libraries."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _first_that_takes(versions: list[Callable[..., Any]]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        for version in versions[:-1]:
+            try:
+                return version(*arguments)
+            except TypeError:
+                continue
+        return versions[-1](*arguments)
+
+    return call
+
+
+NATIVE = f"native{EXTENSION_SUFFIXES[-1]}"
+"""The name of a library that was made for the processor it was made on."""
+
+
+def _find() -> Library | None:
+    """The library to be used."""
+    compiles = any(os.environ.get(f"NUMBA_{name}", "0") != "0" for name in ("DISABLE_JIT", "BOUNDSCHECK"))
+    if compiles or os.environ.get("CONSTRAIN_KERNELS") == "jit":
+        return None
+    native = find_in_caches(NATIVE)
+    candidates = [] if native is None else [native]
+    candidates += [path for level in LEVELS for path in sorted(SHIPPED.glob(f"{level}.*"))]
+    reasons = []
+    for path in candidates:
+        found = _load(path)
+        if isinstance(found, Library):
+            return found
+        reasons.append(f"{path.name}: {found}")
+    if reasons or (SHIPPED.is_dir() and any(SHIPPED.iterdir())):
+        why = "; ".join(reasons) or f"this processor is {platform.machine()}"
+        _logger.warning("the kernels that came with this installation cannot be used (%s), so they are compiled", why)
+    return None
+
+
+def _load(path: Path) -> Library | str:
+    """The library of a file, or why it cannot be used."""
+    name = path.name.partition(".")[0]
+    try:
+        spec = spec_from_file_location(name, path, loader=ExtensionFileLoader(name, str(path)))
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if not module.is_supported:
+            return "another processor"
+        if module.digest != sources_digest(module.sources.split("\n")):
+            return "made from other sources"
+    except (ImportError, OSError) as error:
+        return str(error)
+    return Library(module)
+
+
+loaded = _find()
+"""The library in use, if there is one."""
