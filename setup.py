@@ -45,7 +45,9 @@ class BuildWithMachineCode(build_py):
         except (ImportError, RuntimeError) as error:
             if os.environ.get("CONSTRAIN_BUILD_KERNELS"):
                 raise
-            print(f"constrain: without machine code, so kernels are compiled in the first run: {error}", file=sys.stderr)
+            print(
+                f"constrain: without machine code, so kernels are compiled in the first run: {error}", file=sys.stderr
+            )
         else:
             print(f"constrain: compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr)
         finally:
@@ -70,6 +72,4 @@ class DistributionOfAPlatform(Distribution):
         return bool(targets())
 
 
-setup(
-    distclass=DistributionOfAPlatform, cmdclass={"build_py": BuildWithMachineCode, "bdist_wheel": WheelOfAPlatform}
-)
+setup(distclass=DistributionOfAPlatform, cmdclass={"build_py": BuildWithMachineCode, "bdist_wheel": WheelOfAPlatform})

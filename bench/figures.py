@@ -12,9 +12,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -121,23 +118,6 @@ def masks(runs: int) -> None:
     report("mask inside an open JSON string, repeated", again)
     report("accept a token", accepts)
     report("(a copy of the mask, for comparison)", copies)
-
-
-@main.command()
-@click.option("--warm-runs", default=5, show_default=True)
-def starts(warm_runs: int) -> None:
-    """The main job from an empty and from a filled cache of kernels, as a subprocess, wall time."""
-    schema = ROOT / "grammars" / "person.schema.json"
-    command = [sys.executable, "-m", "constrain", "generate", "--schema", str(schema), "--seed", "1"]
-    with tempfile.TemporaryDirectory() as cache:
-        times = []
-        for _ in range(1 + warm_runs):
-            began = time.perf_counter()
-            subprocess.run(
-                command, check=True, capture_output=True, cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": cache}
-            )
-            times.append(time.perf_counter() - began)
-    click.echo(f"cold start {times[0]:.1f} s; warm start min {min(times[1:]):.2f} s, max {max(times[1:]):.2f} s")
 
 
 @main.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from constrain.cache_folder import writable_cache_folder
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import errors_in
 from constrain.cli.progress import Progress
@@ -19,35 +19,35 @@ from constrain.cli.tokenizer_options import load, tokenizer_option
 if TYPE_CHECKING:
     from constrain.tokenizers.base import Tokenizer
 
-# Importing a module compiles its kernels.
-_PACKAGES = ("constrain.engine", "constrain.sampling", "constrain.tokenizers")
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @click.command(cls=SectionCommand, short_help="Fill the caches now rather than in the first run.")
 @tokenizer_option
-def warmup(tokenizer: str | None) -> None:
+@click.option("--native", is_flag=True, help="Compile for this processor alone; needs a C compiler.")
+def warmup(tokenizer: str | None, native: bool) -> None:
     """Compile the kernels now rather than in the first run, for an image or a test machine.
 
-    With --tokenizer the tables of its vocabulary are made as well. All is kept in numba's cache; where that is,
-    NUMBA_CACHE_DIR can say.
+    Where the installation brought machine code along, nothing is left to compile, but --native has it made for this
+    very processor. With --tokenizer the tables of its vocabulary are made as well. CONSTRAIN_CACHE_DIR can say where
+    all that is kept.
     """
     start = perf_counter()
+    if native:
+        _compile_natively()
     announce_compilation()
     # What can be wrong with it is said at once.
     loaded = None if tokenizer is None else load(tokenizer)
 
+    digests: Any = import_module("constrain.kernels.digests")
     modules = [
-        module.name
-        for package in _PACKAGES
-        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}.")
-        if _has_kernels(module)
+        ".".join(Path(file).relative_to(_PACKAGE.parent).with_suffix("").parts)
+        for file in digests.files_with_kernels(_PACKAGE)
     ]
-    with Progress("compiling", len(modules) + 2) as progress:
+    with Progress("compiling", len(modules) + 1) as progress:
         for module in modules:
             import_module(module)
             progress.advance()
-        _generate()
-        progress.advance()
         if loaded is not None:
             with errors_in(str(tokenizer)):
                 _read_vocabulary(loaded)
@@ -55,24 +55,29 @@ def warmup(tokenizer: str | None) -> None:
     click.echo(f"constrain: kernels are ready ({perf_counter() - start:.1f} s)", err=True)
 
 
-def _has_kernels(module: pkgutil.ModuleInfo) -> bool:
-    """Whether it is a file with kernels; others may need packages that are not there."""
-    found: Any = module.module_finder.find_spec(module.name, None)
-    return not module.ispkg and b"njit" in Path(found.origin).read_bytes()
+def _compile_natively() -> None:
+    """Make the library for this processor."""
+    folder = writable_cache_folder()
+    if folder is None:
+        raise click.ClickException("no cache folder can be written; CONSTRAIN_CACHE_DIR can name one")
+    made: Any = import_module("constrain.kernels.native")
+    bar: Progress | None = None
+    counted = 0
 
+    def advance(done: int, total: int) -> None:
+        nonlocal bar, counted
+        bar = bar or Progress("compiling for this processor", total).__enter__()
+        bar.advance(done - counted)
+        counted = done
 
-def _generate() -> None:
-    """Go through all that the command line does to make a text."""
-    from constrain import Grammar, GrammarCompiler, Vocabulary, demo
-    from constrain.generation import generate
-    from constrain.sampling import Sampler
-
-    tokenizer, model = demo.load()
-    compiler = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer))
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}, "required": ["a"]}
-    for grammar in (Grammar.from_json_schema(schema), Grammar.from_choices(["yes", "no"])):
-        for _ in generate(model, tokenizer, compiler.compile(grammar), max_tokens=32, sampler=Sampler(seed=0)):
-            pass
+    try:
+        path = made.build_native(folder, advance)
+    except RuntimeError as error:
+        raise click.ClickException(f"cannot compile for this processor: {error}") from None
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+    click.echo(f"constrain: made {path}", err=True)
 
 
 def _read_vocabulary(tokenizer: Tokenizer) -> None:

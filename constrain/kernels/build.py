@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constrain.kernels.digests import files_with_kernels, sources_digest, sources_of
+from constrain.kernels.native import SUFFIX
 
 _HERE = Path(__file__).resolve().parent
 _PACKAGE = _HERE.parent
-SUFFIX = ".abi3.so"
-"""Of the extension modules: any Python from 3.10 on loads them."""
 
 
 class Target(NamedTuple):

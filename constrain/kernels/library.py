@@ -13,13 +13,14 @@ import logging
 import os
 import platform
 from collections.abc import Callable
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from constrain.cache_folder import find_in_caches
+from constrain.cache_folder import cache_folders, find_in_caches
 from constrain.kernels.digests import sources_digest
+from constrain.kernels.native import SUFFIX, native_name
 from constrain.kernels.signatures import Signature, parse_signature
 
 SHIPPED = Path(__file__).resolve().parent / "machine_code"
@@ -80,17 +81,12 @@ def _first_that_takes(versions: list[Callable[..., Any]]) -> Callable[..., Any]:
     return call
 
 
-NATIVE = f"native{EXTENSION_SUFFIXES[-1]}"
-"""The name of a library that was made for the processor it was made on."""
-
-
 def _find() -> Library | None:
     """The library to be used."""
     compiles = any(os.environ.get(f"NUMBA_{name}", "0") != "0" for name in ("DISABLE_JIT", "BOUNDSCHECK"))
     if compiles or os.environ.get("CONSTRAIN_KERNELS") == "jit":
         return None
-    native = find_in_caches(NATIVE)
-    candidates = [] if native is None else [native]
+    candidates = _native()
     candidates += [path for level in LEVELS for path in sorted(SHIPPED.glob(f"{level}.*"))]
     reasons = []
     for path in candidates:
@@ -102,6 +98,14 @@ def _find() -> Library | None:
         why = "; ".join(reasons) or f"this processor is {platform.machine()}"
         _logger.warning("the kernels that came with this installation cannot be used (%s), so they are compiled", why)
     return None
+
+
+def _native() -> list[Path]:
+    """The library for this very processor, if there is one."""
+    if not any(next(folder.glob("native_*"), None) for folder in cache_folders()):
+        return []
+    path = find_in_caches(f"{native_name()}{SUFFIX}")
+    return [] if path is None else [path]
 
 
 def _load(path: Path) -> Library | str:
