@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES += sorted((ROOT / "bench").rglob("*.md"))
 PACKAGE = sorted((ROOT / "constrain").rglob("*.py"))
-SOURCES = PACKAGE + [path for folder in ("bench", "tools", "tests") for path in sorted((ROOT / folder).rglob("*.py"))]
+SOURCES = [*PACKAGE, ROOT / "setup.py"] + [
+    path for folder in ("bench", "tools", "tests") for path in sorted((ROOT / folder).rglob("*.py"))
+]
 
 # Folders that hold what is mentioned; others may hold what tools leave behind.
 _KEPT = ("constrain", "bench", "tools", "tests", "docs", "grammars")

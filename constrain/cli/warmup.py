@@ -71,7 +71,7 @@ def _compile_natively() -> None:
         counted = done
 
     try:
-        path = made.build_native(folder, advance)
+        path = made.build_native(folder, progress=advance)
     except RuntimeError as error:
         raise click.ClickException(f"cannot compile for this processor: {error}") from None
     finally:

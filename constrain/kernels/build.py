@@ -50,7 +50,11 @@ def host_target() -> Target:
 
 
 def build_libraries(
-    targets: Mapping[Path, Target], processes: int = 2, progress: Callable[[int, int], None] | None = None
+    targets: Mapping[Path, Target],
+    *,
+    package: Path = _PACKAGE,
+    processes: int = 2,
+    progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write extension modules, each named as Python names it: ``name.abi3.so``.
 
@@ -58,6 +62,8 @@ def build_libraries(
     ----------
     targets : mapping
         What each of them is made for.
+    package : Path
+        The folder of the package whose kernels they are.
     processes : int
         How many compile beside each other.
     progress : function
@@ -71,7 +77,7 @@ def build_libraries(
     with tempfile.TemporaryDirectory(prefix="constrain-kernels-") as folder:
         work = Path(folder)
         kinds = list(targets.values())
-        workers = [_start_worker(work, number, kinds) for number in range(processes)]
+        workers = [_start_worker(work, number, kinds, package) for number in range(processes)]
         try:
             _watch(work, workers, progress)
         finally:
@@ -79,7 +85,7 @@ def build_libraries(
                 worker.kill()
                 worker.wait()
         lists = [json.loads((work / f"kernels-{number}").read_text()) for number in range(processes)]
-        (work / "table.c").write_text("\n".join(_table([entry for each in lists for entry in each])))
+        (work / "table.c").write_text("\n".join(_table([entry for each in lists for entry in each], package)))
         for kind, (path, target) in enumerate(targets.items()):
             objects = [work / f"kernels-{number}-{kind}.o" for number in range(processes)]
             _link(work, path.name.partition(".")[0], target, objects)
@@ -90,10 +96,11 @@ def build_libraries(
             finished.replace(path)
 
 
-def _start_worker(work: Path, number: int, targets: Sequence[Target]) -> subprocess.Popen[bytes]:
+def _start_worker(work: Path, number: int, targets: Sequence[Target], package: Path) -> subprocess.Popen[bytes]:
+    paths = [str(package.parent), str(_PACKAGE.parent), *(path for path in sys.path if path)]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(_PACKAGE.parent), *(path for path in sys.path if path)]),
+        "PYTHONPATH": os.pathsep.join(paths),
         "CONSTRAIN_KERNELS": "jit",
         "NUMBA_CPU_NAME": targets[0].cpu,
         "NUMBA_CPU_FEATURES": targets[0].features,
@@ -101,7 +108,8 @@ def _start_worker(work: Path, number: int, targets: Sequence[Target]) -> subproc
         "NUMBA_DISABLE_INTEL_SVML": "1",
     }
     code = "from constrain.kernels import build; build.work()"
-    command = [sys.executable, "-c", code, str(work), str(number), json.dumps([target[:2] for target in targets])]
+    kinds = json.dumps([target[:2] for target in targets])
+    command = [sys.executable, "-c", code, str(work), str(number), str(package), kinds]
     with (work / f"log-{number}").open("wb") as log:
         return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -124,9 +132,9 @@ def _watch(work: Path, workers: Sequence[subprocess.Popen[bytes]], progress: Cal
         time.sleep(0.1)
 
 
-def _table(entries: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(entries: Sequence[Sequence[str]], package: Path) -> Iterator[str]:
     """The lines of a file in C that names all kernels and the sources."""
-    sources = [str(Path(file).relative_to(_PACKAGE)) for file in sources_of(files_with_kernels(_PACKAGE))]
+    sources = [str(Path(file).relative_to(package)) for file in sources_of(files_with_kernels(package))]
     yield "#include <stdint.h>"
     yield "typedef struct { const char *name, *arguments, *result; int32_t (*adapter)(int64_t *, int64_t *, void **);"
     yield "  void *address; } Kernel;"
@@ -141,7 +149,7 @@ def _table(entries: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f"const int kernel_count = {len(entries)};"
     quoted = "\\n".join(sources)
     yield f'const char *const library_sources = "{quoted}";'
-    yield f'const char *const library_digest = "{sources_digest(sources)}";'
+    yield f'const char *const library_digest = "{sources_digest(package, sources)}";'
 
 
 def _link(work: Path, name: str, target: Target, objects: Sequence[Path]) -> None:
@@ -162,14 +170,14 @@ def _link(work: Path, name: str, target: Target, objects: Sequence[Path]) -> Non
 
 def work() -> None:
     """What each process does: compile kernels that no other has taken, and write object files of them."""
-    folder, number, targets = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+    folder, number, package, targets = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), json.loads(sys.argv[4])
     jit: Any = importlib.import_module("constrain.kernels.jit")
     emission: Any = importlib.import_module("constrain.kernels.emission")
     jit.keep_on_disk = emission.keep_nothing
     emission.emit_instead_of_running()
     jit.defer()
-    for file in files_with_kernels(_PACKAGE):
-        parts = Path(file).relative_to(_PACKAGE.parent).with_suffix("").parts
+    for file in files_with_kernels(package):
+        parts = Path(file).relative_to(package.parent).with_suffix("").parts
         importlib.import_module(".".join(parts))
     kernels = sorted(enumerate(jit.deferred), reverse=number != "0")
     (folder / "total").write_text(str(len(kernels)))

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-_PACKAGE = os.path.dirname(_FOLDER)
 _COMPILER = (Path(_FOLDER, "compiler.py"), Path(_FOLDER, "jit.py"))
 _IMPORT = re.compile(rb"^\s*(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
@@ -100,9 +99,9 @@ def _files_of(place: str, names: Iterable[bytes]) -> Iterable[str]:
             yield path
 
 
-def sources_digest(sources: Iterable[str]) -> str:
-    """A hash over the files that kernels are made from, given as paths below the package."""
+def sources_digest(package: Path, sources: Iterable[str]) -> str:
+    """A hash over the files that a package's kernels are made from, given as paths below it."""
     digest = hashlib.sha256()
     for name in sources:
-        digest.update(name.encode() + hashlib.sha256(Path(_PACKAGE, name).read_bytes()).digest())
+        digest.update(name.encode() + hashlib.sha256((package / name).read_bytes()).digest())
     return digest.hexdigest()

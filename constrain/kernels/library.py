@@ -23,7 +23,8 @@ from constrain.kernels.digests import sources_digest
 from constrain.kernels.native import SUFFIX, native_name
 from constrain.kernels.signatures import Signature, parse_signature
 
-SHIPPED = Path(__file__).resolve().parent / "machine_code"
+_PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = _PACKAGE / "kernels" / "machine_code"
 LEVELS = ("x86_64_v4", "x86_64_v3") if platform.machine() in ("x86_64", "AMD64") else (platform.machine(),)
 """The kinds of processors that libraries are made for, the best first."""
 
@@ -90,7 +91,7 @@ def _find() -> Library | None:
     candidates += [path for level in LEVELS for path in sorted(SHIPPED.glob(f"{level}.*"))]
     reasons = []
     for path in candidates:
-        found = _load(path)
+        found = load(path)
         if isinstance(found, Library):
             return found
         reasons.append(f"{path.name}: {found}")
@@ -108,8 +109,8 @@ def _native() -> list[Path]:
     return [] if path is None else [path]
 
 
-def _load(path: Path) -> Library | str:
-    """The library of a file, or why it cannot be used."""
+def load(path: Path, package: Path = _PACKAGE) -> Library | str:
+    """The library of a file with the kernels of a package, or why it cannot be used."""
     name = path.name.partition(".")[0]
     try:
         spec = spec_from_file_location(name, path, loader=ExtensionFileLoader(name, str(path)))
@@ -119,7 +120,7 @@ def _load(path: Path) -> Library | str:
         spec.loader.exec_module(module)
         if not module.is_supported:
             return "another processor"
-        if module.digest != sources_digest(module.sources.split("\n")):
+        if module.digest != sources_digest(package, module.sources.split("\n")):
             return "made from other sources"
     except (ImportError, OSError) as error:
         return str(error)

@@ -12,6 +12,7 @@ from typing import Any
 SUFFIX = ".abi3.so"
 """Of all libraries: any Python from 3.10 on loads them."""
 
+_PACKAGE = Path(__file__).resolve().parents[1]
 _PROCESSORS = Path("/proc/cpuinfo")
 # The first of them, with all that it can do.
 _MOST_BYTES = 16384
@@ -31,8 +32,8 @@ def native_name() -> str | None:
     return f"native_{hashlib.sha256(b''.join(said)).hexdigest()[:16]}" if said else None
 
 
-def build_native(folder: Path, progress: Callable[[int, int], None] | None = None) -> Path:
-    """Make the library for this processor in a folder; ``progress`` as for ``build_libraries``.
+def build_native(folder: Path, *, package: Path = _PACKAGE, progress: Callable[[int, int], None] | None = None) -> Path:
+    """Make the library for this processor in a folder; the others as for ``build_libraries``.
 
     Raises
     ------
@@ -44,5 +45,5 @@ def build_native(folder: Path, progress: Callable[[int, int], None] | None = Non
         raise RuntimeError("what this processor can do is not known, so there is no library for it alone")
     build: Any = importlib.import_module("constrain.kernels.build")
     path = folder / f"{name}{SUFFIX}"
-    build.build_libraries({path: build.host_target()}, progress=progress)
+    build.build_libraries({path: build.host_target()}, package=package, progress=progress)
     return path
