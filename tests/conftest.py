@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from constrain.kernels import library, native
 
 _COMPARED = pytest.StashKey[list[int]]()
 _WORKERS = 2
@@ -33,6 +36,28 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if folders and not _is_selection(config) and not config.option.usepdb and not config.option.collectonly:
         config.option.numprocesses = min(_WORKERS, len(os.sched_getaffinity(0)))
         config.option.dist = "worksteal"
+        _compile_beforehand(config.rootpath / ".pytest_cache" / "constrain")
+
+
+def _compile_beforehand(folder: Path) -> None:
+    """Let all processes of this run have a library of machine code, where one can be made.
+
+    It takes as long as compiling all kernels once, and saves each process that the tests start a second or two.
+    """
+    if {"CONSTRAIN_KERNELS", "CONSTRAIN_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"} & set(os.environ):
+        return
+    if library.loaded is not None:
+        return
+    name = native.native_name()
+    path = folder / f"{name}{native.SUFFIX}"
+    if not (path.exists() and isinstance(library.load(path), library.Library)):
+        try:
+            print("compiling the kernels ...", file=sys.stderr)
+            native.build_native(folder)
+        except RuntimeError as error:
+            print(f"kernels are compiled as they are needed: {error}", file=sys.stderr)
+            return
+    os.environ["CONSTRAIN_CACHE_DIR"] = str(folder)
 
 
 def _is_selection(config: pytest.Config) -> bool:
@@ -43,7 +68,7 @@ def _is_selection(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_COMPARED] = [0]
     worker = getattr(config, "workerinput", None)
-    if worker is not None:
+    if worker is not None and library.loaded is None:
         # The workers share the cache of kernels: where it is empty, they begin at different ends of what there is to
         # compile, and take from each other what is done.
         modules = _modules_with_kernels()

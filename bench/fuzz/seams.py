@@ -19,6 +19,7 @@ from constrain.engine.automata import prelude as stock
 from constrain.engine.storage import header, schemas, statuses
 from constrain.engine.vocabulary import trie
 from constrain.errors import LimitError
+from constrain.kernels.jit import python_function
 
 
 def import_engine() -> list[Any]:
@@ -104,7 +105,7 @@ def low_thresholds(children: int = 2, nodes: int = 2) -> Iterator[None]:
     The numbers are constants of a compiled kernel; so its Python source runs in its place.
     """
     module: Any = trie
-    index = getattr(module._index, "py_func", module._index)
+    index = python_function(module._index)
     with patched((module, "WIDE_CHILDREN", children), (module, "LARGE_SUBTREE", nodes), (module, "_index", index)):
         yield
 

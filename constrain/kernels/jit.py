@@ -147,6 +147,11 @@ def without_dispatch(kernel: Any) -> Any:
     return compiled.entry_point
 
 
+def python_function(kernel: Any) -> Any:
+    """The function that a kernel was made from."""
+    return loaded.function_of(kernel) if loaded is not None else getattr(kernel, "py_func", kernel)
+
+
 def signature_of(kernel: Any) -> Signature:
     """What a kernel takes and returns, or what the text of a signature says."""
     if isinstance(kernel, str):

@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from constrain.kernels import library
 
 
@@ -36,20 +38,31 @@ class StandIn:
         return False
 
 
+class Number(StandIn):
+    """A type of numbers, which makes such numbers also where the Python source of a kernel runs."""
+
+    def __init__(self, name: str) -> None:
+        self._type = getattr(np, name)
+
+    def __call__(self, *arguments: Any) -> Any:
+        is_value = len(arguments) == 1 and not isinstance(arguments[0], StandIn)
+        return self._type(arguments[0]) if is_value else self
+
+
 def module(name: str) -> Any:
     """A module of numba or llvmlite, without types, or a stand-in."""
     return importlib.import_module(name) if library.loaded is None else StandIn()
 
 
+def _number(name: str) -> Any:
+    return getattr(_numba, name) if library.loaded is None else Number(name)
+
+
 _numba = module("numba")
 
+float32, float64 = _number("float32"), _number("float64")
+int32, int64, uint8, uint64 = _number("int32"), _number("int64"), _number("uint8"), _number("uint64")
 boolean: Any = _numba.boolean
-float32: Any = _numba.float32
-float64: Any = _numba.float64
-int32: Any = _numba.int32
-int64: Any = _numba.int64
-uint8: Any = _numba.uint8
-uint64: Any = _numba.uint64
 void: Any = _numba.void
 types: Any = _numba.types
 intrinsic: Any = module("numba.extending").intrinsic

@@ -56,11 +56,15 @@ class Library:
 
     def address_of(self, kernel: Any) -> int:
         """Where the machine code of a kernel begins."""
-        return self._kernels[name_of(self._functions.get(kernel, kernel))][1]
+        return self._kernels[name_of(self.function_of(kernel))][1]
+
+    def function_of(self, kernel: Any) -> Any:
+        """The function that a kernel was made from; that of an inner kernel is the kernel."""
+        return self._functions.get(kernel, kernel)
 
     def signature_of(self, kernel: Any) -> Signature:
         """What a kernel takes and returns."""
-        function = self._functions.get(kernel, kernel)
+        function = self.function_of(kernel)
         _, _, arguments, result = self._kernels[name_of(function)]
         return parse_signature(function.__code__.co_varnames[: len(arguments) // 3], arguments, result)
 

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import link_callbacks
 import numpy as np
 import pytest
 
@@ -33,10 +34,7 @@ from bench.judge import Judge
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget as Within
 from constrain.engine.matcher import Matcher
-from constrain.engine.storage import header, links, tables
-from constrain.engine.storage.jit import njit_inner
-from constrain.kernels.jit import address_of, call_by_address
-from constrain.kernels.language import int64
+from constrain.engine.storage import links, tables
 
 
 def _run(name: str, cases: int, seed: int = 1) -> Counts:
@@ -340,19 +338,8 @@ def test_thresholds_are_set_low_from_outside() -> None:
 
 def test_an_accelerator_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # One that takes every subtree for nothing at all stands for an accelerator that loses tokens.
-    module: Any = links
-    address = module.addresses[links.F_LITERAL_WALK]
-    call_by_address(_nothing_below)
-    module.addresses[links.F_LITERAL_WALK] = address_of(_nothing_below)
-    try:
+    with link_callbacks.replaced(links.F_LITERAL_WALK, lambda _kernel, _a, _b: 0):
         assert "without literal_walks" in str(_fails("accelerators", 6))
-    finally:
-        module.addresses[links.F_LITERAL_WALK] = address
-
-
-@njit_inner(int64(header.CTX, int64, int64))
-def _nothing_below(_ctx: Any, _state_and_node: Any, n: Any) -> Any:
-    return int64(n * 0)
 
 
 def test_schemas_and_instances_meet() -> None:

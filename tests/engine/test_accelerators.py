@@ -7,10 +7,11 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import link_callbacks
 import numpy as np
 import pytest
 
@@ -18,11 +19,8 @@ import constrain
 from constrain.engine.masks import accelerators, fast
 from constrain.engine.masks.accelerators import ACCELERATORS, NAMES, PLAIN_VARIABLE
 from constrain.engine.storage import links
-from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER
-from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.header import FIRST_LINK, HEADER
 from constrain.engine.storage.statuses import NOT_MINE
-from constrain.kernels.jit import address_of, call_by_address
-from constrain.kernels.language import int64
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
 PARTS = {"repetitions"}  # of star_closures, which asks it
@@ -62,10 +60,6 @@ def tokens() -> list[bytes]:
 TOKENS = tokens()
 
 
-# A word of the header and a link that nothing else uses.
-_COUNT, _COUNTED = HEADER - 1, HEADER - FIRST_LINK - 2
-
-
 def longest_token(text: bytes) -> int:
     """The longest token that a text begins with."""
     return max(
@@ -93,19 +87,17 @@ def masks_along(compiled: constrain.CompiledGrammar, text: bytes, max_tokens: in
     return found
 
 
-def all_masks(names: Collection[str] | None, max_tokens: int | None = None) -> tuple[list[Any], int]:
-    """The masks of all cases, of each twice, as grammars share masks; and what was counted meanwhile."""
+def all_masks(names: Collection[str] | None, max_tokens: int | None = None) -> list[Any]:
+    """The masks of all cases, of each twice, as grammars share masks."""
     vocabulary = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
     assert len(vocabulary.shared) == 0  # too small for the disk
     found: list[Any] = []
-    count = 0
     for schema, text in CASES:
         for _ in range(2):
             grammar = constrain.Grammar.from_json_schema(schema)
             compiled = constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=names)
             found += masks_along(compiled, text, max_tokens)
-            count += int(compiled.ctx[_COUNT])
-    return found, count
+    return found
 
 
 def same(masks: list[Any], others: list[Any]) -> bool:
@@ -114,35 +106,28 @@ def same(masks: list[Any], others: list[Any]) -> bool:
 
 @pytest.fixture(scope="module")
 def expected() -> list[Any]:
-    return all_masks(())[0]
+    return all_masks(())
 
 
 @pytest.fixture(scope="module")
 def with_budgets() -> list[Any]:
-    return all_masks(NAMES, 40)[0]
-
-
-@njit_inner(int64(CTX, int64, int64))
-def _counting(ctx: Any, a: Any, b: Any) -> Any:
-    result = links.far_call(ctx, _COUNTED, a, b)
-    ctx[_COUNT] += int64(result != NOT_MINE)
-    return result
+    return all_masks(NAMES, 40)
 
 
 @contextlib.contextmanager
-def counted(link: int) -> Iterator[None]:
-    """Tables that are made meanwhile count how often a link's kernel answers something else than NOT_MINE."""
+def counted(link: int) -> Iterator[list[int]]:
+    """What a link's kernel answers within tables that are made meanwhile, without NOT_MINE."""
     accelerators.load(*NAMES)
-    assert links.addresses[_COUNT - FIRST_LINK] == links.addresses[_COUNTED] == 0
-    address = links.addresses[link]
-    call_by_address(_counting)
-    links.addresses[_COUNTED] = address
-    links.addresses[link] = address_of(_counting)
-    try:
-        yield
-    finally:
-        # These alone, since other kernels may have registered meanwhile.
-        links.addresses[_COUNTED], links.addresses[link] = 0, address
+    answers: list[int] = []
+
+    def count(kernel: Callable[[], int], _a: int, _b: int) -> int:
+        result = kernel()
+        if result != NOT_MINE:
+            answers.append(result)
+        return result
+
+    with link_callbacks.replaced(link, count):
+        yield answers
 
 
 def test_every_file_is_an_accelerator_and_every_link_belongs_to_one() -> None:
@@ -154,7 +139,7 @@ def test_every_file_is_an_accelerator_and_every_link_belongs_to_one() -> None:
 
 
 def test_all_of_them_change_no_mask(expected: list[Any]) -> None:
-    found, _ = all_masks(NAMES)
+    found = all_masks(NAMES)
     assert len(found) == len(expected) > 200
     assert same(found, expected)
 
@@ -162,21 +147,24 @@ def test_all_of_them_change_no_mask(expected: list[Any]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_masks_without_an_accelerator_and_with_it_alone_are_the_same(name: str, expected: list[Any]) -> None:
     for names in ({name}, set(NAMES) - {name}):
-        assert same(all_masks(names)[0], expected)
+        assert same(all_masks(names), expected)
 
 
 @pytest.mark.parametrize("name", ["", *NAMES])
 def test_budgets_are_kept_without_accelerators(name: str, with_budgets: list[Any]) -> None:
     names = set(NAMES) - {name} if name else ()
-    assert same(all_masks(names, 40)[0], with_budgets)
+    assert same(all_masks(names, 40), with_budgets)
 
 
 @pytest.mark.parametrize(("name", "link"), LINKS)
 def test_an_accelerator_answers_unless_it_is_switched_off(name: str, link: int) -> None:
-    with counted(link):
-        assert all_masks(NAMES)[1] > 0
+    with counted(link) as answers:
+        all_masks(NAMES)
+        assert answers
+        answers.clear()
         for names in ((), set(NAMES) - {name}):
-            assert all_masks(names)[1] == 0
+            all_masks(names)
+        assert not answers
 
 
 def test_unknown_names_are_refused_with_those_that_are_known() -> None:
