@@ -23,8 +23,10 @@ from constrain.engine.loading import load_grammar
 from constrain.engine.masks import accelerators as fast
 from constrain.engine.masks import state_masks  # noqa: F401 (through pointers, which tables get as they are made)
 from constrain.engine.parser import configurations as states
+from constrain.engine.parser.compaction import compact
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
+from constrain.engine.parser.transplant import Transplant
 from constrain.engine.storage.header import (
     BUDGET,
     INNER_BLANKS,
@@ -287,8 +289,6 @@ class GrammarTables:
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
-        from constrain.engine.parser.compaction import compact
-
         cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
         live = np.zeros(self._tables.used(STATE_HASHES), np.uint8)
@@ -320,8 +320,6 @@ class GrammarTables:
 
     def compact(self) -> None:
         """Keep of all tables what places are at, and were at in their last steps, and nothing else."""
-        from constrain.engine.parser.transplant import Transplant  # for grammars at their limit
-
         places = [place for place in self.cursors if place._state != LOST]
         links = LinksKept(places, self.generation, STEPS_KEPT)
         at = {place: place._state for place in places}

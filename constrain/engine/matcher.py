@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from threading import get_ident
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.budget import budget as budgets
+from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
@@ -21,17 +22,7 @@ from constrain.engine.vocabulary.bitmasks import Bitmask, check_bitmask, words_f
 from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
 
-if TYPE_CHECKING:
-    from constrain.engine.conditions.budget.budget import Budget
-
-
 _NOTHING = object()
-
-
-def _budgets() -> ModuleType:
-    from constrain.engine.conditions.budget import budget  # most matchers have none, and its kernels take time to load
-
-    return budget
 
 
 class Matcher(Cursor):
@@ -76,7 +67,7 @@ class Matcher(Cursor):
         return f"<Matcher: {self._steps:,} {'step' if self._steps == 1 else 'steps'}, {place}>"
 
     def _begin_budget(self, max_tokens: int) -> None:
-        budget: Budget = _budgets().Budget(self, max_tokens)
+        budget: Budget = budgets.Budget(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
         self._heed()
 
@@ -292,7 +283,7 @@ class Matcher(Cursor):
         """
         if self._state == ENDED:
             return []
-        return transact(self, _budgets().shortest_completion, self)
+        return transact(self, budgets.shortest_completion, self)
 
     @property
     def max_tokens(self) -> int | None:

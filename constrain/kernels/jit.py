@@ -112,13 +112,15 @@ def compile_kernel(kernel: Any) -> Any:
 
 
 def call_by_address(kernel: Any) -> None:
-    """Let an inner kernel have machine code of its own once it is compiled, for :func:`address_of`."""
+    """Let an inner kernel have machine code of its own, for :func:`address_of`."""
     if loaded is not None or not hasattr(kernel, "overloads"):
         return
     if deferred is not None and kernel not in deferred:
         deferred.append(kernel)
     if not kernel.overloads and kernel.targetoptions.get("pipeline_class") is InnerKernelCompiler:
         kernel._compiler.pipeline_class = KernelCompiler
+    if deferred is None:
+        compile_kernel(kernel)
 
 
 def address_of(kernel: Any) -> int:

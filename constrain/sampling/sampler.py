@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from constrain.errors import ConstrainError
 from constrain.sampling.arrays import as_floats, as_mask
 from constrain.sampling.kernels import layout, penalties, rows
+from constrain.sampling.kernels.log_probabilities import log_probabilities
 from constrain.sampling.options import check_integer, check_number, check_options
 
 _STATUS = {
@@ -243,8 +244,6 @@ class Sampler:
         """:meth:`sample`, and how likely the model found that token and the ``top`` most likely ones."""
         if check_integer("top", top) < 0:
             raise ConstrainError(f"top must be 0 or more, not {top}")
-        from constrain.sampling.kernels.log_probabilities import log_probabilities
-
         token = self.sample(logits, mask, history)
         table = self._table(logits, 1)
         room = max(1, min(top, table.shape[1]))

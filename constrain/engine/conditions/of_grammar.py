@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
-from types import ModuleType
-
 from constrain.engine.conditions.protocol import Condition
+from constrain.engine.conditions.unique_keys import unique_keys
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.grammar.ir import GrammarIR
 
 
-@cache
-def _unique_keys() -> ModuleType:
-    from constrain.engine.conditions.unique_keys import unique_keys  # many grammars do without its kernels
-
-    return unique_keys
-
-
 def prepare_conditions(ir: GrammarIR, vocabulary: Vocabulary) -> None:
-    """Load, and work out, what the conditions of a grammar need: better when it is compiled than within a mask."""
+    """Work out what the conditions of a grammar need: better when it is compiled than within a mask."""
     if ir.distinct_keys:
-        _unique_keys().prepare(ir, vocabulary)
+        unique_keys.prepare(ir, vocabulary)
 
 
 def conditions_of(compiled: GrammarTables) -> tuple[Condition, ...]:
     """The conditions of a cursor that begins.  The caller holds the lock of the compiled grammar."""
-    return (_unique_keys().UniqueKeys(compiled),) if compiled.ir.distinct_keys else ()
+    return (unique_keys.UniqueKeys(compiled),) if compiled.ir.distinct_keys else ()

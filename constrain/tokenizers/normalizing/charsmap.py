@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.normalizing import charsmap_kernels as kernels
 from constrain.tokenizers.normalizing.normal_forms import Spans
 from constrain.tokenizers.normalizing.text_steps import TextStep
 from constrain.tokenizers.scratch import scratch
+from constrain.tokenizers.trie_kernels import trie_of
 
 _LARGEST_GROWTH = 64
 """A text may become this many times as long; rules that make it longer are taken for hostile."""
@@ -42,11 +44,6 @@ class Charsmap(TextStep):
     """
 
     def __init__(self, compiled: bytes, spaces: SpaceOptions, fixed: tuple[str, ...] = ()) -> None:
-        # Byte-level tokenizers have no such step.  These kernels take 50 ms to load and 3.8 s to compile (measured).
-        from constrain.tokenizers.normalizing import charsmap_kernels as kernels
-        from constrain.tokenizers.trie_kernels import trie_of
-
-        self._kernels = kernels
         self._arguments = (compiled, spaces, fixed)
         self._rules = np.empty(0, dtype=np.uint32)
         self._blob = np.empty(0, dtype=np.uint8)
@@ -97,12 +94,12 @@ class Charsmap(TextStep):
         while True:
             out = scratch("normalized", room, np.uint8)
             origins = np.empty((room if with_origins else 0, 2), dtype=np.int32)
-            size = self._kernels.normalize_spaces(
+            size = kernels.normalize_spaces(
                 data, self._plain, self._rules, self._blob, self._fixed, self._flags, out, origins, with_origins
             )
             if size >= 0:
                 return out[:size], origins[:size]
-            if size == self._kernels.DAMAGED or room > _LARGEST_GROWTH * (len(data) + 64):
+            if size == kernels.DAMAGED or room > _LARGEST_GROWTH * (len(data) + 64):
                 raise TokenizerError("precompiled_charsmap is damaged: its rules lead nowhere")
             room *= 4
 

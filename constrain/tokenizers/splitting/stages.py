@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.byte_alphabet import CHARACTER_OF_BYTE
+from constrain.tokenizers.splitting import machine
 from constrain.tokenizers.splitting.patterns import SplitPattern
 from constrain.tokenizers.splitting.programs import SplitProgram, compile_split
 
@@ -135,9 +136,6 @@ def _split_pieces(
 def _split_by_regex(
     data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: RegexStage
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    # Only patterns without a scanner need the machine.  It takes 36 ms to load and 2.5 s to compile (measured).
-    from constrain.tokenizers.splitting import machine
-
     program = _program(stage.regex, stage.line_anchors)
     new_ends = np.empty(len(data), dtype=np.int32)
     new_keeps = np.empty(len(data), dtype=np.bool_)

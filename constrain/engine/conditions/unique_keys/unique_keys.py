@@ -11,11 +11,10 @@ so many go on from where the key is now), unique_keys/exhaustion.py looks ahead.
 
 from __future__ import annotations
 
-from functools import cache
-from types import ModuleType
 from typing import Any, Final
 
 from constrain.engine.conditions.protocol import Walk
+from constrain.engine.conditions.unique_keys import exhaustion
 from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, IS_LIMITED
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
@@ -44,17 +43,9 @@ _STEPS_BETWEEN_COPIES: Final = 256
 _NOT_FOLLOWED = without_kernel(NOT_FOLLOWED)
 
 
-@cache
-def _exhaustion() -> ModuleType:
-    from constrain.engine.conditions.unique_keys import exhaustion  # few grammars need its kernels
-
-    return exhaustion
-
-
 def prepare(ir: GrammarIR, vocabulary: Vocabulary) -> None:
-    """Load, and look for, what takes some time: better when a grammar is compiled than within a mask."""
+    """Look for what takes some time: better when a grammar is compiled than within a mask."""
     if ir.limited_keys:
-        _exhaustion()
         _ = quote_tokens(vocabulary).to_limited_keys
 
 
@@ -65,7 +56,7 @@ def keys_at_start(compiled: GrammarTables) -> ObjectKeys:
 
 def _keys_after(compiled: GrammarTables, keys: ObjectKeys | None, data: bytes, is_limited: bool) -> ObjectKeys:
     """A copy of some keys, or those at the start, after some bytes; keys that end there are taken for limited ones."""
-    limited = _exhaustion().limited_keys(compiled) if compiled.ir.limited_keys else None
+    limited = exhaustion.limited_keys(compiled) if compiled.ir.limited_keys else None
     now = ObjectKeys(quote_tokens(compiled.vocabulary), limited) if keys is None else keys.copy()
     now.memory[IS_LIMITED] = limited is not None and is_limited
     now.read(data)
@@ -152,7 +143,7 @@ class UniqueKeys:
         status = keys.status
         if status < 0:
             return False
-        return not status & LOOK_AHEAD or bool(_exhaustion().has_key_left(cursor.compiled, behind, keys))
+        return not status & LOOK_AHEAD or bool(exhaustion.has_key_left(cursor.compiled, behind, keys))
 
     def _read(self, cursor: Walk, now: ObjectKeys, step: int | bytes, is_limited: int) -> None:
         """Read a step that the cursor has not gone yet; ``is_limited``: keys that end in it are (or may be) limited."""
@@ -189,7 +180,7 @@ class UniqueKeys:
             row = out[index]
             if not any(is_allowed(row, token) for token in self._quotes.to_next_key):
                 return
-            if not _exhaustion().limited_keys(cursor.compiled).is_risky:
+            if not exhaustion.limited_keys(cursor.compiled).is_risky:
                 self._may_run_out_at_once = False
                 cursor._heed()
                 return
@@ -198,7 +189,7 @@ class UniqueKeys:
         keys = self.at(cursor)
         keys.forbid(cursor.compiled.vocabulary, out, index)
         if keys.status & MAY_RUN_OUT:
-            _exhaustion().forbid_dead_ends(cursor.compiled, cursor, keys, out, index)
+            exhaustion.forbid_dead_ends(cursor.compiled, cursor, keys, out, index)
         if not was_read:
             cursor._heed()
 
