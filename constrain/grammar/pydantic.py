@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from constrain.errors import ConstrainError, GrammarError
+from constrain.extras import how_to_install
 
 
 def schema_of(model: Any) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def schema_of(model: Any) -> dict[str, Any]:
         import pydantic
         from pydantic.errors import PydanticUserError
     except ImportError:
-        raise ConstrainError("from_pydantic needs pydantic 2: pip install 'constrain[pydantic]'") from None
+        raise ConstrainError(f"from_pydantic needs pydantic 2: {how_to_install('pydantic')}") from None
     try:
         if isinstance(model, pydantic.TypeAdapter):
             return model.json_schema()

@@ -131,5 +131,5 @@ def test_without_pydantic_the_error_says_what_to_install(monkeypatch: pytest.Mon
         return real(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ConstrainError, match=r"pip install 'constrain\[pydantic\]'"):
+    with pytest.raises(ConstrainError, match=r"pip install 'constrain-llm\[pydantic\]'"):
         constrain.Grammar.from_pydantic(Point)
