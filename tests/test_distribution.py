@@ -13,7 +13,7 @@ from constrain.version import DISTRIBUTION
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A command that installs `constrain` itself, or its extras under that name; `constrain.cli` and `constrain-llm` are fine.
+# A command that installs `constrain` itself or its extras; `constrain-llm` and `constrain.cli` are something else.
 _INSTALLS = re.compile(
     r"""(?:pip3?|pipx|uvx?)\s+(?:pip\s+)?(?:install|add|run|download)\b[^\n`&|;]*?[ '"]constrain(?![\w.-])"""
     r"""|(?<![\w.-])constrain\[[a-z]""",

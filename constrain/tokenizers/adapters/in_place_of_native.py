@@ -32,9 +32,7 @@ def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal:
     try:
         import tokenizers
     except ImportError:
-        raise TokenizerError(
-            f"{refusal}; the tokenizers library may read it: {how_to_install('tokenizers')}"
-        ) from None
+        raise TokenizerError(f"{refusal}; the tokenizers library may read it: {how_to_install('tokenizers')}") from None
     try:
         library: Any = tokenizers.Tokenizer.from_file(str(path))
     except Exception:  # the library raises plain Exception
