@@ -32,7 +32,7 @@ _BOM = b"\xef\xbb\xbf"
 @click.command(cls=SectionCommand, short_help="Say whether a text is valid, and if not, where and why.")
 @click.argument("file", metavar="[FILE]", required=False, type=FILE)
 @grammar_options
-@option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--text", "-t", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
 @option("--exact", section="Text", is_flag=True, help="Do not overlook a line break at the end of the text.")
 @option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
 @option("--quiet", "-q", section="Output", is_flag=True, help="Nothing but the exit code.")
@@ -70,7 +70,7 @@ def check(
         compiled = GrammarCompiler(vocabulary).compile(grammar)
     show_warnings(grammar_source, grammar.warnings)
     data = data.removeprefix(_BOM)
-    with errors_in(source), Progress("reading", len(data)) as progress:
+    with errors_in(source), Progress("reading", len(data), "bytes") as progress:
         reading = read_text(compiled, data, on_read=progress.advance)
         if reading.refused and not exact:
             shorter = without_last_line_break(compiled, data)

@@ -39,7 +39,7 @@ _PIECE_SHOWN = 20
 @click.command(cls=SectionCommand, short_help="Walk through a text token by token.")
 @click.argument("file", metavar="[FILE]", required=False, type=FILE)
 @grammar_options
-@option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--text", "-t", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
 @tokenizer_option
 @model_option
 @option(
@@ -95,7 +95,7 @@ def explain(
     show_warnings(grammar_source, grammar.warnings)
     # Whether it ends in a line break of its own is found out apart, so that every mask is a first one below.
     data = without_last_line_break(GrammarCompiler(tokens.vocabulary).compile(grammar), data)
-    with errors_in(source), Progress("tokens", min(limit, len(data) // 3 + 1)) as progress:
+    with errors_in(source), Progress("walking", min(limit, len(data) // 3 + 1), "tokens") as progress:
         trace = trace_text(compiled, tokens.tokenizer, data, model=tokens.model, most=limit, on_step=progress.advance)
     if len(trace.steps) == limit and trace.unread:
         click.echo(f"constrain: the first {limit:,} tokens are shown (--limit)", err=True)
