@@ -82,6 +82,31 @@ def test_what_is_forced_is_said(run):
     assert out.endswith("needed: 'bcd'\nin any case next: 'bcde'\n")
 
 
+@pytest.mark.parametrize(
+    ("grammar", "text", "said"),
+    [
+        (("--regex", "a(b)?"), "ac", "expected: 'b' or end of text"),
+        (("--choices", "a,ab,abc"), "ax", "expected: 'b', 'bc' or end of text"),
+        (("--regex", "a(b|c{0,2})d?"), "ax", "end of text"),
+        (("--lark", 'start: A "!"\nA: "a" "b"?\n'), "ax", "(more of A)"),
+        (("--gbnf", 'root ::= "a" "b"? "c"?\n'), "ax", "end of text"),
+        (("--schema", '{"enum": [1, 12]}'), "1x", "expected: "),
+        (("--schema", '{"type": "string", "pattern": "^a(b)?$"}'), '"ax"', "expected: "),
+    ],
+)
+def test_nothing_is_not_among_what_is_expected(run, tmp_path, grammar, text, said):
+    option, value = grammar
+    if option in ("--lark", "--gbnf", "--schema"):
+        file = tmp_path / "grammar"
+        file.write_text(value)
+        value = file
+    status, out, _ = run("check", option, value, "--text", text)
+    assert status == 1
+    assert said in out
+    assert "''" not in out
+    assert " or or " not in out
+
+
 def test_a_line_break_at_the_end_is_overlooked_unless_told(run):
     for end in ("\n", "\r\n"):
         assert run("check", "--choices", "a,b", "--text", f"a{end}")[0] == 0
