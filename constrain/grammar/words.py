@@ -88,11 +88,11 @@ def next_words(progress: Progress) -> str:
     if len(by_first) > _WORDS:
         bits |= sum(1 << byte for byte in by_first)
     parts = [quote(_common_beginning(some)) for byte, some in by_first.items() if not bits >> byte & 1]
-    return either([*parts, *_character_words(bits)] if bits else parts)
+    return either([*parts, *_character_words(bits)] if bits else parts) or characters(progress.first)
 
 
 def _more(rest: Regular) -> list[bytes]:
-    """What may still come of a lexeme, if it is few strings, without the empty one: that it may end is no word for it."""
+    """What may still come of a lexeme, if it is few strings; without the empty one, which is no word for its end."""
     return [data for data in few_strings(rest) if data]
 
 
