@@ -27,8 +27,8 @@ class Value:
     ----------
     kind : str
         ``object``, ``array``, ``string``, ``number``, ``boolean`` or ``null``.
-    begin : int
-        Where it begins, in characters.
+    begin, end : int
+        Where it begins, and where it is over or could not be read on, in characters.
     text : str
         As it is written, without white space between tokens; of a value that is not whole, only its beginning.
     is_whole : bool
@@ -43,6 +43,7 @@ class Value:
     begin: int
     text: str = ""
     is_whole: bool = True
+    end: int = -1
     members: list[tuple[str, int, Value]] = field(default_factory=list)
     items: list[Value] = field(default_factory=list)
 
@@ -120,12 +121,16 @@ class _Reader:
         begin = self._blanks()
         first = self._text[begin : begin + 1]
         if first in ("{", "[") and first and depth < _DEPTH:
-            return self._container(Value("object" if first == "{" else "array", begin, first, is_whole=False), depth)
+            return self._container(
+                Value("object" if first == "{" else "array", begin, first, is_whole=False, end=len(self._text)), depth
+            )
         if first == '"':
-            return Value("string", begin, self._token(_STRING))
-        if first in _KINDS:
-            return Value(_KINDS[first], begin, self._token(_WORD))
-        return Value("number", begin, self._token(_NUMBER))
+            kind, token = "string", self._token(_STRING)
+        elif first in _KINDS:
+            kind, token = _KINDS[first], self._token(_WORD)
+        else:
+            kind, token = "number", self._token(_NUMBER)
+        return Value(kind, begin, token, end=self._at)
 
     def _container(self, value: Value, depth: int) -> Value:
         if depth == 0:
@@ -141,7 +146,7 @@ class _Reader:
         else:
             self._at += 1
         value.text = value.text + ",".join(parts) + close
-        value.is_whole = True
+        value.is_whole, value.end = True, self._at
         return value
 
     def _member(self, value: Value, depth: int) -> str:
@@ -168,7 +173,7 @@ class _Reader:
         if first in ("{", "[") and first:
             if depth + 1 >= _DEPTH:
                 raise _Stop
-            return Value("object" if first == "{" else "array", begin, first, is_whole=False)
+            return Value("object" if first == "{" else "array", begin, first, is_whole=False, end=len(self._text))
         return self.value(depth + 1)
 
     def _finish(self, value: Value, depth: int) -> None:
