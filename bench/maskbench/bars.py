@@ -40,7 +40,7 @@ Figures = Mapping[str, Mapping[str, float]]
 
 
 def write(folder: Path, found: Mapping[str, Any]) -> list[str]:
-    """Write ``masks-light.svg`` and ``masks-dark.svg`` of a run's figures, as its JSON has them; returns their names."""
+    """Write ``masks-light.svg`` and ``masks-dark.svg`` of a run's figures, as its JSON has them."""
     # A step that another process interrupted is the scheduler's time; leaving it out favours the slower engine.
     engines = {name: engine["undisturbed"] for name, engine in found["engines"].items() if engine.get("undisturbed")}
     verdicts = {name: engine["verdicts"] for name, engine in found["engines"].items()}
@@ -52,8 +52,8 @@ def write(folder: Path, found: Mapping[str, Any]) -> list[str]:
         svg = drawing(
             engines,
             "Time for a mask, JSON Schemas of MaskBench",
-            f"{schemas:,} schemas, {size:,} tokens; each engine on those that it compiles in time; without steps that were "
-            "interrupted",
+            f"{schemas:,} schemas, {size:,} tokens; each engine on those that it compiles in time; "
+            "without steps that were interrupted",
             colours,
         )
         (folder / name).write_text(svg, encoding="utf-8")
@@ -62,7 +62,7 @@ def write(folder: Path, found: Mapping[str, Any]) -> list[str]:
 
 
 def drawing(engines: Figures, title: str, note: str, colours: _Colours) -> str:
-    """The chart as SVG: from the median to the 99th percentile a bar, the mean as a line across it; ours comes first."""
+    """The chart as SVG: from the median to the 99th percentile a bar, the mean as a line across; ours comes first."""
     rows = {name: (figures["p50"], figures["p99"]) for name, figures in engines.items()}
     means = {name: figures["mean"] for name, figures in engines.items()}
     ends = [value for name, (p50, p99) in rows.items() for value in (p50, p99, means[name])] or [1.0, 10.0]
