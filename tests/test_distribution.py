@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # A command that installs `constrain` itself or its extras; `constrain-llm` and `constrain.cli` are something else.
 _INSTALLS = re.compile(
     r"""(?:pip3?|pipx|uvx?)\s+(?:pip\s+)?(?:install|add|run|download)\b[^\n`&|;]*?[ '"]constrain(?![\w.-])"""
-    r"""|(?<![\w.-])constrain\[[a-z]""",
+    r"""|(?<![\w.-])constrain\\?\[[a-z]""",
 )
 
 
@@ -55,6 +55,7 @@ def test_nothing_installs_the_package_of_that_name_on_the_index() -> None:
         ("uv add constrain", True),
         ('dev = ["constrain[test]"]', True),
         ("needs `constrain[transformers]`", True),
+        (r"match=r'constrain\[hub\]'", True),
         ("pip install constrain-llm", False),
         ("pip install 'constrain-llm[hub]'", False),
         ("pip install -e '.[test]' && constrain generate", False),
