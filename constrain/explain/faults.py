@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.vocabulary import Vocabulary
@@ -28,6 +30,8 @@ from constrain.limits import Deadline
 
 _SECONDS = 2.0
 _JUDGEMENTS = 500
+_MOST_BYTES = 4 << 20
+_MOST_FAULTS = 500
 _SHOWN = 80
 _NAMED = 8
 
@@ -106,9 +110,12 @@ def find_faults(schema_text: str, data: bytes) -> list[Fault]:
 
     Notes
     -----
-    There may be none although the text is not valid: it is no JSON, or what it breaks refers to another document.
-    Of a text that is valid, what may be wrong is how it is written.
+    There may be none although the text is not valid: it is no JSON, it has more than 4 MiB, or what it breaks refers to
+    another document.  Of a text that fulfils every keyword, what may be wrong is how it is written.  At most 500 are
+    found, in two seconds.
     """
+    if len(data) > _MOST_BYTES:
+        return []
     try:
         text = data.decode()
         schema = json.loads(schema_text)
@@ -119,13 +126,19 @@ def find_faults(schema_text: str, data: bytes) -> list[Fault]:
         return []
     judge = _Judge(schema, goes_on=document.ends)
     try:
-        faults = list(dict.fromkeys(judge.faults(schema, document.value, "", "#", 0)))
+        faults = list(dict.fromkeys(islice(judge.faults(schema, document.value, "", "#", 0), _MOST_FAULTS)))
     except RecursionError:
         return []
     if not faults and document.value.is_whole and document.ends:
         faults = judge.notation(document.value)
     faults.sort(key=lambda fault: fault.offset)
-    return [Fault(len(text[: each.offset].encode()), each.place, each.message, each.schema_place) for each in faults]
+    found = []
+    place = offset = 0
+    for each in faults:
+        offset += len(text[place : each.offset].encode())
+        place = each.offset
+        found.append(replace(each, offset=offset))
+    return found
 
 
 class _Unknown(Exception):
@@ -142,6 +155,7 @@ class _Judge:
         self._dialect = root.get("$schema") if isinstance(root, dict) else None
         self._is_old = isinstance(self._dialect, str) and any(f"draft-0{n}" in self._dialect for n in (3, 4, 6, 7))
         self._compiler = GrammarCompiler(Vocabulary([bytes((byte,)) for byte in range(256)]))
+        self._compiled: dict[tuple[str, str], CompiledGrammar] = {}
         self._deadline = Deadline(_SECONDS)
         self._left = _JUDGEMENTS
 
@@ -333,12 +347,16 @@ class _Judge:
 
     def _reads_schema(self, schema: Any, text: str, order: PropertyOrder) -> bool:
         """Whether a text without white space is valid for a whole schema."""
+        key = order, json.dumps(schema)
         try:
-            self._deadline.check()
-            grammar = Grammar.from_json_schema(
-                schema, time_limit=self._deadline, whitespace="compact", property_order=order
-            )
-            return _reads(Matcher(self._compiler.compile(grammar)), text)
+            compiled = self._compiled.get(key)
+            if compiled is None:
+                self._deadline.check()
+                grammar = Grammar.from_json_schema(
+                    schema, time_limit=self._deadline, whitespace="compact", property_order=order
+                )
+                compiled = self._compiled[key] = self._compiler.compile(grammar)
+            return _reads(Matcher(compiled), text)
         except ConstrainError as error:
             if "nothing is valid for this schema" in str(error):
                 return False

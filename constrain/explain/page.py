@@ -17,7 +17,7 @@ from string import Template
 from typing import Any
 
 from constrain.engine.vocabulary.vocabulary import Vocabulary
-from constrain.explain.schema_lines import lines_of, spans_of
+from constrain.explain.schema_lines import Span, lines_of, spans_of
 from constrain.explain.token_text import visible
 from constrain.explain.trace import Place, Step, Trace
 
@@ -179,12 +179,17 @@ def _marked_lines(trace: Trace, source: Source | None) -> list[tuple[int, int] |
         return none
     lines = lines_of(source.text)
     spans = spans_of(source.text, b"".join(each.data for each in trace.steps) + trace.unread)
-    at = 0
+    at = following = 0
+    inside: list[Span] = []
     for index, each in enumerate([*(each.data for each in trace.steps), b""]):
         # Blanks, commas and colons in front of something belong to it, for a person.
         begin = at + len(each) - len(each.lstrip(b" \t\r\n,:"))
-        inside = [span for span in spans if span.begin <= begin < span.end]
-        none[index] = lines.get(inside[-1].pointer) if inside else lines.get("#")
+        while following < len(spans) and spans[following].begin <= begin:
+            inside.append(spans[following])
+            following += 1
+        while inside and inside[-1].end <= begin:
+            inside.pop()
+        none[index] = lines.get(inside[-1].pointer if inside else "#")
         at += len(each)
     return none
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from constrain.explain.json_places import Value, read_json
 
+_MOST_BYTES = 1 << 20
 _DEPTH = 60
 _REFERENCES = 20
 
@@ -48,11 +50,15 @@ def lines_of(schema_text: str) -> dict[str, tuple[int, int]]:
 
 
 def spans_of(schema_text: str, data: bytes) -> list[Span]:
-    """Which part of a schema speaks of which part of a text, outer parts first; nothing if either is no JSON.
+    """Which part of a schema speaks of which part of a text, outer parts first.
+
+    Nothing if either is no JSON, or the text has more than a megabyte.
 
     Members and items are followed, and references within the schema; where a schema has alternatives, the place
     of the alternatives is what speaks of it.
     """
+    if len(data) > _MOST_BYTES:
+        return []
     try:
         schema, text = json.loads(schema_text), data.decode()
     except (ValueError, RecursionError):
@@ -60,21 +66,10 @@ def spans_of(schema_text: str, data: bytes) -> list[Span]:
     value = read_json(text).value
     if value is None:
         return []
-    offset = _Offsets(text)
+    offset = range(len(text) + 1) if text.isascii() else list(accumulate((len(c.encode()) for c in text), initial=0))
     return [
         Span(offset[begin], offset[end], pointer) for begin, end, pointer in _visit(schema, schema, "#", value, 0, 0)
     ]
-
-
-class _Offsets:
-    """From characters to bytes, for places that mostly increase."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._is_ascii = text.isascii()
-
-    def __getitem__(self, place: int) -> int:
-        return place if self._is_ascii else len(self._text[:place].encode())
 
 
 def _visit(

@@ -141,6 +141,8 @@ def test_hostile_texts_and_schemas() -> None:
     assert messages({"type": 5, "required": "a", "properties": [], "items": 3, "anyOf": {}, "enum": "x"}, "{}") == []
     many = json.dumps({f"k{index}": index for index in range(3000)})
     assert len(messages({"additionalProperties": {"maximum": 1}}, many)) > 10
+    assert len(messages({"items": {"type": "string"}}, json.dumps([*range(5000)]))) == 500
+    assert messages({"type": "string"}, "[" + "1, " * 2_000_000 + "1]") == []
     (said,) = messages({"required": [f"k{index}" for index in range(50)]}, "{}")
     assert said.endswith('"k7" and 42 more #/required')
     (said,) = messages({"type": "null"}, json.dumps("\x1b[31m" + "x" * 500))
