@@ -30,7 +30,7 @@ from constrain.limits import Deadline
 
 _SECONDS = 2.0
 _JUDGEMENTS = 500
-_MOST_BYTES = 4 << 20
+_MOST_BYTES = 1 << 20
 _MOST_FAULTS = 500
 _SHOWN = 80
 _NAMED = 8
@@ -110,7 +110,7 @@ def find_faults(schema_text: str, data: bytes) -> list[Fault]:
 
     Notes
     -----
-    There may be none although the text is not valid: it is no JSON, it has more than 4 MiB, or what it breaks refers to
+    There may be none although the text is not valid: it is no JSON, it has more than 1 MiB, or what it breaks refers to
     another document.  Of a text that fulfils every keyword, what may be wrong is how it is written.  At most 500 are
     found, in two seconds.
     """

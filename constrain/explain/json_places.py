@@ -155,7 +155,7 @@ class _Reader:
         self._next(":")
         inner = self._inner(depth)
         # Before its end is known, so that what is in it can be looked at even if the text breaks off there.
-        name: str = json.loads(key)
+        name: str = json.loads(key) if "\\" in key else key[1:-1]
         value.members.append((name, place, inner))
         self._finish(inner, depth)
         return f"{key}:{inner.text}"
