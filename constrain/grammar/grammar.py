@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
@@ -185,6 +185,9 @@ class Grammar:
             "max_work": max_work,
         }
         with _reading(time_limit):
+            if isinstance(schema, type) or get_origin(schema) is not None:
+                name = getattr(schema, "__name__", str(schema))
+                raise SchemaError(f"{name} is a Python type and no schema: for those there is Grammar.from_pydantic")
             if isinstance(schema, str) and _NAME_OF_FILE.fullmatch(schema):
                 raise SchemaError(f"{schema!r} is no JSON; if it is the name of a file, give pathlib.Path({schema!r})")
             return cls._of_schema(_text_of(schema) if isinstance(schema, os.PathLike) else schema, options)

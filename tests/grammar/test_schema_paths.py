@@ -72,3 +72,9 @@ def test_files_that_are_no_text_or_no_schema(tmp_path: Path) -> None:
 def test_the_name_of_a_file_is_no_schema(name: str) -> None:
     with pytest.raises(SchemaError, match=r"is no JSON; if it is the name of a file, give pathlib\.Path\("):
         Grammar.from_json_schema(name)
+
+
+@pytest.mark.parametrize("given", [int, dict, list[int], dict[str, int]])
+def test_a_type_is_no_schema(given: Any) -> None:
+    with pytest.raises(SchemaError, match=r"is a Python type and no schema: for those there is Grammar\.from_pydantic"):
+        Grammar.from_json_schema(given)
