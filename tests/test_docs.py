@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -55,6 +56,60 @@ def test_shell_blocks(page: Path, tmp_path: Path) -> None:
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     for block in blocks(page, "sh"):
         subprocess.run(["sh", "-e", "-c", block], check=True, cwd=ROOT, env={**os.environ, "PATH": path})
+
+
+def test_the_readme_shows_what_its_example_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (ROOT / "README.md").read_text()
+    (shown,) = re.findall(
+        r"<!-- the output of the block above -->\n```json\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL
+    )
+    exec(
+        compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec", dont_inherit=True),
+        {"__name__": "__main__"},
+    )
+    assert capsys.readouterr().out + "\n" == shown
+    assert json.dumps(json.loads(shown), indent=2) + "\n" == shown
+
+
+# What a page has to name if its examples import these.
+_EXTRAS = {
+    **dict.fromkeys(("torch", "transformers"), "constrain-llm[transformers]"),
+    **{name: f"constrain-llm[{name}]" for name in ("pydantic", "tiktoken", "tokenizers", "sentencepiece")},
+    "llama_cpp": "constrain-llm[llama-cpp]",
+    "mlx": "mlx-lm",
+    "mlx_lm": "mlx-lm",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "referencing": "pip install referencing",
+    "interegular": "pip install interegular",
+    "bench": "checkout of the source",
+    "pytest": "[test]",
+}
+_OF_THE_PACKAGE = {"constrain", "numpy", *sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=name)
+def test_pages_say_what_their_examples_need(page: Path) -> None:
+    text = page.read_text()
+    code = [match["code"] for match in _BLOCK.finditer(text) if match["language"] in ("python", "sh")]
+    said = re.findall(r"^\*Examples on this page need\* (.*?)\.\n\n", text, re.MULTILINE | re.DOTALL)
+    assert len(said) == bool(code)
+    if not code:
+        return
+    assert text.index("*Examples on this page need*") < 400
+    needs = " ".join(said[0].split())
+    imported = {module for block in code for module in re.findall(r"^ *(?:from|import) (\w+)", block, re.MULTILINE)}
+    imported |= {module for block in code for module in re.findall(r"python -m (\w+)", block)}
+    for module in imported - _OF_THE_PACKAGE - {"tools"}:
+        assert _EXTRAS[module] in needs, module
+    if "'.[" in "".join(code):
+        assert "checkout" in needs
+
+
+def test_pictures_of_the_readme_are_there() -> None:
+    found = re.findall(r'(?:srcset|src)="([^"]+)"', (ROOT / "README.md").read_text())
+    assert found == ["docs/masks-dark.svg", "docs/masks-light.svg"]
+    assert all((ROOT / path).is_file() for path in found)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

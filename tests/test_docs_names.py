@@ -272,6 +272,7 @@ OTHER_OPTIONS = {
     *("any_whitespace", "strict_mode"),  # XGrammar
     "_CONSTRAIN_COMPLETE",  # click
     *("logits_processor", "logits_processors", "extra_args", "custom_logit_processor", "custom_params"),
+    "gt",  # pydantic
     "gc",  # Unicode's general category
     "vocab_only",  # llama-cpp-python
 }

@@ -65,7 +65,7 @@ _QUICK = _Pace(limit=2, grammar_limit=2, budget=12, end=95, schemas=200)
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("build", "maskbench"),
     show_default=True,
-    help="For maskbench.json, maskbench.md and maskbench.svg.",
+    help="For maskbench.json, maskbench.md, maskbench.svg, and masks-light.svg and masks-dark.svg.",
 )
 def mask(
     quick: bool,
@@ -108,7 +108,8 @@ def mask(
             place, name = Path(scratch, "vocabulary" + SUFFIX), str(vocabulary)
             own.save(place)
         _run(folder, place, own or TokenTable.read(place), name, chosen, absent, pace, seed, grammars, output)
-    click.echo(f"{output}/: maskbench.json, maskbench.md, maskbench.svg ({perf_counter() - began:.0f} s)", err=True)
+    written = "maskbench.json, maskbench.md, maskbench.svg, masks-light.svg, masks-dark.svg"
+    click.echo(f"{output}/: {written} ({perf_counter() - began:.0f} s)", err=True)
 
 
 def _choose(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -141,7 +142,7 @@ def _run(
     grammars: bool,
     output: Path,
 ) -> None:
-    from bench.maskbench import figures, picture, result, runner, tables, walk
+    from bench.maskbench import bars, figures, picture, result, runner, tables, walk
     from bench.maskbench.schemas import SchemaJobs
     from bench.maskbench.subjects import subject_jobs
 
@@ -232,6 +233,7 @@ def _run(
         {name: figures.compile_times(pairs[name]) for name in names},
         f"MaskBench, {len(outcomes):,} schemas, {table.size:,} tokens; each engine on what it compiles",
     )
+    bars.write(output, found.to_json())
     click.echo(text, nl=False)
 
 

@@ -13,6 +13,7 @@ from constrain.backends.base import Backend, common_prefix
 from constrain.backends.options import BackendOptions
 from constrain.backends.window import window_of
 from constrain.errors import ConstrainError, TokenizerError
+from constrain.extras import how_to_install
 from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
@@ -20,7 +21,7 @@ from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
 DEFAULT_MAX_SEQ_LEN = 8192
 """llama.cpp reserves memory for the whole context, and models are trained for up to a million tokens."""
 
-_HOW_TO_INSTALL = "the llama-cpp backend needs llama-cpp-python: pip install 'constrain[llama-cpp]'"
+_HOW_TO_INSTALL = f"the llama-cpp backend needs llama-cpp-python: {how_to_install('llama-cpp')}"
 # Of ggml.h; these numbers are in files, so they do not change.
 _GGML_TYPES = {"f32": 0, "f16": 1, "q8": 8, "q4": 2}
 

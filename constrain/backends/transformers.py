@@ -18,10 +18,11 @@ from constrain.backends.transformers_batch import BatchCache
 from constrain.backends.transformers_cache import CacheMaker
 from constrain.backends.window import window_of
 from constrain.errors import ConstrainError
+from constrain.extras import how_to_install
 from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.base import Tokenizer
 
-_HOW_TO_INSTALL = "the transformers backend needs torch and transformers: pip install 'constrain[transformers]'"
+_HOW_TO_INSTALL = f"the transformers backend needs torch and transformers: {how_to_install('transformers')}"
 
 
 class TransformersBackend(Backend):

@@ -13,12 +13,18 @@ from constrain.cli.status import Exit, Stop
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-@click.group(short_help="Measure, side by side with other engines.")
-def bench() -> None:
+@click.group(
+    short_help="Measure, side by side with other engines.", invoke_without_command=True, subcommand_metavar="COMMAND"
+)
+@click.pass_context
+def bench(context: click.Context) -> None:
     """Measure, side by side with other engines.
 
     Works in a checkout of the source: what measures is not part of the installed package.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        raise Stop(Exit.USAGE)
 
 
 @bench.command(

@@ -12,7 +12,7 @@ from constrain.cli.grammar_options import (
     chosen_grammar,
     errors_in,
     grammar_options,
-    read_grammar,
+    read_source,
     show_warnings,
 )
 from constrain.cli.output import paint, write
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
 _EXPECTED_SHOWN = 70
 _PIECE_SHOWN = 20
+_TITLE_SHOWN = 40
 
 
 @click.command(cls=SectionCommand, short_help="Walk through a text token by token.")
 @click.argument("file", metavar="[FILE]", required=False, type=FILE)
 @grammar_options
-@option("--text", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--text", "-t", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
 @tokenizer_option
 @model_option
 @option(
@@ -82,7 +83,8 @@ def explain(
     check_model(tokenizer, model)
     grammar_file = value if kind in ("schema", "lark", "gbnf") else None
     source, data = chosen_text(file, text, grammar_file)
-    grammar_source, grammar = read_grammar(kind, value)
+    grammar_source = read_source(kind, value)
+    grammar = grammar_source.grammar()
 
     announce_compilation()
     from constrain import GrammarCompiler
@@ -90,12 +92,12 @@ def explain(
     from constrain.explain.trace import trace_text
 
     tokens = load_tokens(tokenizer, model)
-    with errors_in(grammar_source):
+    with errors_in(grammar_source.name):
         compiled = GrammarCompiler(tokens.vocabulary).compile(grammar)
-    show_warnings(grammar_source, grammar.warnings)
+    show_warnings(grammar_source.name, grammar.warnings)
     # Whether it ends in a line break of its own is found out apart, so that every mask is a first one below.
     data = without_last_line_break(GrammarCompiler(tokens.vocabulary).compile(grammar), data)
-    with errors_in(source), Progress("tokens", min(limit, len(data) // 3 + 1)) as progress:
+    with errors_in(source), Progress("walking", min(limit, len(data) // 3 + 1), "tokens") as progress:
         trace = trace_text(compiled, tokens.tokenizer, data, model=tokens.model, most=limit, on_step=progress.advance)
     if len(trace.steps) == limit and trace.unread:
         click.echo(f"constrain: the first {limit:,} tokens are shown (--limit)", err=True)
@@ -107,22 +109,32 @@ def explain(
     if html is None:
         _show(trace)
     else:
-        from constrain.explain.page import page
+        from constrain.explain.page import Source, page
 
         names = {"schema": "places in the schema"}
         content = page(
             trace,
             tokens.vocabulary,
-            title="a text" if source == "--text" else source,
+            title=f"Token by token: {_title(source, data)}",
             verdict=_verdict(trace, data),
-            facts=f"{grammar_source} · {len(trace.steps):,} tokens of {model or tokenizer or DEMO}"
+            facts=f"{grammar_source.name} · {len(trace.steps):,} tokens of {model or tokenizer or DEMO}"
             + ("" if trace.own_tokens else ", always the longest that fits"),
             rules_name=names.get(kind, "rules"),
+            source=Source(grammar_source.name, grammar_source.text, is_schema=kind == "schema"),
         )
         write_whole(html, content.encode())
         click.echo(f"constrain: {source} is {_verdict(trace, data)}; the page is {html}", err=True)
     if trace.refused or not (trace.valid or trace.unread):
         raise Stop(Exit.INPUT)
+
+
+def _title(source: str, data: bytes) -> str:
+    """The name of the text, or where it has none, how it begins."""
+    from constrain.grammar.words import quote
+
+    if source not in ("--text", "stdin"):
+        return source
+    return quote(data[:_TITLE_SHOWN]) + "..." * (len(data) > _TITLE_SHOWN)
 
 
 def _verdict(trace: Trace, data: bytes) -> str:

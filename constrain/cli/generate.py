@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,13 @@ from constrain.cli.first_run import announce_compilation
 from constrain.cli.generation_report import as_json, summary
 from constrain.cli.grammar_options import (
     GRAMMAR,
+    GrammarSource,
     check_text,
     chosen_grammar,
     errors_in,
     grammar_options,
-    read_grammar,
+    layout_is_given,
+    read_source,
     read_text,
     show_warnings,
 )
@@ -34,12 +37,15 @@ if TYPE_CHECKING:
 
 _MODEL, _PROMPT, _OUTPUT, _SAMPLING, _MEMORY = "Model", "Prompt", "Output", "Sampling", "Memory of the model"
 _LARGEST_SEED = 2**64
+# How the demonstration writes JSON unless it is told: as a person would.  Models of one's own know how they write.
+_LAYOUT = {"indent": 2}
 
 
 @click.command(cls=SectionCommand, short_help="Generate text that fits a grammar.")
 @grammar_options
 @option(
     "--model",
+    "-m",
     section=_MODEL,
     metavar="PATH",
     type=FILE,
@@ -53,7 +59,9 @@ _LARGEST_SEED = 2**64
     show_default=True,
     help="What runs the model; auto: what goes with the path.",
 )
-@option("--prompt", section=_PROMPT, metavar="TEXT", help="Text to go on from, or what to say in a chat; not printed.")
+@option(
+    "--prompt", "-p", section=_PROMPT, metavar="TEXT", help="Text to go on from, or what to say in a chat; not printed."
+)
 @option("--prompt-file", section=_PROMPT, metavar="FILE", type=FILE, help="The prompt is in a file ('-': stdin).")
 @option("--system", section=_PROMPT, metavar="TEXT", help="The system message of a chat.")
 @option(
@@ -88,6 +96,7 @@ _LARGEST_SEED = 2**64
 @option("--json-stats", section=_OUTPUT, is_flag=True, help="The summary on stderr is a line of JSON.")
 @option(
     "--temperature",
+    "-t",
     section=_SAMPLING,
     metavar="T",
     type=float,
@@ -198,7 +207,8 @@ def generate(
     """Generate text that fits a grammar, or any text.
 
     The text goes to stdout as it is made, and a newline after it; a summary goes to stderr. The built-in demonstration
-    model needs a grammar; with --model and without one, the text is free.
+    model needs a grammar, and writes JSON with an indent of 2 unless told otherwise; with --model and no grammar, the
+    text is free.
     """
     given = {"schema": schema, "regex": regex, "lark": lark, "gbnf": gbnf, "choices": choices}
     prompt = _prompt(settings["prompt"], settings["prompt_file"], settings["system"], stop, (schema, lark, gbnf))
@@ -213,9 +223,11 @@ def generate(
         chosen = choose_backend(model, backend) if model is None or backend != "auto" else backend
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
-    source, grammar = None, None
+    source, grammar, layout = None, None, {}
     if chosen == "demo" or any(value is not None for value in given.values()):
-        source, grammar = read_grammar(*chosen_grammar(**given))
+        source = read_source(*chosen_grammar(**given))
+        layout = _LAYOUT if chosen == "demo" and source.kind == "schema" and not layout_is_given() else {}
+        grammar, layout = _read(source, layout)
     if model is not None:
         choose_backend(model, backend)  # is it there?
 
@@ -225,7 +237,7 @@ def generate(
     from constrain.sampling import Sampler
 
     loaded = load_backend(model, backend, options)
-    compiled = None if grammar is None else _compile(str(source), grammar, loaded)
+    compiled = None if grammar is None or source is None else _compile(source, grammar, loaded, layout, num_tokens)
     ids = _prompt_ids(loaded, prompt, settings["system"], settings["chat"])
     if chosen == "demo":
         click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
@@ -270,13 +282,36 @@ def _prompt(
     return text or "" if file is None else read_text(file)
 
 
-def _compile(source: str, grammar: Grammar, backend: Backend) -> CompiledGrammar:
-    from constrain import GrammarCompiler
+def _read(source: GrammarSource, layout: dict[str, int]) -> tuple[Grammar, dict[str, int]]:
+    """The grammar, and the layout that it has: the given one, or none where the schema cannot be written so."""
+    if layout:
+        with contextlib.suppress(Stop):
+            return source.grammar(**layout), layout
+    grammar = source.grammar()
+    if layout:
+        _say_other_layout("no text that fits this schema can be written with an indent")
+    return grammar, {}
 
-    with errors_in(source):
-        compiled = GrammarCompiler(backend.vocabulary).compile(grammar)
-    show_warnings(source, grammar.warnings)
+
+def _compile(
+    source: GrammarSource, grammar: Grammar, backend: Backend, layout: dict[str, int], most: int
+) -> CompiledGrammar:
+    from constrain import GrammarCompiler, Matcher
+
+    compiler = GrammarCompiler(backend.vocabulary)
+    with errors_in(source.name):
+        compiled = compiler.compile(grammar)
+        if layout and Matcher(compiled).tokens_to_finish() > most:
+            shorter = compiler.compile(source.grammar())
+            if Matcher(shorter).tokens_to_finish() <= most:
+                _say_other_layout(f"with an indent the shortest text takes more than {most} tokens")
+            compiled = shorter
+    show_warnings(source.name, grammar.warnings)
     return compiled
+
+
+def _say_other_layout(reason: str) -> None:
+    click.echo(f"constrain: {reason}, so white space is as it comes (--whitespace, --indent)", err=True)
 
 
 def _prompt_ids(backend: Backend, prompt: str, system: str | None, chat: bool | None) -> list[int]:

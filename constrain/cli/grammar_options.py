@@ -6,6 +6,7 @@ import contextlib
 import csv
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -25,10 +26,11 @@ _WARNINGS_SHOWN = 5
 GRAMMAR = "Grammar, exactly one"
 
 _OPTIONS = (
-    option("--schema", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
-    option("--regex", metavar="PATTERN", help="A regular expression for the whole text.", section=GRAMMAR),
+    option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
+    option("--regex", "-r", metavar="PATTERN", help="A regular expression for the whole text.", section=GRAMMAR),
     option(
         "--lark",
+        "-l",
         metavar="FILE",
         type=FILE,
         help="A Lark grammar; it begins with the rule 'start'.",
@@ -36,12 +38,13 @@ _OPTIONS = (
     ),
     option(
         "--gbnf",
+        "-g",
         metavar="FILE",
         type=FILE,
         help="A GBNF grammar; it begins with the rule 'root'.",
         section=GRAMMAR,
     ),
-    option("--choices", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
+    option("--choices", "-c", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
 )
 
 _JSON = "How the JSON of a --schema is written"
@@ -96,6 +99,15 @@ _JSON_OPTIONS = (
         expose_value=False,
         callback=_keep,
     ),
+    option(
+        "--indent",
+        type=click.IntRange(min=0, max=64),
+        metavar="N",
+        help="New lines and N blanks a level, as json.dumps(indent=N) writes.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep,
+    ),
 )
 
 
@@ -144,23 +156,64 @@ def check_text(option: str, value: str) -> None:
         raise click.UsageError(f"--{option} is not UTF-8 text") from None
 
 
+@dataclass(frozen=True)
+class GrammarSource:
+    """What a grammar option names, read.
+
+    Attributes
+    ----------
+    name : str
+        For messages: the option, or the name of the file.
+    kind, value : str
+        The option and what it was given.
+    text : str
+        The grammar's own text.
+    """
+
+    name: str
+    kind: str
+    value: str
+    text: str
+
+    def grammar(self, **layout: Any) -> Grammar:
+        """The grammar; of a JSON Schema with these options unless the command line says otherwise.
+
+        Raises
+        ------
+        Stop
+            With what is wrong with it.
+        """
+        from constrain import Grammar
+
+        items = _choices(self.value) if self.kind == "choices" else []
+        with errors_in(self.name):
+            if self.kind == "regex":
+                return Grammar.from_regex(self.text)
+            if self.kind == "choices":
+                return Grammar.from_choices(items)
+            if self.kind == "schema":
+                return Grammar.from_json_schema(self.text, **{**layout, **_schema_options()})
+            if self.kind == "gbnf":
+                return Grammar.from_gbnf(self.text)
+            return Grammar.from_lark(self.text, base_path=None if self.value == "-" else Path(self.value).parent)
+
+
+def read_source(kind: str, value: str) -> GrammarSource:
+    """Read what a grammar option names."""
+    in_place = kind in ("regex", "choices")
+    name = f"--{kind}" if in_place else "stdin" if value == "-" else value
+    return GrammarSource(name, kind, value, value if in_place else read_text(value))
+
+
 def read_grammar(kind: str, value: str) -> tuple[str, Grammar]:
     """The grammar that an option's file or text describes, after the name of the source for messages."""
-    from constrain import Grammar
+    source = read_source(kind, value)
+    return source.name, source.grammar()
 
-    items = _choices(value) if kind == "choices" else []
-    text = value if kind in ("regex", "choices") else read_text(value)
-    source = f"--{kind}" if kind in ("regex", "choices") else "stdin" if value == "-" else value
-    with errors_in(source):
-        if kind == "regex":
-            return source, Grammar.from_regex(text)
-        if kind == "choices":
-            return source, Grammar.from_choices(items)
-        if kind == "schema":
-            return source, Grammar.from_json_schema(text, **_schema_options())
-        if kind == "gbnf":
-            return source, Grammar.from_gbnf(text)
-        return source, Grammar.from_lark(text, base_path=None if value == "-" else Path(value).parent)
+
+def layout_is_given() -> bool:
+    """Whether the command line says what stands between the tokens of JSON."""
+    return not _schema_options().keys().isdisjoint(("whitespace", "max_whitespace", "indent"))
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=SectionCommand, short_help="Show which tokens may come next.")
 @grammar_options
-@option("--prefix", section="Text", metavar="TEXT", help="The text so far.  [default: none]")
+@option("--prefix", "-p", section="Text", metavar="TEXT", help="The text so far.  [default: none]")
 @option(
     "--prefix-file",
     section="Text",

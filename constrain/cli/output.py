@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -25,9 +26,19 @@ def write(text: str) -> None:
     """Write to stdout as UTF-8; what is no text (a lone surrogate) is escaped."""
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        _write_all(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
         raise Stop(Exit.INPUT, f"cannot write the output: {error.strerror}") from error
+
+
+def _write_all(stream: BinaryIO, data: bytes) -> None:
+    """Write to a stream that may be unbuffered (``python -u``), which takes as much at once as it likes."""
+    rest = memoryview(data)
+    while rest:
+        count = stream.write(rest)
+        if not count:
+            raise BlockingIOError(errno.EAGAIN, "it takes nothing for now")
+        rest = rest[count:]

@@ -27,6 +27,7 @@ _TOKENIZER = option(
 )
 _MODEL = option(
     "--model",
+    "-m",
     section=TOKENS,
     metavar="PATH",
     type=FILE,

@@ -44,8 +44,9 @@ def warmup(tokenizer: str | None, native: bool) -> None:
         ".".join(Path(file).relative_to(_PACKAGE.parent).with_suffix("").parts)
         for file in digests.files_with_kernels(_PACKAGE)
     ]
-    with Progress("compiling", len(modules) + 1) as progress:
+    with Progress("compiling", len(modules) + 1, unit="files") as progress:
         for module in modules:
+            progress.begin(module)
             import_module(module)
             progress.advance()
         if loaded is not None:

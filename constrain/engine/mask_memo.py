@@ -23,7 +23,7 @@ write_mask_unchecked = without_dispatch(masks.write_mask)
 def write_mask(compiled: GrammarTables, place: Place, out: Bitmask, index: int) -> None:
     """Write the mask of a place's state into row ``index`` of ``out``, computing it if it is not known.
 
-    Nothing is checked here: ``out`` is as bitmasks.check_bitmask returns it, and ``index`` an int.  The caller holds
+    Nothing is checked here: ``out`` is a mask that kernels can write to, and ``index`` an int.  The caller holds
     the lock.
     """
     if get_ident() != compiled.thread:

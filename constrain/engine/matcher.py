@@ -18,7 +18,8 @@ from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.transaction import abandon, transact
 from constrain.engine.traveller import forced_bytes, push_token, push_token_unchecked
-from constrain.engine.vocabulary.bitmasks import Bitmask, check_bitmask, words_for
+from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
+from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
 
@@ -82,14 +83,16 @@ class Matcher(Cursor):
         Parameters
         ----------
         mask : int32[batch, ceil(vocab_size / 32)]
-            From :func:`constrain.allocate_token_bitmask`; numpy, or a torch tensor on the CPU.
+            A numpy array or torch tensor; :func:`constrain.allocate_token_bitmask` makes one.  It may be wider, which a
+            model's padded output is: what is behind the vocabulary is cleared.  It may be a part of a larger array.
+            A mask of exactly this shape in one piece of memory is written in place, others by way of a copy of a row.
         index : int
-            The row to write.
+            The row to write.  The others stay as they are.
 
         Raises
         ------
         ConstrainError
-            If the mask's dtype or shape is wrong or the row is out of range.
+            If the mask's dtype or shape is wrong, it is read-only, or the row is out of range.
 
         Notes
         -----
@@ -117,11 +120,17 @@ class Matcher(Cursor):
                 return
         if type(index) is not int:
             index = operator.index(index)
-        out = check_bitmask(mask, index, self._words)
-        if self._state == ENDED:
-            out[index] = 0
+        rows = check_bitmask(mask, index, self._words)
+        if not rows.is_direct:
+            apart = np.zeros((1, self._words), np.int32)
+            if self._state != ENDED:
+                transact(self, self._fill, apart, 0)
+            rows.put(index, apart[0])
             return
-        transact(self, self._fill, out, index)
+        if self._state == ENDED:
+            rows.array[index] = 0
+            return
+        transact(self, self._fill, rows.array, index)
         if not self._asks_always and type(mask) is np.ndarray:
             self._checked = mask
 

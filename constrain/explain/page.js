@@ -45,6 +45,16 @@
     describe();
   };
 
+  // The lines of the schema that speak of the place; the grammar is scrolled by itself, and the page stays.
+  const mark = (lines) => {
+    for (const line of at("grammar").querySelectorAll(".marked")) line.classList.remove("marked");
+    if (lines === null) return;
+    const all = at("grammar").children;
+    for (let index = lines[0]; index <= lines[1] && index < all.length; index++) all[index].classList.add("marked");
+    const first = all[lines[0]];
+    if (first) at("grammar").scrollTop = first.offsetTop - at("grammar").offsetTop - 40;
+  };
+
   const describe = () => {
     const place = places[here];
     const step = steps[here];
@@ -52,8 +62,8 @@
     if (step) {
       at("where").textContent = `Token ${number(here + 1)} of ${number(steps.length)}`;
       rows.push(["token", step.shown, true], ["id", String(step.token)], ["bytes", step.bytes, true]);
-      rows.push(["choice", !step.accepted ? "refused: it is not allowed here"
-        : step.forced ? "forced: nothing else could stand here" : "free"]);
+      const choice = !step.accepted ? "refused" : step.forced ? "forced" : "free";
+      rows.push(["choice", `${choice}: ${data.phrases[step.why]}`]);
       if (!step.accepted && step.readable) rows.push(["readable", step.readable, true]);
       if (step.probability !== null) rows.push(["probability", `${(100 * step.probability).toPrecision(3)} %`]);
     } else {
@@ -76,6 +86,7 @@
       cell.append(code ? make("code", "", value) : value);
       list.append(cell);
     }
+    mark(place.lines);
     const table = at("best");
     table.replaceChildren();
     at("best-title").textContent = !place.best.length ? "" : data.model ? "The likeliest of them" : "Some of them, by id";
@@ -115,6 +126,12 @@
     text.append(rest);
   }
 
+  if (data.grammar) {
+    at("grammar-section").hidden = false;
+    at("grammar-name").textContent = data.grammar.name;
+    for (const line of data.grammar.lines) at("grammar").append(make("div", "", line || " "));
+  }
+
   const drawing = "http://www.w3.org/2000/svg";
   const chart = at("chart");
   chart.setAttribute("viewBox", "0 0 1000 100");
@@ -125,6 +142,21 @@
     chart.append(element);
     return element;
   };
+  const most = Math.log(data.vocabulary);
+  for (let value = 1; value <= data.vocabulary; value *= 10) {
+    const height = 4 + (92 * Math.log(value)) / most;
+    const label = make("span", "", number(value));
+    label.style.bottom = `${height}%`;
+    at("y-axis").append(label);
+    shape("line", { x1: 0, x2: 1000, y1: 100 - height, y2: 100 - height, stroke: "var(--line)", "stroke-width": 1,
+      "vector-effect": "non-scaling-stroke" });
+  }
+  const apart = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((gap) => steps.length / gap <= 12) || 1000;
+  for (let token = 1; token <= steps.length; token += token === 1 && apart > 1 ? apart - 1 : apart) {
+    const label = make("span", "", number(token));
+    label.style.left = `${(100 * (token - 0.5)) / places.length}%`;
+    at("x-axis").append(label);
+  }
   const heights = places.map((place) => (place.allowed ? 4 + (92 * Math.log(place.allowed)) / Math.log(data.vocabulary) : 0));
   const width = 1000 / places.length;
   let line = "M0 100";

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
 
 from constrain.errors import GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
@@ -11,14 +13,26 @@ from constrain.grammar.words import by_language
 from constrain.limits import spend
 
 
-def from_choices(choices: Iterable[str]) -> GrammarIR:
+def values_of(choices: Any) -> Any:
+    """The values of an ``Enum`` class or of a ``Literal`` type, as a tuple; anything else as it is."""
+    if isinstance(choices, type) and issubclass(choices, Enum):
+        return tuple(member.value for member in choices)
+    return get_args(choices) if get_origin(choices) is Literal else choices
+
+
+def from_choices(choices: Iterable[str] | Any) -> GrammarIR:
     """The grammar of exactly these strings; repeated ones count once, the empty one is allowed.
+
+    ``choices`` are strings, an ``Enum`` class whose values are, or a ``Literal`` of strings.
 
     Raises GrammarError if there is no choice, or if one is not a string or holds a lone surrogate
     (which no UTF-8 text can).
     """
     if isinstance(choices, (str, bytes)):
         raise GrammarError(f"choices must be a list of strings, not one {type(choices).__name__}")
+    of_type = values_of(choices)
+    advice = "" if of_type is choices else "; Grammar.from_pydantic writes the values of any such type as JSON"
+    choices = of_type
     try:
         values = []
         for value in choices:
@@ -30,7 +44,7 @@ def from_choices(choices: Iterable[str]) -> GrammarIR:
         raise GrammarError("choices is empty: there must be at least one string to choose")
     for index, value in enumerate(values):
         if not isinstance(value, str):
-            raise GrammarError(f"choice {index} is not a string but {type(value).__name__}")
+            raise GrammarError(f"choice {index} is not a string but {type(value).__name__}{advice}")
         if not value.isascii():
             try:
                 value.encode()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterator, Sequence
+import re
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_origin
 
-from constrain.errors import GrammarError, LimitError
+from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.schema_options import (
     Formats,
@@ -25,6 +28,9 @@ from constrain.limits import Deadline, limited
 _KEY_VALUES = 1_000_000
 """The values in a schema (a string of 64 characters counts as one), above which its text is not its key."""
 
+
+# No JSON text looks like this.
+_NAME_OF_FILE = re.compile(r"[\w./\\:~ -]{1,4096}\.json")
 
 # What the keys of grammars begin with.
 _ORIGINS = {
@@ -74,6 +80,18 @@ def _is_small(schema: object) -> bool:
     return True
 
 
+def _text_of(path: os.PathLike[str]) -> str:
+    """The text of a schema's file, with or without a byte order mark."""
+    name = os.fspath(path)
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GrammarError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
+    except (OSError, ValueError, TypeError) as error:  # no such file; a name with a zero byte; a path of bytes
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise GrammarError(f"cannot read {name!r}: {reason}") from None
+
+
 class Grammar:
     """What a text may be.  Made with one of the ``from_...`` constructors, compiled by a ``GrammarCompiler``.
 
@@ -114,7 +132,7 @@ class Grammar:
     @explains_options
     def from_json_schema(
         cls,
-        schema: dict[str, Any] | bool | str | bytes,
+        schema: dict[str, Any] | bool | str | bytes | os.PathLike[str],
         *,
         time_limit: float | Deadline | None = None,
         whitespace: WhiteSpace = "flexible",
@@ -134,9 +152,9 @@ class Grammar:
 
         Parameters
         ----------
-        schema : dict, bool, str or bytes
-            The schema, or its JSON text (bytes are UTF-8).  ``$schema`` says which draft it is written in: 4, 6, 7,
-            2019-09 or 2020-12 (the default).
+        schema : dict, bool, str, bytes or path
+            The schema, its JSON text (bytes are UTF-8), or a ``pathlib.Path`` of a file with it.  ``$schema`` says
+            which draft it is written in: 4, 6, 7, 2019-09 or 2020-12 (the default).
         time_limit : float or Deadline, optional
             The seconds that reading may take.
         {options}
@@ -145,6 +163,8 @@ class Grammar:
         ------
         SchemaError
             With a JSON pointer to the part at fault.
+        GrammarError
+            If the file cannot be read.
         ConstrainError
             If an option has a value that it cannot have.
         LimitError
@@ -165,7 +185,12 @@ class Grammar:
             "max_work": max_work,
         }
         with _reading(time_limit):
-            return cls._of_schema(schema, options)
+            if isinstance(schema, type) or get_origin(schema) is not None:
+                name = getattr(schema, "__name__", str(schema))
+                raise SchemaError(f"{name} is a Python type and no schema: for those there is Grammar.from_pydantic")
+            if isinstance(schema, str) and _NAME_OF_FILE.fullmatch(schema):
+                raise SchemaError(f"{schema!r} is no JSON; if it is the name of a file, give pathlib.Path({schema!r})")
+            return cls._of_schema(_text_of(schema) if isinstance(schema, os.PathLike) else schema, options)
 
     @classmethod
     def _of_schema(cls, schema: dict[str, Any] | bool | str | bytes, options: SchemaOptions) -> Grammar:
@@ -255,8 +280,17 @@ class Grammar:
             return cls(from_gbnf(text, start=start), ("gbnf", text, start))
 
     @classmethod
-    def from_choices(cls, choices: Sequence[str], *, time_limit: float | Deadline | None = None) -> Grammar:
-        """Exactly one of the given strings.
+    def from_choices(
+        cls, choices: Iterable[str] | type[Enum] | Any, *, time_limit: float | Deadline | None = None
+    ) -> Grammar:
+        """Exactly one of the given strings, as it is (in JSON, with quotes, they are an ``enum`` of a schema).
+
+        Parameters
+        ----------
+        choices : strings, Enum class or Literal
+            The strings, an ``Enum`` class whose values are strings, or a ``Literal`` of strings.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
 
         Raises
         ------
@@ -265,10 +299,11 @@ class Grammar:
         LimitError
             If reading them takes too long, or makes too much.
         """
-        from constrain.grammar.choices import from_choices
+        from constrain.grammar.choices import from_choices, values_of
 
         with _reading(time_limit):
             ir = from_choices(choices)
+            choices = values_of(choices)
             # An iterator has been used up by now.
             return cls(ir, ("choices", *choices) if isinstance(choices, (list, tuple)) else None)
 
@@ -292,13 +327,14 @@ class Grammar:
         registry: Registry | None = None,
         max_work: int = 100_000,
     ) -> Grammar:
-        """JSON texts that a pydantic model (or any type pydantic knows) accepts.
+        """JSON texts that a pydantic model accepts, any type that pydantic knows, or the arguments of a function.
 
         Parameters
         ----------
-        model : type or pydantic.TypeAdapter
+        model : type, function or pydantic.TypeAdapter
             A ``BaseModel`` class, a dataclass, a ``TypedDict``, or any other type that ``TypeAdapter`` takes
-            (``list[int]``, ``Literal["a", "b"]``, ...).  Validators written in Python are not enforced.
+            (``list[int]``, ``int | None``, ``Literal["a", "b"]``, an ``Enum``, ...).  Of a function, its arguments:
+            an object with a member for each of its parameters.  Validators written in Python are not enforced.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
         {options}

@@ -1,18 +1,19 @@
-"""The JSON Schema of a pydantic model, or of any type that pydantic can describe by one."""
+"""The JSON Schema of a pydantic model, of any type that pydantic can describe by one, or of a function's arguments."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from constrain.errors import ConstrainError, GrammarError
+from constrain.extras import how_to_install
 
 
 def schema_of(model: Any) -> dict[str, Any]:
     """The JSON Schema that pydantic writes for *validation*, by the field aliases.
 
     ``model`` is a ``BaseModel`` class, a dataclass, a ``TypedDict``, a ``pydantic.TypeAdapter`` or any other type that
-    ``TypeAdapter`` takes (``list[int]``, ``Literal["a", "b"]``, ...).  Validators written in Python are not part of the
-    schema.
+    ``TypeAdapter`` takes (``list[int]``, ``Literal["a", "b"]``, ...), or a function, whose arguments are then
+    described.  Validators written in Python are not part of the schema.
 
     Raises ConstrainError if pydantic is not installed, and GrammarError if it has no schema for the type.
     """
@@ -20,7 +21,11 @@ def schema_of(model: Any) -> dict[str, Any]:
         import pydantic
         from pydantic.errors import PydanticUserError
     except ImportError:
-        raise ConstrainError("from_pydantic needs pydantic 2: pip install 'constrain[pydantic]'") from None
+        raise ConstrainError(f"from_pydantic needs pydantic 2: {how_to_install('pydantic')}") from None
+    if isinstance(model, dict):
+        raise GrammarError(
+            "from_pydantic takes a type, not a dict: for a JSON Schema there is Grammar.from_json_schema"
+        )
     try:
         if isinstance(model, pydantic.TypeAdapter):
             return model.json_schema()
@@ -28,5 +33,5 @@ def schema_of(model: Any) -> dict[str, Any]:
             return model.model_json_schema()
         return pydantic.TypeAdapter(model).json_schema()
     except (PydanticUserError, NameError) as error:
-        reason = str(error).splitlines()[0]
-        raise GrammarError(f"pydantic has no JSON Schema for {model!r}: {reason}") from error
+        reason, name = str(error).splitlines()[0], " ".join(repr(model).split())
+        raise GrammarError(f"pydantic has no JSON Schema for {name}: {reason}") from error

@@ -70,7 +70,7 @@ def by_name(progress: Progress) -> Words:
 
 def by_language(progress: Progress) -> Words:
     """What may come next, as strings or characters."""
-    words = few_strings(progress.rest) if progress.rest else []
+    words = _more(progress.rest) if progress.rest else []
     return Words("", tuple(map(quote, words)) or (next_words(progress),))
 
 
@@ -78,7 +78,7 @@ def next_words(progress: Progress) -> str:
     """The strings that may come next, if they are few; else what they begin with."""
     if progress.rest is None:
         return characters(progress.first)
-    words = few_strings(progress.rest)
+    words = _more(progress.rest)
     if words:
         return either(map(quote, words))
     strings, bits = _beginnings(progress.rest, progress.first)
@@ -88,7 +88,12 @@ def next_words(progress: Progress) -> str:
     if len(by_first) > _WORDS:
         bits |= sum(1 << byte for byte in by_first)
     parts = [quote(_common_beginning(some)) for byte, some in by_first.items() if not bits >> byte & 1]
-    return either([*parts, *_character_words(bits)] if bits else parts)
+    return either([*parts, *_character_words(bits)] if bits else parts) or characters(progress.first)
+
+
+def _more(rest: Regular) -> list[bytes]:
+    """What may still come of a lexeme, if it is few strings; without the empty one, which is no word for its end."""
+    return [data for data in few_strings(rest) if data]
 
 
 def either(words: Iterable[str]) -> str:

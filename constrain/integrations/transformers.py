@@ -24,13 +24,14 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
 from constrain.errors import ConstrainError
+from constrain.extras import how_to_install
 
 try:
     import torch
     from transformers import LogitsProcessor
 except ImportError as error:
     raise ConstrainError(
-        f"constrain.integrations.transformers needs {error.name}: pip install 'constrain[transformers]'"
+        f"constrain.integrations.transformers needs {error.name}: {how_to_install('transformers')}"
     ) from error
 
 _History = tuple[int, tuple[int, ...]]

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import metrics
+from constrain.tokenizers.adapters import adapt, has_adapter
 from constrain.tokenizers.adapters.in_place_of_native import adapted_tokenizer_json
 from constrain.tokenizers.arguments import checked_ids, checked_path, checked_text
 from constrain.tokenizers.base import Tokenizer
@@ -27,7 +29,7 @@ _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} +[0-9]+\r?(\n|$)")
 
 
 def load_tokenizer(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Any,
     chat_template: ChatTemplates | PathLike[str] | None = None,
     *,
     encoding: str | RankEncoding | None = None,
@@ -36,14 +38,16 @@ def load_tokenizer(
     download: bool = False,
     revision: str | None = None,
 ) -> Tokenizer:
-    """Open a tokenizer file or a model folder, or find one by name.
+    """Open a tokenizer file or a model folder, find one by name, or take one of another library.
 
     Parameters
     ----------
-    path : path or name
+    path : path, name or tokenizer
         A ``tokenizer.json``, a GGUF file, a SentencePiece ``.model``, a ``.tiktoken`` rank file, or a folder with one
         of them.  Where there is no such file: the name of a model or encoding
         (:data:`constrain.tokenizers.model_names.MODEL_ENCODINGS`), or the id of a repository on the Hugging Face Hub.
+        Or a tokenizer of another library that has been loaded, such as ``AutoTokenizer.from_pretrained`` returns
+        (:func:`constrain.tokenizers.adapters.adapt`).
     chat_template : str, path or mapping of str to str, optional
         A Jinja template, the path of a file or folder with one, or several templates by name, instead of the one that
         is beside the file.
@@ -61,6 +65,9 @@ def load_tokenizer(
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
     """
+    if has_adapter(path):
+        given = {"encoding": encoding, "folder": folder, "download": download or None, "revision": revision}
+        return _adapted(path, chat_template, eos_ids, [name for name, value in given.items() if value is not None])
     place = checked_path(path)
     if folder is not None:
         checked_path(folder, "folder=")
@@ -78,6 +85,35 @@ def load_tokenizer(
             tokenizer.chat_template = given_chat_template(chat_template)
         elif tokenizer.chat_template is None:
             tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
+        loaded(tokenizer)
+    return tokenizer
+
+
+def _adapted(
+    library_tokenizer: Any,
+    chat_template: ChatTemplates | PathLike[str] | None,
+    eos_ids: Iterable[int] | None,
+    given: list[str],
+) -> Tokenizer:
+    """The adapter of a tokenizer of another library; one of this library is what it is."""
+    name = type(library_tokenizer).__name__
+    if given:
+        raise TokenizerError(f"{given[0]}= is for files and names, and this is a {name}")
+    if isinstance(library_tokenizer, Tokenizer):
+        if chat_template is not None or eos_ids is not None:
+            raise TokenizerError(f"this {name} is loaded already: give chat_template= and eos_ids= where it is")
+        return library_tokenizer
+    with metrics.loading() as loaded:
+        tokenizer = adapt(library_tokenizer)
+        if eos_ids is not None:
+            ends = tuple(sorted(set(checked_ids(eos_ids))))
+            if wrong := [token_id for token_id in ends if not 0 <= token_id < tokenizer.vocab_size]:
+                raise TokenizerError(
+                    f"eos_ids={wrong[0]} is out of range, the tokenizer has {tokenizer.vocab_size} tokens"
+                )
+            tokenizer.eos_ids = ends
+        if chat_template is not None:
+            tokenizer.chat_template = given_chat_template(chat_template)
         loaded(tokenizer)
     return tokenizer
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from constrain.errors import TokenizerError
+from constrain.extras import how_to_install
 from constrain.tokenizers.model_names import hub_cache
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
@@ -33,7 +34,7 @@ def folder_of_hub_id(name: str, download: bool = False, revision: str | None = N
     except ImportError:
         raise TokenizerError(
             f"{name}: no such file or folder; if it is the id of a repository on the Hugging Face Hub, huggingface_hub"
-            " is needed: pip install 'constrain[hub]'"
+            f" is needed: {how_to_install('hub')}"
         ) from None
     try:
         folder = huggingface_hub.snapshot_download(

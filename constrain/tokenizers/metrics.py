@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from constrain.errors import ConstrainError
+from constrain.extras import how_to_install
 from constrain.forking import call_in_child
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.streaming.decode_stream import DecodeStream
@@ -47,7 +48,7 @@ def enable(registry: Any = None) -> None:
     try:
         import prometheus_client
     except ImportError:
-        raise ConstrainError("metrics need prometheus-client: pip install 'constrain[metrics]'") from None
+        raise ConstrainError(f"metrics need prometheus-client: {how_to_install('metrics')}") from None
     if registry is None:
         registry = prometheus_client.REGISTRY
     with _lock:

@@ -7,9 +7,11 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.dumps(
     {
         "type": "object",
@@ -47,6 +49,8 @@ def test_place_caret_and_expectation(run, schema, tmp_path):
         '  3 |     "age": "x"\n'
         "    |            ^\n"
         "expected: an integer\n"
+        "the schema says:\n"
+        '  3:9: /age: "x" is not an integer (#/properties/age/type)\n'
     )
 
 
@@ -82,6 +86,31 @@ def test_what_is_forced_is_said(run):
     assert out.endswith("needed: 'bcd'\nin any case next: 'bcde'\n")
 
 
+@pytest.mark.parametrize(
+    ("grammar", "text", "said"),
+    [
+        (("--regex", "a(b)?"), "ac", "expected: 'b' or end of text"),
+        (("--choices", "a,ab,abc"), "ax", "expected: 'b', 'bc' or end of text"),
+        (("--regex", "a(b|c{0,2})d?"), "ax", "end of text"),
+        (("--lark", 'start: A "!"\nA: "a" "b"?\n'), "ax", "(more of A)"),
+        (("--gbnf", 'root ::= "a" "b"? "c"?\n'), "ax", "end of text"),
+        (("--schema", '{"enum": [1, 12]}'), "1x", "expected: "),
+        (("--schema", '{"type": "string", "pattern": "^a(b)?$"}'), '"ax"', "expected: "),
+    ],
+)
+def test_nothing_is_not_among_what_is_expected(run, tmp_path, grammar, text, said):
+    option, value = grammar
+    if option in ("--lark", "--gbnf", "--schema"):
+        file = tmp_path / "grammar"
+        file.write_text(value)
+        value = file
+    status, out, _ = run("check", option, value, "--text", text)
+    assert status == 1
+    assert said in out
+    assert "''" not in out
+    assert " or or " not in out
+
+
 def test_a_line_break_at_the_end_is_overlooked_unless_told(run):
     for end in ("\n", "\r\n"):
         assert run("check", "--choices", "a,b", "--text", f"a{end}")[0] == 0
@@ -113,6 +142,41 @@ def test_json(run, schema):
         "byte": 9,
         "expected": "a string",
     }
+
+
+def test_what_the_schema_says(run, schema):
+    """Names that the text and the schema bring, told to a person and to a program."""
+    person = ROOT / "grammars" / "person.schema.json"
+    status, out, _ = run("check", "--schema", person, "--text", '{"name": "Ada", "age": 36}')
+    assert status == 1
+    assert "''" not in out
+    assert out.splitlines()[4:6] == ["the schema says:", '  1:1: missing: "email", "role" and "hobbies" (#/required)']
+    status, out, _ = run("check", "--json", "--schema", person, "--text", '{"name": "Ada", "age": 36}')
+    assert json.loads(out)["faults"][0] == {
+        "line": 1,
+        "column": 1,
+        "byte": 0,
+        "place": "",
+        "message": 'missing: "email", "role" and "hobbies"',
+        "schema_place": "#/required",
+    }
+    assert json.loads(run("check", "--json", "--schema", person, "--text", "x")[1])["faults"] == []
+    assert "faults" not in json.loads(run("check", "--json", "--regex", "a", "--text", "x")[1])
+    assert run("check", "-q", "--schema", person, "--text", "{}")[1:] == ("", "")
+
+
+def test_many_faults_are_cut(run, schema):
+    text = json.dumps({f"key{index}": index for index in range(30)})
+    status, out, _ = run("check", "--schema", schema, "--text", text)
+    assert status == 1
+    assert out.endswith("  and 19 more\n")
+
+
+def test_names_of_the_text_cannot_steer_a_terminal(run, schema):
+    out = run("check", "--schema", schema, "--text", json.dumps({"name": "a", "\x1b[31m": 1}))[1]
+    assert "\x1b" not in out
+    out = run("check", "--schema", schema, "--text", '{"name": "a", "\u202e": 1}')[1]
+    assert "\u202e" not in out.split("the schema says:")[1]
 
 
 def test_bytes_that_are_no_text(run):

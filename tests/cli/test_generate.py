@@ -8,12 +8,14 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from constrain import demo
 
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = ["generate", "--regex", "[a-z]{3,9}", "--seed", "5"]
 
 
@@ -109,6 +111,83 @@ def test_statistics_as_json(run):
         assert line["total_seconds"] >= line["mask_seconds"] + line["model_seconds"] + line["sample_seconds"]
         assert line["tokens_per_second"] == line["tokens"] / line["total_seconds"]
     assert "tokens" not in err.replace('"tokens', "").replace("_tokens", "")
+
+
+PERSON = ROOT / "grammars" / "person.schema.json"
+
+
+@pytest.mark.parametrize("name", ["person", "recipe", "tree", "api_call"])
+def test_the_demonstration_writes_json_as_a_person_would(run, name):
+    schema = ROOT / "grammars" / f"{name}.schema.json"
+    for seed in range(3):
+        status, out, err = run("generate", "-s", schema, "--seed", seed, "-n", 400)
+        assert (status, "white space" in err) == (0, False)
+        assert out == json.dumps(json.loads(out), indent=2, ensure_ascii=False) + "\n"
+        jsonschema.validate(json.loads(out), json.loads(schema.read_text()))
+
+
+def test_other_layouts(run):
+    generate = ("generate", "-s", PERSON, "--seed", 1)
+    for options, written in (
+        (["--indent", "4"], {"indent": 4}),
+        (["--indent", "0"], {"indent": 0}),
+        (["--whitespace", "compact"], {"separators": (",", ":")}),
+    ):
+        status, out, _ = run(*generate, *options)
+        assert status == 0
+        assert out == json.dumps(json.loads(out), ensure_ascii=False, **written) + "\n"
+    flexible = {run(*generate, "--whitespace", "flexible")[1], run(*generate, "--max-whitespace", "9")[1]}
+    assert not any(out == json.dumps(json.loads(out), indent=2) + "\n" for out in flexible)
+
+
+def test_where_an_indent_takes_too_many_tokens(run):
+    status, out, err = run("generate", "-s", PERSON, "-n", "40", "--seed", "1")
+    assert status == 0
+    assert json.loads(out)["name"]
+    assert err.startswith("constrain: with an indent the shortest text takes more than 40 tokens, so white space")
+    status, out, err = run("generate", "-s", PERSON, "-n", "3")
+    assert (status, out) == (3, "")
+    assert "with an indent" not in err
+    assert "takes 35 tokens" in err
+
+
+def test_where_there_is_no_text_with_an_indent(run):
+    """Thirty levels are more than the front-end unrolls for an indent."""
+    links = {f"n{n}": {"type": "array", "items": {"$ref": f"#/$defs/n{n + 1}"}, "minItems": 1} for n in range(29)}
+    schema = json.dumps({"$ref": "#/$defs/n0", "$defs": {**links, "n29": {"const": 1}}})
+    status, out, err = run("generate", "-s", "-", stdin=schema.encode())
+    assert status == 0
+    assert out.count("[") >= 29
+    assert err.startswith("constrain: no text that fits this schema can be written with an indent, so white space")
+    assert run("generate", "-s", "-", "--indent", "2", stdin=schema.encode())[0] == 1
+    status, _, err = run("generate", "-s", "-", stdin=b'{"type": "strin"}')
+    assert (status, err.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("arguments", [["--indent", "-1"], ["--indent", "65"], ["--indent", "x"]])
+def test_wrong_indents(run, arguments):
+    status, out, err = run("generate", "-s", PERSON, *arguments)
+    assert (status, out) == (2, "")
+    assert "'--indent'" in err
+    assert err.count("\n") == 1
+
+
+def test_an_indent_beside_white_space(run):
+    status, out, err = run("generate", "-s", PERSON, "--indent", "2", "--whitespace", "compact")
+    assert (status, out) == (1, "")
+    assert "indent" in err
+    assert err.count("\n") == 1
+
+
+def test_short_options_are_the_long_ones(run):
+    long = run("generate", "--schema", PERSON, "--prompt", "a", "--num-tokens", 60, "--temperature", 1.2, "--seed", 1)[
+        1
+    ]
+    assert run("generate", "-s", PERSON, "-p", "a", "-n", 60, "-t", 1.2, "--seed", 1)[1] == long
+    for short, option, value in (("-r", "--regex", "a|b"), ("-c", "--choices", "a,b")):
+        assert run("generate", short, value, "--seed", 1)[1] == run("generate", option, value, "--seed", 1)[1]
+    assert run("check", "-c", "a", "-t", "a")[0] == 0
+    assert run("mask", "-r", "ab", "-p", "a")[1] == run("mask", "--regex", "ab", "--prefix", "a")[1]
 
 
 def test_a_penalty_makes_a_difference(run):

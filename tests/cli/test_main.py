@@ -100,6 +100,38 @@ def test_a_closed_pipe(arguments):
     assert "Traceback" not in err
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell with head")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["mask", "--regex", ".*", "--limit", "0"], ["mask", "--regex", ".*", "--limit", "0", "--json"]],
+)
+def test_into_head(arguments, unbuffered):
+    """What does not fit into the pipe is not lost in silence, however Python writes."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        head = subprocess.run(["head", "-c", "9"], stdin=process.stdout, capture_output=True, check=True)
+        process.stdout.close()
+        err = process.stderr.read()
+    assert (process.returncode, len(head.stdout)) == (141, 9)
+    assert b"Traceback" not in err
+    whole = subprocess.run([*COMMAND, *arguments], capture_output=True, check=True, env=environment).stdout
+    assert len(whole) > 1 << 16
+    assert whole.endswith(b"\n")
+
+
+def test_bench_alone_prints_its_help(run):
+    status, out, err = run("bench")
+    assert (status, out) == (2, "")
+    assert err.startswith("Usage: constrain bench")
+    assert "Commands:\n  mask " in err
+    assert run("bench", "--help")[:2] == (0, err)
+    status, out, err = run("bench", "nothing")
+    assert (status, err.count("\n")) == (2, 1)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt():

@@ -37,3 +37,20 @@ def test_what_is_quick_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_none_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(io.StringIO(), -1, monkeypatch) == ""
     assert run(None, -1, monkeypatch) == ""
+
+
+def test_what_is_at_work_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_PATIENCE", -1)
+    with progress.Progress("compiling", 3, unit="files") as bar:
+        for name in ("parser", "masks", "sampler"):
+            bar.begin(name)
+            bar.advance()
+    shown = terminal.getvalue()
+    places = [
+        shown.index(words)
+        for words in ("3 of 3 files left: parser", "2 of 3 files left: masks", "1 of 3 files left: sampler")
+    ]
+    assert places == sorted(places)
+    assert "0 of 3 files left" in shown

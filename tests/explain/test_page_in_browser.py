@@ -86,6 +86,61 @@ def test_a_person_can_walk_through_a_text(browser: Browser, tmp_path: Path) -> N
     assert browser.complaints() == []
 
 
+def test_title_axes_and_the_schema_beside_the_text(browser: Browser, tmp_path: Path) -> None:
+    schema = json.dumps(SCHEMA, indent=1)
+    (tmp_path / "indented.json").write_text(schema)
+    page = explain(tmp_path, '{"name": "Zoë", "age": 41}'.encode(), "--schema", str(tmp_path / "indented.json"))
+    browser.open(page)
+    assert browser.text("#title") == f"Token by token: {tmp_path / 'text.json'}" == browser.run("return document.title")
+    assert "log scale" in browser.text(".y-title")
+    assert browser.text(".x-title") == "place in the text, counted in tokens"
+    labels = "return [...document.querySelectorAll('#{} span')].map(each => each.textContent)"
+    assert browser.run(labels.format("y-axis")) == ["1", "10", "100", "1,000", "10,000"]
+    assert browser.run(labels.format("x-axis"))[0] == "1"
+    # A label stands at the height of its line.
+    middle = "const box = document.querySelector('{}').getBoundingClientRect(); return (box.top + box.bottom) / 2"
+    label = browser.run(middle.format("#y-axis span:nth-child(3)"))
+    assert label == pytest.approx(browser.run(middle.format("#chart line:nth-of-type(3)")), abs=2)
+
+    assert browser.text("#grammar-name").endswith("indented.json")
+    assert browser.run("return [...document.querySelectorAll('#grammar div')].map(each => each.textContent)") == [
+        line or " " for line in schema.split("\n")
+    ]
+    marked = "return [...document.querySelectorAll('#grammar .marked')].map(each => each.textContent.trim())"
+    assert browser.run(marked)[0] == "{"
+    spoken = set()
+    for _ in range(int(browser.run("return document.querySelectorAll('#text [data-index]').length"))):
+        spoken.add(browser.run(marked)[0])
+        browser.press("Right")
+    assert {'"name": {', '"age": {'} <= spoken
+    assert browser.complaints() == []
+
+
+def test_why_a_place_is_forced_or_free(browser: Browser, tmp_path: Path) -> None:
+    browser.open(explain(tmp_path, b"yes!", "--regex", "(yes|no)!"))
+    assert "free: 4 tokens begin, or go on with, something that fits here: 'yes!' or 'no!'" in browser.text("#details")
+    browser.press("Right")
+    assert "forced: every text that fits goes on with" in browser.text("#details")
+    browser.press("Right")
+    assert "forced: of all tokens only this one begins what must come here: '!'" in browser.text("#details")
+    assert browser.text("#grammar") == "(yes|no)!"
+    browser.open(explain(tmp_path, b"yet", "--regex", "(yes|no)!"))
+    browser.press("End")
+    browser.press("Left")
+    assert "refused: no text that fits goes on so: here comes" in browser.text("#details")
+    assert browser.complaints() == []
+
+
+def test_a_hostile_schema_is_only_shown(browser: Browser, tmp_path: Path) -> None:
+    schema = {"description": "</script><script>document.title = 'broken'</script><img src=x>", "type": "string"}
+    (tmp_path / "hostile.json").write_text(json.dumps(schema))
+    browser.open(explain(tmp_path, b'"a"', "--schema", str(tmp_path / "hostile.json")))
+    assert "<script>document.title" in browser.text("#grammar")
+    assert browser.run("return document.title").endswith("text.json")
+    assert browser.run("return document.querySelectorAll('img').length") == 0
+    assert browser.complaints() == []
+
+
 def test_nothing_is_loaded(browser: Browser, tmp_path: Path) -> None:
     browser.open(explain(tmp_path, b'{"name": "", "age": 1}'))
     assert browser.run("return performance.getEntriesByType('resource').map(entry => entry.name)") == []

@@ -6,7 +6,7 @@ import builtins
 import dataclasses
 import enum
 import json
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
 import pydantic
 import pytest
@@ -103,6 +103,64 @@ def test_a_set_holds_each_value_once() -> None:
     assert not constrain.Matcher(compiled).accept_bytes(b"[1,2,1]")
 
 
+def book(city: str, nights: Annotated[int, pydantic.Field(gt=0)], breakfast: bool = False) -> None: ...
+
+
+class Desk:
+    def book(self, city: str) -> None: ...
+
+
+class Pixel(NamedTuple):
+    x: int
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("given", "valid", "invalid"),
+    [
+        (
+            book,
+            [{"city": "Oslo", "nights": 2}, {"city": "", "nights": 1, "breakfast": True}],
+            [{"city": "Oslo"}, {"city": "Oslo", "nights": 0}, {"city": "Oslo", "nights": 2, "x": 1}, ["Oslo", 2]],
+        ),
+        (Desk().book, [{"city": "Oslo"}], [{}, {"self": None, "city": "Oslo"}]),
+        (lambda a, *, b: None, [{"a": None, "b": [1]}], [{"a": 1}, []]),
+        (eval("lambda a, b, /: None"), [[1, {}]], [[1], {"a": 1, "b": 2}]),
+        (Pixel, [[1, "a"]], [[1], ["a", 1], [1, "a", 2]]),
+        (int | None, [1, None], ["1", 1.5]),
+        (list[int] | dict[str, bool], [[], [1], {"a": True}], [["a"], {"a": 1}]),
+        (Literal["a", 1, None], ["a", 1, None], ["b", 2]),
+        (Colour, ["red"], ["green", 1]),
+        (Annotated[str, pydantic.Field(max_length=2)], ["ab"], ["abc"]),
+        (None, [None], [0]),
+    ],
+)
+def test_types_and_functions(given: Any, valid: list[Any], invalid: list[Any]) -> None:
+    recognizer = NaiveRecognizer(constrain.Grammar.from_pydantic(given).ir)
+    for instance in valid:
+        assert recognizer.accepts(json.dumps(instance).encode()), instance
+    for instance in invalid:
+        assert not recognizer.accepts(json.dumps(instance).encode()), instance
+
+
+@pytest.mark.parametrize("given", [{}, {"type": "object"}])
+def test_a_schema_is_no_type(given: Any) -> None:
+    with pytest.raises(GrammarError, match=r"not a dict: for a JSON Schema there is Grammar\.from_json_schema"):
+        constrain.Grammar.from_pydantic(given)
+
+
+def test_errors_are_one_line() -> None:
+    def mixed(*args: int, **kwargs: str) -> None: ...
+
+    class Lines:
+        def __repr__(self) -> str:
+            return "two\nlines"
+
+    for given in (mixed, len, Lines()):
+        with pytest.raises(GrammarError, match=r"^pydantic has no JSON Schema for [^\n]*$"):
+            constrain.Grammar.from_pydantic(given)
+
+
 class Opaque:
     pass
 
@@ -131,5 +189,5 @@ def test_without_pydantic_the_error_says_what_to_install(monkeypatch: pytest.Mon
         return real(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ConstrainError, match=r"pip install 'constrain\[pydantic\]'"):
+    with pytest.raises(ConstrainError, match=r"pip install 'constrain-llm\[pydantic\]'"):
         constrain.Grammar.from_pydantic(Point)

@@ -19,5 +19,5 @@ def test_transformers(monkeypatch, package):
         monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # lest it is the one that is missed
     # What Python itself does for a package that is not there, as far as an importer can tell.
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ConstrainError, match=rf"needs {package}: pip install 'constrain\[transformers\]'"):
+    with pytest.raises(ConstrainError, match=rf"needs {package}: pip install 'constrain-llm\[transformers\]'"):
         importlib.import_module("constrain.integrations.transformers")

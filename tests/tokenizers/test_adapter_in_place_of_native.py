@@ -47,7 +47,7 @@ def test_the_library_is_used_and_it_is_said(folder):
 
 def test_without_the_library_the_error_names_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(TokenizerError, match=r"supported.*pip install 'constrain\[tokenizers\]'"):
+    with pytest.raises(TokenizerError, match=r"supported.*pip install 'constrain-llm\[tokenizers\]'"):
         load_tokenizer(folder)
 
 

@@ -108,7 +108,7 @@ def test_without_the_library_it_says_what_to_install():
         "import sys; sys.modules['prometheus_client'] = None; from constrain.tokenizers.metrics import enable; enable()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'constrain[metrics]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'constrain-llm[metrics]'" in done.stderr.splitlines()[-1]
 
 
 def test_importing_tokenizers_does_not_import_the_library():

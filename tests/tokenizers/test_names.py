@@ -161,5 +161,5 @@ def test_downloading_only_when_asked(tmp_path, monkeypatch, small_json):
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(TokenizerError, match=r"some/model: no such file.*constrain\[hub\]"):
+    with pytest.raises(TokenizerError, match=r"some/model: no such file.*constrain-llm\[hub\]"):
         load_tokenizer("some/model")

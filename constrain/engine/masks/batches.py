@@ -22,7 +22,8 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.masks.known_batches import write_known_masks
 from constrain.engine.matcher import Matcher
 from constrain.engine.storage.tables import NO_TABLES
-from constrain.engine.vocabulary.bitmasks import Bitmask, check_bitmask
+from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
 from constrain.forking import call_in_child
 
@@ -39,7 +40,7 @@ def fill_next_token_bitmask_batch(
     matchers : sequence of Matcher
         Of one grammar or of several, for vocabularies of one size.
     mask : int32[batch, ceil(vocab_size / 32)]
-        From :func:`constrain.allocate_token_bitmask`; numpy, or a torch tensor on the CPU.
+        As for one matcher: a numpy array or torch tensor, which may be wider or a part of a larger array.
     indices : sequence of int, optional
         The row for each matcher; by default the matcher's position.  Other rows stay as they are.
     threads : int
@@ -49,8 +50,8 @@ def fill_next_token_bitmask_batch(
     Raises
     ------
     ConstrainError
-        If the mask's dtype or shape is wrong, an index is out of range or there twice, or something
-        else than matchers for that vocabulary is given; nothing is written then.
+        If the mask's dtype or shape is wrong, it is read-only, an index is out of range or there twice, or
+        something else than matchers for that vocabulary is given; nothing is written then.
     LimitError
         As for one matcher.  The rows of the others are written.
 
@@ -62,6 +63,19 @@ def fill_next_token_bitmask_batch(
     if not sequences:
         return
     rows, out = _check(sequences, mask, indices, threads)
+    if out.is_direct:
+        _write(sequences, rows, out.array, threads)
+        return
+    # What a row was is what it is again if its mask cannot be made.
+    apart = out.get(rows.tolist(), sequences[0]._words)
+    try:
+        _write(sequences, np.arange(len(sequences), dtype=np.int64), apart, threads)
+    finally:
+        out.put(rows.tolist(), apart)
+
+
+def _write(sequences: list[Matcher], rows: Int64Array, out: Bitmask, threads: int) -> None:
+    """Write the rows of a mask that kernels can write to."""
     grammars = [matcher.compiled for matcher in sequences]
     missing = _fill_known(sequences, grammars, rows, out)
     if not missing:
@@ -76,7 +90,7 @@ def fill_next_token_bitmask_batch(
 
 def _check(
     matchers: list[Matcher], mask: Any, indices: Sequence[int] | None, threads: int
-) -> tuple[Int64Array, Bitmask]:
+) -> tuple[Int64Array, MaskRows]:
     if type(threads) is not int or threads < 1:
         raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
     for position, matcher in enumerate(matchers):
@@ -86,18 +100,18 @@ def _check(
     if len(sizes) > 1:
         raise ConstrainError(f"a batch needs one vocabulary: these have sizes {sorted(sizes)}")
     out = check_bitmask(mask, 0, matchers[0]._words)
-    count = len(matchers)
+    count, height = len(matchers), out.array.shape[0]
     if indices is None:
-        if count > out.shape[0]:
-            raise ConstrainError(f"the mask has {out.shape[0]} rows for {count} matchers")
+        if count > height:
+            raise ConstrainError(f"the mask has {height} rows for {count} matchers")
         return np.arange(count, dtype=np.int64), out
     rows = np.asarray(indices)
     if rows.shape != (count,) or not np.issubdtype(rows.dtype, np.integer):
         raise ConstrainError(f"indices must be one integer for each of the {count} matchers")
     rows = rows.astype(np.int64)
-    outside = rows[(rows < 0) | (rows >= out.shape[0])]
+    outside = rows[(rows < 0) | (rows >= height)]
     if len(outside):
-        raise ConstrainError(f"mask row {outside[0]} is out of range, the mask has {out.shape[0]} rows")
+        raise ConstrainError(f"mask row {outside[0]} is out of range, the mask has {height} rows")
     if len(np.unique(rows)) < count:
         raise ConstrainError("indices names a row twice")
     return rows, out

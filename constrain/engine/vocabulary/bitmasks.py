@@ -5,7 +5,7 @@ The layout is the one that XGrammar and llguidance use, so that code written for
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -49,27 +49,6 @@ def allow(row: Bitmask, token: int) -> None:
 def forbid(row: Bitmask, token: int) -> None:
     """Take a token out of a row of a mask, int32[words]."""
     row[token >> 5] &= ~np.uint32(1 << (token & 31)).astype(np.int32)
-
-
-def check_bitmask(mask: Any, index: int, words: int) -> Bitmask:
-    """``mask`` as a two-dimensional array that a kernel can write row ``index`` of; errors say what is wrong."""
-    if not isinstance(mask, np.ndarray):
-        numpy_view = getattr(mask, "numpy", None)  # a torch tensor shares its memory
-        if numpy_view is None:
-            raise ConstrainError(f"the mask must be a numpy int32 array, not {type(mask).__name__}")
-        mask = numpy_view()
-    if mask.dtype != np.int32:
-        raise ConstrainError(f"the mask must have dtype int32, not {mask.dtype}")
-    if mask.ndim != 2 or mask.shape[1] != words:
-        raise ConstrainError(
-            f"the mask must have shape [batch, {words}] for this vocabulary, not {list(mask.shape)}: "
-            "use constrain.allocate_token_bitmask"
-        )
-    if not mask.flags.c_contiguous or not mask.flags.writeable:
-        raise ConstrainError("the mask must be a writable, C-contiguous array")
-    if not 0 <= index < mask.shape[0]:
-        raise ConstrainError(f"mask row {index} is out of range, the mask has {mask.shape[0]} rows")
-    return cast(Bitmask, mask)
 
 
 @njit_entry(void(float32[:, ::1], int32[:, ::1], boolean), void(float64[:, ::1], int32[:, ::1], boolean))

@@ -25,6 +25,21 @@ NORMAL, SPECIAL, END = 0, 1, 2
 # Blanks behind another byte of a token; where there may be so many, it does not matter whether there are fewer.
 _INNER_BLANKS = re.compile(rb"[^ \t]([ \t]+)")
 _SHORT_INDENT = 32
+_MOST_TOKENS = 1 << 24
+
+
+def _padding(count: int, size: int | None) -> int:
+    """How many ids without a token follow those of a tokenizer."""
+    if size is None:
+        return 0
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise ConstrainError(f"size must be a number of tokens, not {size!r}")
+    most = operator.index(size)
+    if most < count:
+        raise ConstrainError(f"size {most} is too small: the tokenizer has {count} tokens")
+    if most > _MOST_TOKENS:
+        raise ConstrainError(f"size {most} is too large: at most {_MOST_TOKENS} tokens are supported")
+    return most - count
 
 
 class Vocabulary:
@@ -135,7 +150,9 @@ class Vocabulary:
         return tuple(sorted(checked))
 
     @classmethod
-    def from_tokenizer(cls, tokenizer: Tokenizer | Any, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+    def from_tokenizer(
+        cls, tokenizer: Tokenizer | Any, eos_ids: Iterable[int] | None = None, *, size: int | None = None
+    ) -> Vocabulary:
         """The vocabulary of a tokenizer from :func:`constrain.load_tokenizer`.
 
         Ids without bytes (special and unused ones) become special tokens.
@@ -146,14 +163,56 @@ class Vocabulary:
             Anything with ``tokens_as_bytes() -> list[bytes | None]`` and ``eos_ids``.
         eos_ids : iterable of int, optional
             Overrides the tokenizer's own.
+        size : int, optional
+            How many logits the model has, where it pads its output: the ids beyond the tokenizer's are never allowed,
+            and masks have their width.
+
+        Raises
+        ------
+        ConstrainError
+            If it is no such tokenizer, or has more tokens than ``size``.
         """
+        if not hasattr(tokenizer, "tokens_as_bytes"):
+            raise ConstrainError(
+                f"from_tokenizer takes a tokenizer of constrain.load_tokenizer, not {type(tokenizer).__name__}: "
+                "for those of other libraries there is Vocabulary.from_huggingface"
+            )
         tokens = tokenizer.tokens_as_bytes()
+        tokens = [*tokens, *[None] * _padding(len(tokens), size)]
         special = [index for index, token in enumerate(tokens) if token is None]
         return cls(
             [token or b"" for token in tokens],
             eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
             special_ids=special,
         )
+
+    @classmethod
+    def from_huggingface(
+        cls, tokenizer: Any, size: int | None = None, *, eos_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a tokenizer of ``transformers`` or ``tokenizers``, or of another library that is known.
+
+        Parameters
+        ----------
+        tokenizer
+            What ``AutoTokenizer.from_pretrained`` returns, a ``tokenizers.Tokenizer``, or anything else that
+            :func:`constrain.tokenizers.adapters.adapt` takes.
+        size : int, optional
+            How many logits the model has (``model.config.vocab_size``), where it pads its output: the ids beyond the
+            tokenizer's are never allowed, and masks have their width.
+        eos_ids : iterable of int, optional
+            The tokens that end a text, where the tokenizer does not say or names only one of several.
+
+        Raises
+        ------
+        TokenizerError
+            If no such library is known, or the tokens have no exact bytes.
+        ConstrainError
+            If the tokenizer has more tokens than ``size``, or an id is out of range.
+        """
+        from constrain.tokenizers.adapters import adapt
+
+        return cls.from_tokenizer(adapt(tokenizer), eos_ids, size=size)
 
     def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
         """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""

@@ -18,6 +18,20 @@ SUPPORTED = (
 )
 
 
+_LIBRARIES = ("transformers", "tokenizers", "tiktoken", "sentencepiece", "llama_cpp")
+
+
+def _library_of(tokenizer: Any) -> str | None:
+    """The library that an object is from, by name, so that none of them has to be installed."""
+    modules = ((kind.__module__ or "").split(".")[0] for kind in type(tokenizer).__mro__)
+    return next((module for module in modules if module in _LIBRARIES), None)
+
+
+def has_adapter(tokenizer: Any) -> bool:
+    """Whether an object is a tokenizer of this library, or from a library that :func:`adapt` knows."""
+    return isinstance(tokenizer, Tokenizer) or _library_of(tokenizer) is not None
+
+
 def adapt(tokenizer: Any) -> Tokenizer:
     """The adapter for an object of another library, with that adapter's defaults.
 
@@ -25,19 +39,17 @@ def adapt(tokenizer: Any) -> Tokenizer:
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
-    # The kind is recognised by name, so none of these libraries has to be installed.
-    for kind in type(tokenizer).__mro__:
-        library = (kind.__module__ or "").split(".")[0]
-        if library == "transformers":
-            return adapt_transformers(tokenizer)
-        if library == "tokenizers":
-            return HuggingFaceTokenizer(tokenizer)
-        if library == "tiktoken":
-            return TiktokenTokenizer(tokenizer)
-        if library == "sentencepiece":
-            return SentencePieceTokenizer(tokenizer)
-        if library == "llama_cpp":
-            return LlamaCppTokenizer(tokenizer)
+    library = _library_of(tokenizer)
+    if library == "transformers":
+        return adapt_transformers(tokenizer)
+    if library == "tokenizers":
+        return HuggingFaceTokenizer(tokenizer)
+    if library == "tiktoken":
+        return TiktokenTokenizer(tokenizer)
+    if library == "sentencepiece":
+        return SentencePieceTokenizer(tokenizer)
+    if library == "llama_cpp":
+        return LlamaCppTokenizer(tokenizer)
     raise TokenizerError(
         f"no adapter for {type(tokenizer).__module__}.{type(tokenizer).__name__}; there are: {SUPPORTED}"
     )

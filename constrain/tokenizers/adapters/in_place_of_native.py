@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.extras import how_to_install
 from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
@@ -31,9 +32,7 @@ def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal:
     try:
         import tokenizers
     except ImportError:
-        raise TokenizerError(
-            f"{refusal}; the tokenizers library may read it: pip install 'constrain[tokenizers]'"
-        ) from None
+        raise TokenizerError(f"{refusal}; the tokenizers library may read it: {how_to_install('tokenizers')}") from None
     try:
         library: Any = tokenizers.Tokenizer.from_file(str(path))
     except Exception:  # the library raises plain Exception
