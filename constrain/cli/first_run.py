@@ -18,7 +18,7 @@ import click
 
 from constrain.cache_folder import writable_cache_folder
 
-_MESSAGE = "compiling kernels for this machine (first run only, about 20 s) ..."
+_MESSAGE = "compiling kernels for this machine (first run only, about a minute) ..."
 # What the second process compiles.  It goes through it from the end, and so comes to the sampler last, which this one
 # begins with; tokenizers it compiles as it comes to them.
 _KERNELS = (
@@ -31,9 +31,7 @@ _KERNELS = (
     *("constrain.demo.ngram_kernels", "constrain.tokenizers.models.byte_level_kernels"),
     "constrain.tokenizers.splitting.gpt2",
 )
-_MESSAGE_NO_CACHE = (
-    "compiling kernels (about 20 s, on every run: no cache folder can be written; CONSTRAIN_CACHE_DIR can name one) ..."
-)
+_MESSAGE_NO_CACHE = "compiling kernels (about a minute, on every run: no cache folder can be written; CONSTRAIN_CACHE_DIR can name one) ..."
 
 
 @functools.cache
@@ -45,23 +43,15 @@ def announce_compilation() -> None:
     library: Any = importlib.import_module("constrain.kernels.library")
     if library.loaded is not None:
         return
-    event: Any = importlib.import_module("numba.core.event")
+    files: Any = importlib.import_module("constrain.kernels.files")
     can_be_kept = bool(os.environ.get("NUMBA_CACHE_DIR")) or writable_cache_folder() is not None
-    message = _MESSAGE if can_be_kept else _MESSAGE_NO_CACHE
 
-    class FirstCompilation(event.Listener):  # type: ignore[misc, unused-ignore]
-        said = False
+    def announce() -> None:
+        click.echo(f"constrain: {_MESSAGE if can_be_kept else _MESSAGE_NO_CACHE}", err=True)
+        if can_be_kept:
+            _compile_beside()
 
-        def on_start(self, _: object) -> None:
-            if not self.said:
-                self.said = True
-                click.echo(f"constrain: {message}", err=True)
-                if can_be_kept:
-                    _compile_beside()
-
-        def on_end(self, _: object) -> None: ...
-
-    event.register("numba:compile", FirstCompilation())
+    files.announcers.append(announce)
 
 
 def _compile_beside() -> subprocess.Popen[bytes] | None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import pickle
 import re
 import time
 import warnings
 import zlib
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +34,7 @@ try:
 except ImportError:
     _fcntl = None
 
+_logger = logging.getLogger("constrain")
 _CHECKSUM_BYTES = 4
 _LONGEST_WAIT, _PAUSE = 120.0, 0.01
 _HOUR = 3600.0
@@ -169,6 +172,8 @@ class _KernelFiles(_caching.FunctionCache):  # type: ignore[misc, unused-ignore]
             found = self._load(sig, target_context)
             if found is not None:
                 self.is_compiled()
+        if found is None:
+            _say_that_it_takes_a_while()
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:
@@ -244,6 +249,25 @@ def _lock(path: Path) -> Any:
 
 def _is_unfinished(file: os.DirEntry[str]) -> bool:
     return ".tmp." in file.name and file.stat().st_mtime < time.time() - _HOUR
+
+
+announcers: list[Callable[[], None]] = []
+"""What is called once, before the first kernel is compiled; without any a line is logged."""
+_said = False
+
+
+def _say_that_it_takes_a_while() -> None:
+    global _said
+    if not _said:
+        _said = True
+        for announce in announcers or [_log]:
+            announce()
+
+
+def _log() -> None:
+    _logger.warning(
+        "compiling kernels for this machine, which takes about a minute once; `constrain warmup` does it before"
+    )
 
 
 _warned = False

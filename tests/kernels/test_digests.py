@@ -38,7 +38,13 @@ def toy(tmp_path):
 def run(package, cache, **environment):
     code = "from toy.kernel import slot; print(slot(), sum(slot.stats.cache_hits.values()))"
     path = os.pathsep.join([str(package.parent), *(path for path in sys.path if path)])
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CONSTRAIN_KERNELS": "jit",
+        **environment,
+    }
     environment.pop("NUMBA_CACHE_DIR", None)
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)

@@ -55,7 +55,8 @@ class Toy:
 
     def start(self, before: str = "", **environment: str) -> subprocess.Popen[str]:
         path = os.pathsep.join([str(self.folder), *(path for path in sys.path if path)])
-        cache = {"NUMBA_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": path}
+        compiler = {"CONSTRAIN_KERNELS": "jit", "NUMBA_CACHE_DIR": str(self.cache)}
+        cache = {**compiler, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": path}
         return subprocess.Popen(
             [sys.executable, "-c", RUN.format(before=before)],
             stdout=subprocess.PIPE,
@@ -82,6 +83,8 @@ def toy(tmp_path: Path) -> Toy:
 
 def test_kernels_are_kept(toy: Toy) -> None:
     assert toy.run() == COMPILED
+    assert toy.errors.count("\n") == 1
+    assert "compiling kernels" in toy.errors
     assert toy.run() == LOADED
     assert len(toy.files()) == 7
     assert not toy.errors

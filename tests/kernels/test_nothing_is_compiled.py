@@ -23,7 +23,7 @@ from constrain.kernels.library import loaded
 from constrain.sampling import Sampler
 
 PACKAGE = Path(constrain.__file__).parent
-KINDS = ("llama_like", "mistral_like", "gemma_like", "no_bytes", "t5_like", "bert_like", "words_like")
+KINDS = ("llama_like", "mistral_like", "gemma_like", "t5_like", "bert_like", "words_like")
 SCHEMAS: list[Any] = [
     {"type": "object", "properties": {"a": {"type": "string", "maxLength": 7}}, "minProperties": 2},
     {"type": "object", "propertyNames": {"pattern": "^[ab]{1,2}$"}, "minProperties": 3, "additionalProperties": {}},

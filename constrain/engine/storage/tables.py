@@ -184,8 +184,10 @@ def _take_buffer() -> np.ndarray[Any, Any]:
 
 
 NO_TABLES = np.zeros(CONTEXT_SIZE, np.int64)
-"""The context of a compiled grammar whose tables have been dropped: no state is known in it."""
-NO_TABLES.flags.writeable = False
+"""The context of a compiled grammar whose tables have been dropped: no state is known in it.
+
+Kernels look at it, and write nothing to it.
+"""
 
 
 def _numbers_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
