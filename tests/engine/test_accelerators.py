@@ -24,7 +24,7 @@ from constrain.engine.storage.jit import address_of, call_by_address, njit_inner
 from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
-PARTS = {"repetitions"}  # of star_closures, which asks it
+PARTS = {"agreement", "relaxations", "repetitions"}  # of relative_masks and star_closures, which ask them
 
 WORDS = {"type": "string", "pattern": r"^(?:\S+\s+){0,9}\S+$"}
 OBJECT = {
@@ -180,7 +180,7 @@ def test_an_accelerator_answers_unless_it_is_switched_off(name: str, link: int) 
 
 def test_unknown_names_are_refused_with_those_that_are_known() -> None:
     vocabulary = constrain.Vocabulary([b"a"])
-    with pytest.raises(ValueError, match=r"unknown accelerators: leaps, loops; there are unbounded_twins, .*_steps"):
+    with pytest.raises(ValueError, match=r"unknown accelerators: leaps, loops; there are shared_masks, .*_steps"):
         constrain.GrammarCompiler(vocabulary, accelerators=["loops", "token_steps", "leaps"])
     with pytest.raises(ValueError, match="not the string 'token_steps'"):
         constrain.CompiledGrammar(constrain.Grammar.from_regex("a").ir, vocabulary, accelerators="token_steps")

@@ -1,0 +1,262 @@
+"""Relaxations: the lexer state without bounds that are felt only after many bytes.
+
+``a{2,40}b`` is told from ``a{2,}b`` by texts of more than 40 bytes.  A bound that no shorter text meets can be left out
+wherever the expression is a sequence, a union or the intersection with a counter of characters: it then stays the same
+for texts of up to so many bytes, as to whether they begin a string and whether they are one.  Within what is repeated
+bounds stay, for there they begin anew each time.
+
+The tokens of the relaxation serve for many states: for each number of words, characters or blanks that is left.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.expressions import (
+    COMPLEX_FLAG,
+    CONCAT,
+    FITS_FLAG,
+    INTERSECT,
+    LITERAL,
+    NOT,
+    NULLABLE_FLAG,
+    REPEAT,
+    SET,
+    UNION,
+    make_concat,
+    make_repeat,
+)
+from constrain.engine.automata.summaries import LONG
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.bits import count_bits
+from constrain.engine.storage.header import CTX, INNER_BLANKS, RESULT1, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_LEXER_STATE, F_RELAX, F_SET_OPERATION, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    WORK_STACK,
+    byte_sets,
+    children,
+    end_lengths,
+    expressions,
+    first_bytes,
+    last_bytes,
+    lexer_members,
+    lexer_states,
+    shortest_lengths,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL
+
+MOST_PARTS = 8
+"""Unions of more parts and longer sequences are not looked into."""
+MOST_DEPTH = 6
+"""How deep expressions are looked into."""
+# Unions in unions are not looked into: where there are many words they hold each other, and no counters.
+_UNION_DEPTH = 1
+# Longer unions in a sequence are words.
+_MOST_ALTERNATIVES = 4
+# What may come once or twice is no counter, unless so few bytes are asked for.
+_LEAST_HIGH = 4
+BLANKS = 1 << 0x20 | 1 << 0x09
+
+
+@njit_inner(RESULT1)
+def character_counter(ctx, node):
+    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
+
+    See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.
+    """
+    nodes = expressions(ctx)
+    if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
+        return int64(-1)
+    first = nodes[node].first
+    found, widest = int64(-1), int64(-1)
+    for i in range(2):
+        counter, other = children(ctx)[first + i], children(ctx)[first + 1 - i]
+        # Where both parts count, that one counts characters which begins with more bytes: it allows all of the other.
+        width = int64(0)
+        for word in range(4):
+            width += count_bits(first_bytes(ctx)[counter, word])
+        begun = nodes[counter].kind == CONCAT
+        for _ in range(MOST_PARTS):
+            if nodes[counter].kind == CONCAT:
+                counter = nodes[counter].second
+        if nodes[counter].kind != REPEAT or nodes[counter].third < 0 or nodes[other].flags & COMPLEX_FLAG:
+            continue
+        low = nodes[counter].second
+        if low > 1 or (low == 1 and (begun or nodes[other].flags & NULLABLE_FLAG)):
+            continue
+        if width == widest:
+            return int64(-1)
+        if width > widest:
+            found, widest = counter << 32 | other, width
+    return found
+
+
+@njit_inner(RESULT1)
+def spare_bytes(ctx, counter_and_other):
+    """How many bytes the other part of an intersection may read before the counter of characters is felt, at least.
+
+    What is begun by then can be completed before the characters run out.
+    """
+    high = expressions(ctx)[counter_and_other >> 32].third
+    return max(high - end_lengths(ctx)[counter_and_other & 0xFFFFFFFF], int64(-1))
+
+
+@njit_inner(types.boolean(CTX, int64))
+def counts_blanks(ctx, node):
+    """Whether an expression is a counter of blanks or tabs, as an indent is."""
+    nodes = expressions(ctx)
+    if nodes[node].kind != REPEAT or nodes[node].third < 0:
+        return False
+    item = nodes[node].first
+    if nodes[item].kind != SET:
+        return False
+    members, sets = nodes[item].first, byte_sets(ctx)
+    return (sets[members, 0] & ~BLANKS) | sets[members, 1] | sets[members, 2] | sets[members, 3] == 0
+
+
+@njit_inner(types.boolean(CTX, int64))
+def ends_line(ctx, node):
+    """Whether all strings of an expression end with a byte that is no blank.
+
+    Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
+    """
+    return not expressions(ctx)[node].flags & NULLABLE_FLAG and not last_bytes(ctx)[node, 0] & BLANKS
+
+
+@njit_inner(types.boolean(CTX, int64))
+def is_long_indent(ctx, node):
+    """Whether an expression counts more blanks than any token has behind another byte."""
+    return counts_blanks(ctx, node) and expressions(ctx)[node].third >= ctx[INNER_BLANKS]
+
+
+@njit_inner(RESULT2)
+def _relaxed(ctx, node, how):
+    """An expression without the bounds that are felt after so many bytes or more; FAIL or LIMIT.
+
+    ``how`` is that number shifted by 8, the depth of the recursion by 1, and 1 if a line end stands before.
+    """
+    nodes = expressions(ctx)
+    kind = nodes[node].kind
+    least, depth = how >> 8, (how >> 1) & 127
+    below = (how + 2) & ~1
+    if depth > MOST_DEPTH:
+        return node
+    if kind == INTERSECT:
+        counted = character_counter(ctx, node)
+        if counted < 0 or spare_bytes(ctx, counted) < least:
+            return node
+        return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, how & ~1)
+    if kind == REPEAT:
+        item, high = nodes[node].first, nodes[node].third
+        if high < min(least, _LEAST_HIGH) or nodes[node].flags & COMPLEX_FLAG:
+            return node
+        if high * shortest_lengths(ctx)[item] < least and not (how & 1 != 0 and is_long_indent(ctx, node)):
+            return node
+        return make_repeat(ctx, item, nodes[node].second, int64(-1))
+    if kind != CONCAT and (kind != UNION or nodes[node].second > MOST_PARTS or depth > _UNION_DEPTH):
+        return node
+    # The parts are put on the stack, and made into one again.
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, MOST_PARTS + 1):
+        return int64(FAIL)
+    count, rest = int64(0), node
+    if kind == UNION:
+        count = nodes[node].second
+        for i in range(count):
+            work_stack(ctx)[base + i] = children(ctx)[nodes[node].first + i]
+    else:
+        while nodes[rest].kind == CONCAT and count < MOST_PARTS:
+            work_stack(ctx)[base + count] = nodes[rest].first
+            rest = nodes[rest].second
+            count += 1
+        work_stack(ctx)[base + count] = rest
+        count += 1
+    set_used(ctx, WORK_STACK, base + count)
+    changed, behind = False, int64(0)
+    for i in range(count):
+        part = work_stack(ctx)[base + i]
+        inner = nodes[part].kind
+        # Few parts are called for: a state may have hundreds of members, and most of their parts are words.
+        if inner >= CONCAT and inner != NOT and (inner != UNION or nodes[part].second <= _MOST_ALTERNATIVES):
+            free = far_call(ctx, F_RELAX, part, below | behind)
+            if free < 0:
+                return free
+            changed = changed or free != part
+            work_stack(ctx)[base + i] = free
+            nodes = expressions(ctx)
+        behind = int64(kind == CONCAT and ends_line(ctx, part))
+    if changed and kind == UNION:
+        return far_call(ctx, F_SET_OPERATION, int64(UNION), base)
+    if changed:
+        node = work_stack(ctx)[base + count - 1]
+        for i in range(count - 2, -1, -1):
+            node = make_concat(ctx, work_stack(ctx)[base + i], node)
+            if node < 0:
+                return node
+    set_used(ctx, WORK_STACK, base)
+    return node
+
+
+@njit_inner(RESULT2)
+def _relaxed_member(ctx, node, least):
+    """A member of a state without the bounds that its splits are to do without (see :func:`relaxed_state`)."""
+    nodes = expressions(ctx)
+    head = nodes[node].first if nodes[node].kind == CONCAT else node
+    if least >= 0 or nodes[head].kind != REPEAT or nodes[head].third < 0:
+        if -least == LONG or (nodes[node].kind < CONCAT):
+            return node
+        return far_call(ctx, F_RELAX, node, abs(least) << 8)
+    if nodes[node].kind == CONCAT and counts_blanks(ctx, head):
+        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
+        return make_concat(ctx, free, nodes[node].second) if free >= 0 else free
+    if -least == LONG or shortest_lengths(ctx)[nodes[head].first] <= 1:
+        return node
+    return far_call(ctx, F_RELAX, node, -least << 8)
+
+
+@njit_inner(RESULT2)
+def relaxed_state(ctx, lexer_state, least):
+    """A state without the bounds that are felt after ``least`` bytes or more; itself if there are none, FAIL or LIMIT.
+
+    If ``least`` is negative, so many bytes, but for what the members begin with: a counter of blanks is left out
+    whatever its bound, and one of characters is not (repetitions.py).  With LONG, that of blanks is all.
+    """
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 2 * count):
+        return int64(FAIL)
+    # The members are built first: building uses the stack above them.
+    set_used(ctx, WORK_STACK, base + 2 * count)
+    changed = False
+    # Keys of an object are hundreds of words with the same behind them.
+    tail = free_tail = behind = int64(-1)
+    for i in range(0, 2 * count, 2):
+        node = lexer_members(ctx)[offset + i + 1]
+        nodes = expressions(ctx)
+        free = node
+        if nodes[node].kind != CONCAT or nodes[nodes[node].first].kind != LITERAL:
+            free = _relaxed_member(ctx, node, least)
+        elif least != -LONG:
+            ends = int64(ends_line(ctx, nodes[node].first))
+            if nodes[node].second != tail or ends != behind:
+                tail, behind = nodes[node].second, ends
+                free_tail = far_call(ctx, F_RELAX, tail, abs(least) << 8 | 2 | ends)
+                if free_tail < 0:
+                    return free_tail
+            if free_tail != tail:
+                free = make_concat(ctx, nodes[node].first, free_tail)
+        if free < 0:
+            return free
+        changed = changed or free != node
+        work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
+        work_stack(ctx)[base + i + 1] = free
+    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
+    set_used(ctx, WORK_STACK, base)
+    return result
+
+
+far_entry(F_RELAX, _relaxed)
