@@ -30,7 +30,7 @@ from constrain.engine.automata.expressions import (
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import CTX, INNER_BLANKS, RESULT1, RESULT2
+from constrain.engine.storage.header import CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_RELAX, F_SET_OPERATION, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -153,6 +153,8 @@ def _relaxed(ctx, node, how):
         item, high = nodes[node].first, nodes[node].third
         if high < min(least, _LEAST_HIGH) or nodes[node].flags & COMPLEX_FLAG:
             return node
+        if least < ctx[LONGEST] and nodes[item].kind != CONCAT:
+            return node
         if high * shortest_lengths(ctx)[item] < least and not (how & 1 != 0 and is_long_indent(ctx, node)):
             return node
         return make_repeat(ctx, item, nodes[node].second, int64(-1))
@@ -188,6 +190,8 @@ def _relaxed(ctx, node, how):
             work_stack(ctx)[base + i] = free
             nodes = expressions(ctx)
         behind = int64(kind == CONCAT and ends_line(ctx, part))
+        if kind == CONCAT and least >= ctx[LONGEST] and (changed or inner == UNION):
+            break
     if changed and kind == UNION:
         return far_call(ctx, F_SET_OPERATION, int64(UNION), base)
     if changed:
@@ -205,6 +209,13 @@ def _relaxed_member(ctx, node, least):
     """A member of a state without the bounds that its splits are to do without (see :func:`relaxed_state`)."""
     nodes = expressions(ctx)
     head = nodes[node].first if nodes[node].kind == CONCAT else node
+    if least >= 0 and least < ctx[LONGEST]:
+        if nodes[head].kind != REPEAT or nodes[head].third < least:
+            return node
+        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
+        return make_concat(ctx, free, nodes[node].second) if free >= 0 and head != node else free
+    if least >= 0 and nodes[head].kind == REPEAT and 0 <= nodes[head].third < least:
+        return node
     if least >= 0 or nodes[head].kind != REPEAT or nodes[head].third < 0:
         if -least == LONG or (nodes[node].kind < CONCAT):
             return node
@@ -215,6 +226,14 @@ def _relaxed_member(ctx, node, least):
     if -least == LONG or shortest_lengths(ctx)[nodes[head].first] <= 1:
         return node
     return far_call(ctx, F_RELAX, node, -least << 8)
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _begins_with_bound(ctx, node):
+    """Whether a member begins with something that may come so many times and no more."""
+    nodes = expressions(ctx)
+    head = nodes[node].first if nodes[node].kind == CONCAT else node
+    return nodes[head].kind == REPEAT and nodes[head].third >= 0
 
 
 @njit_inner(RESULT2)
@@ -240,7 +259,7 @@ def relaxed_state(ctx, lexer_state, least):
         free = node
         if nodes[node].kind != CONCAT or nodes[nodes[node].first].kind != LITERAL:
             free = _relaxed_member(ctx, node, least)
-        elif least != -LONG:
+        elif least != -LONG and (least < 0 or least >= ctx[LONGEST]):
             ends = int64(ends_line(ctx, nodes[node].first))
             if nodes[node].second != tail or ends != behind:
                 tail, behind = nodes[node].second, ends
@@ -251,6 +270,9 @@ def relaxed_state(ctx, lexer_state, least):
                 free = make_concat(ctx, nodes[node].first, free_tail)
         if free < 0:
             return free
+        if free == node and least >= ctx[LONGEST] and _begins_with_bound(ctx, node):
+            set_used(ctx, WORK_STACK, base)
+            return lexer_state
         changed = changed or free != node
         work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
         work_stack(ctx)[base + i + 1] = free
