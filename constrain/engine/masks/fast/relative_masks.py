@@ -21,10 +21,9 @@ from numba import int64, types
 
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
 from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
-from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.agreement import agreed_bytes
-from constrain.engine.masks.fast.relaxations import BLANKS, counts_blanks, relaxed_state
+from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
     add_dense,
@@ -89,8 +88,8 @@ from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
 _LEAST_BYTES = 128
-# Bounds that are felt within so many bytes leave too little in common; those of characters, with so many.
-_LEAST_AGREED, _LEAST_CHARACTERS = 6, 10
+# Bounds of fewer characters leave too little in common.
+_LEAST_CHARACTERS = 10
 # In place of an accept set, at a node where the states differ: nothing is left below it; the walk has found what is.
 _GONE, _OTHER = -1, -2
 
@@ -218,7 +217,7 @@ def _blanks_left(ctx, state, base):
         if tail != nodes[other].second or nodes[tail].flags & NULLABLE_FLAG or not counts_blanks(ctx, head):
             return int64(-1)
         # The members of one state may not allow the same blanks.
-        if first_bytes(ctx)[tail, 0] & BLANKS or (left >= 0 and nodes[head].third != left):
+        if first_bytes(ctx)[tail, 0] & BLANK_BYTES or (left >= 0 and nodes[head].third != left):
             return int64(-1)
         if nodes[head].first != nodes[nodes[pool[here + 1]].first].first:
             return int64(-1)
@@ -466,7 +465,7 @@ def twin(ctx, lexer_state, _unused):
     """
     known = lexer_twins(ctx)[lexer_state]
     if known < 0:
-        known = relaxed_state(ctx, lexer_state, ctx[LONGEST])
+        known = relaxed_state(ctx, lexer_state, int64(TWIN))
         if known >= 0:
             lexer_twins(ctx)[lexer_state] = known
     return known
@@ -489,7 +488,7 @@ def relative_mask(ctx, lexer_state, _unused):
     width = int64(0)
     for word in range(4):
         width += count_bits(lexer_first_bytes(ctx)[lexer_state, word])
-    base = relaxed_state(ctx, lexer_state, int64(-_LEAST_AGREED if width >= _LEAST_BYTES else -LONG))
+    base = relaxed_state(ctx, lexer_state, int64(WORDS if width >= _LEAST_BYTES else BLANKS))
     if base < 0 or base == lexer_state:
         return int64(NOT_MINE) if base >= 0 else base
     return split_relative(ctx, lexer_state, base, int64(0))

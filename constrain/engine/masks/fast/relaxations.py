@@ -16,6 +16,7 @@ from numba import int64, types
 from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
+    EPSILON,
     FITS_FLAG,
     INTERSECT,
     LITERAL,
@@ -27,7 +28,6 @@ from constrain.engine.automata.expressions import (
     make_concat,
     make_repeat,
 )
-from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
@@ -52,13 +52,18 @@ MOST_PARTS = 8
 """Unions of more parts and longer sequences are not looked into."""
 MOST_DEPTH = 6
 """How deep expressions are looked into."""
+TWIN, BLANKS, WORDS = -1, -2, -3
+"""Which bounds a relaxation is without (see :func:`relaxed_state`)."""
+# Bounds that are felt within so many bytes leave too little in common.
+_LEAST_AGREED = 6
 # Unions in unions are not looked into: where there are many words they hold each other, and no counters.
 _UNION_DEPTH = 1
 # Longer unions in a sequence are words.
 _MOST_ALTERNATIVES = 4
 # What may come once or twice is no counter, unless so few bytes are asked for.
 _LEAST_HIGH = 4
-BLANKS = 1 << 0x20 | 1 << 0x09
+BLANK_BYTES = 1 << 0x20 | 1 << 0x09
+"""A set of bytes."""
 
 
 @njit_inner(RESULT1)
@@ -114,7 +119,7 @@ def counts_blanks(ctx, node):
     if nodes[item].kind != SET:
         return False
     members, sets = nodes[item].first, byte_sets(ctx)
-    return (sets[members, 0] & ~BLANKS) | sets[members, 1] | sets[members, 2] | sets[members, 3] == 0
+    return (sets[members, 0] & ~BLANK_BYTES) | sets[members, 1] | sets[members, 2] | sets[members, 3] == 0
 
 
 @njit_inner(types.boolean(CTX, int64))
@@ -123,7 +128,7 @@ def ends_line(ctx, node):
 
     Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
     """
-    return not expressions(ctx)[node].flags & NULLABLE_FLAG and not last_bytes(ctx)[node, 0] & BLANKS
+    return not expressions(ctx)[node].flags & NULLABLE_FLAG and not last_bytes(ctx)[node, 0] & BLANK_BYTES
 
 
 @njit_inner(types.boolean(CTX, int64))
@@ -136,24 +141,25 @@ def is_long_indent(ctx, node):
 def _relaxed(ctx, node, how):
     """An expression without the bounds that are felt after so many bytes or more; FAIL or LIMIT.
 
-    ``how`` is that number shifted by 8, the depth of the recursion by 1, and 1 if a line end stands before.
+    ``how`` is that number shifted by 8, the depth of the recursion by 1, and 1 if a line end stands before.  What no
+    token feels is left out of a sequence up to its first alternatives; of the rest only words are counted without end.
     """
     nodes = expressions(ctx)
     kind = nodes[node].kind
     least, depth = how >> 8, (how >> 1) & 127
-    below = (how + 2) & ~1
+    is_twin = least >= ctx[LONGEST]
     if depth > MOST_DEPTH:
         return node
     if kind == INTERSECT:
         counted = character_counter(ctx, node)
         if counted < 0 or spare_bytes(ctx, counted) < least:
             return node
-        return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, how & ~1)
+        return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, (how + 2) & ~1)
     if kind == REPEAT:
         item, high = nodes[node].first, nodes[node].third
         if high < min(least, _LEAST_HIGH) or nodes[node].flags & COMPLEX_FLAG:
             return node
-        if least < ctx[LONGEST] and nodes[item].kind != CONCAT:
+        if not is_twin and nodes[item].kind != CONCAT:
             return node
         if high * shortest_lengths(ctx)[item] < least and not (how & 1 != 0 and is_long_indent(ctx, node)):
             return node
@@ -177,21 +183,22 @@ def _relaxed(ctx, node, how):
         work_stack(ctx)[base + count] = rest
         count += 1
     set_used(ctx, WORK_STACK, base + count)
-    changed, behind = False, int64(0)
+    changed, behind = False, how & 1
     for i in range(count):
         part = work_stack(ctx)[base + i]
         inner = nodes[part].kind
         # Few parts are called for: a state may have hundreds of members, and most of their parts are words.
         if inner >= CONCAT and inner != NOT and (inner != UNION or nodes[part].second <= _MOST_ALTERNATIVES):
-            free = far_call(ctx, F_RELAX, part, below | behind)
+            free = far_call(ctx, F_RELAX, part, ((how + 2) & ~1) | behind)
             if free < 0:
                 return free
             changed = changed or free != part
             work_stack(ctx)[base + i] = free
             nodes = expressions(ctx)
-        behind = int64(kind == CONCAT and ends_line(ctx, part))
-        if kind == CONCAT and least >= ctx[LONGEST] and (changed or inner == UNION):
-            break
+        if kind == CONCAT:
+            behind = int64(ends_line(ctx, part))
+            if is_twin and (changed or inner == UNION or inner == INTERSECT):
+                break
     if changed and kind == UNION:
         return far_call(ctx, F_SET_OPERATION, int64(UNION), base)
     if changed:
@@ -204,44 +211,47 @@ def _relaxed(ctx, node, how):
     return node
 
 
-@njit_inner(RESULT2)
-def _relaxed_member(ctx, node, least):
-    """A member of a state without the bounds that its splits are to do without (see :func:`relaxed_state`)."""
-    nodes = expressions(ctx)
-    head = nodes[node].first if nodes[node].kind == CONCAT else node
-    if least >= 0 and least < ctx[LONGEST]:
-        if nodes[head].kind != REPEAT or nodes[head].third < least:
-            return node
-        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
-        return make_concat(ctx, free, nodes[node].second) if free >= 0 and head != node else free
-    if least >= 0 and nodes[head].kind == REPEAT and 0 <= nodes[head].third < least:
-        return node
-    if least >= 0 or nodes[head].kind != REPEAT or nodes[head].third < 0:
-        if -least == LONG or (nodes[node].kind < CONCAT):
-            return node
-        return far_call(ctx, F_RELAX, node, abs(least) << 8)
-    if nodes[node].kind == CONCAT and counts_blanks(ctx, head):
-        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
-        return make_concat(ctx, free, nodes[node].second) if free >= 0 else free
-    if -least == LONG or shortest_lengths(ctx)[nodes[head].first] <= 1:
-        return node
-    return far_call(ctx, F_RELAX, node, -least << 8)
-
-
 @njit_inner(types.boolean(CTX, int64))
 def _begins_with_bound(ctx, node):
-    """Whether a member begins with something that may come so many times and no more."""
+    """Whether an expression begins with something that may come so many times and no more."""
     nodes = expressions(ctx)
     head = nodes[node].first if nodes[node].kind == CONCAT else node
     return nodes[head].kind == REPEAT and nodes[head].third >= 0
 
 
 @njit_inner(RESULT2)
-def relaxed_state(ctx, lexer_state, least):
-    """A state without the bounds that are felt after ``least`` bytes or more; itself if there are none, FAIL or LIMIT.
+def _relaxed_member(ctx, node, how):
+    """A member of a state without the bounds that its relaxation is to do without (see :func:`relaxed_state`)."""
+    nodes = expressions(ctx)
+    head, tail = node, int64(EPSILON)
+    if nodes[node].kind == CONCAT:
+        head, tail = nodes[node].first, nodes[node].second
+    is_bound = _begins_with_bound(ctx, node)
+    if how >= 0 or ((how == BLANKS or how == WORDS) and tail != EPSILON and counts_blanks(ctx, head)):
+        if not is_bound or nodes[head].third < how or nodes[head].flags & COMPLEX_FLAG:
+            return node
+        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
+        return make_concat(ctx, free, tail) if free >= 0 else free
+    if how == BLANKS or nodes[node].kind < CONCAT:
+        return node
+    if how == TWIN:
+        return (
+            node if is_bound and nodes[head].third < ctx[LONGEST] else far_call(ctx, F_RELAX, node, ctx[LONGEST] << 8)
+        )
+    # What begins with counted characters is looked after by repetitions.py.
+    if is_bound and shortest_lengths(ctx)[nodes[head].first] <= 1:
+        return node
+    return far_call(ctx, F_RELAX, node, int64(_LEAST_AGREED << 8))
 
-    If ``least`` is negative, so many bytes, but for what the members begin with: a counter of blanks is left out
-    whatever its bound, and one of characters is not (repetitions.py).  With LONG, that of blanks is all.
+
+@njit_inner(RESULT2)
+def relaxed_state(ctx, lexer_state, how):
+    """A state without some of its bounds; itself if it has none of them, FAIL or LIMIT.
+
+    With TWIN, it is without those that no token is long enough to feel; with WORDS, without those on words, lines and
+    characters beside a pattern that are not felt at once; with BLANKS, without those on the blanks that the members
+    begin with, whatever they are, and with WORDS without these too.  With a number, not negative, without bounds of so
+    much or more on what the members begin with.
     """
     count = lexer_states(ctx)[lexer_state].count
     offset = lexer_states(ctx)[lexer_state].offset
@@ -250,6 +260,7 @@ def relaxed_state(ctx, lexer_state, least):
         return int64(FAIL)
     # The members are built first: building uses the stack above them.
     set_used(ctx, WORK_STACK, base + 2 * count)
+    least = ctx[LONGEST] if how == TWIN else int64(_LEAST_AGREED)
     changed = False
     # Keys of an object are hundreds of words with the same behind them.
     tail = free_tail = behind = int64(-1)
@@ -258,21 +269,23 @@ def relaxed_state(ctx, lexer_state, least):
         nodes = expressions(ctx)
         free = node
         if nodes[node].kind != CONCAT or nodes[nodes[node].first].kind != LITERAL:
-            free = _relaxed_member(ctx, node, least)
-        elif least != -LONG and (least < 0 or least >= ctx[LONGEST]):
+            free = _relaxed_member(ctx, node, how)
+            nodes = expressions(ctx)
+            if how == TWIN and free == node and _begins_with_bound(ctx, node):
+                # The state is left soon, and what follows has twins of its own.
+                changed = False
+                break
+        elif how == TWIN or how == WORDS:
             ends = int64(ends_line(ctx, nodes[node].first))
             if nodes[node].second != tail or ends != behind:
                 tail, behind = nodes[node].second, ends
-                free_tail = far_call(ctx, F_RELAX, tail, abs(least) << 8 | 2 | ends)
+                free_tail = far_call(ctx, F_RELAX, tail, least << 8 | 2 | ends)
                 if free_tail < 0:
                     return free_tail
             if free_tail != tail:
                 free = make_concat(ctx, nodes[node].first, free_tail)
         if free < 0:
             return free
-        if free == node and least >= ctx[LONGEST] and _begins_with_bound(ctx, node):
-            set_used(ctx, WORK_STACK, base)
-            return lexer_state
         changed = changed or free != node
         work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
         work_stack(ctx)[base + i + 1] = free
