@@ -24,7 +24,7 @@ from constrain.engine.storage.jit import address_of, call_by_address, njit_inner
 from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
-PARTS = {"agreement", "relaxations", "repetitions"}  # of relative_masks and star_closures, which ask them
+PARTS = {"relaxations", "repetitions"}  # of relative_masks and star_closures, which ask them
 
 WORDS = {"type": "string", "pattern": r"^(?:\S+\s+){0,9}\S+$"}
 OBJECT = {

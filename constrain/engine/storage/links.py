@@ -83,7 +83,6 @@ F_INSIDE = _link("masks.boundaries._next_inside", "trie node on top, trie node",
 F_RELAX = _link(
     "masks.fast.relaxations._relaxed", "expression, (bytes << 8 | depth << 1 | behind a line end)", "its relaxation"
 )
-F_AGREE = _link("masks.fast.agreement._agreed", "(depth, expression), its relaxation", "bytes they agree in, or -1")
 F_BORDER = _link("masks.fast.relative_masks.border_tokens", "lexer state, closure", "tokens found")
 F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")

@@ -1,17 +1,17 @@
 """Relative masks: the tokens of a lexer state, told by those of another that it agrees with but below few trie nodes.
 
-The other, the *base*, is split already or serves many states.  Bases are
+The other, the *base*, has its mask already or serves many states.  Bases are
 
 * the relaxation of a state (relaxations.py), which lacks bounds on words, lines, characters or the blanks of an indent:
-  the two agree up to so many bytes (agreement.py), so only the paths to longer tokens are looked at;
+  the two agree up to so many bytes, so only the paths to longer tokens are followed;
 * "any key" for "any key but these": the two differ along few words, and only outside the star closure of a character
   (star_closures.py).
 
 A bound that is longer than all tokens makes no difference.  Then the relaxation, the state's *twin*, takes its place.
 
-The trie is walked with both states beside each other.  A subtree is left out as soon as the two are one state, or
-agree for longer than its tokens are.  What is left is a list of differences, by which the base's tokens and lexeme
-boundaries are changed.
+The trie is walked with both states beside each other.  A subtree is left out as soon as the two are one state, or if
+none of its tokens is longer than what they agree in.  What is left is a list of differences, by which the base's tokens
+and lexeme boundaries are changed.
 """
 
 # mypy: allow-untyped-defs
@@ -22,7 +22,6 @@ from numba import int64, types
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
 from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.boundaries import next_node
-from constrain.engine.masks.fast.agreement import agreed_bytes
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
@@ -38,7 +37,7 @@ from constrain.engine.masks.lexer_masks import (
 )
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
+from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_ALONG_WORDS,
@@ -126,19 +125,19 @@ def _add_difference(ctx, node, what):
     return int64(0)
 
 
-@njit_inner(RESULT3)
-def _differences(ctx, lexer_state, base, closure):
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _differences(ctx, lexer_state, base, closure, agreed):
     """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, the set of lexemes that end there).
 
     In place of the set: _GONE, or _OTHER; then the first state's tokens in the subtree are left in FOUND_TOKENS, its
     boundaries at the end of BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the
-    states do not differ.  Without, the base allows all that the state does.  Returns the number of tokens, FAIL or
-    LIMIT.
+    states do not differ.  Without, the base allows all that the state does, and no text of ``agreed`` bytes tells the
+    two apart.  Returns the number of tokens, FAIL or LIMIT.
     """
     nodes, sizes, heights = trie_nodes(ctx), subtree_sizes(ctx), trie_height(ctx)
     stack, class_of, classes = walk_stack(ctx), byte_classes(ctx), ctx[CLASSES]
-    trans, records, splits = lexer_transitions(ctx), lexer_states(ctx), lexer_masks(ctx)
-    shared = splits[closure].dense <= FIRST_SHARED
+    trans, records, masks = lexer_transitions(ctx), lexer_states(ctx), lexer_masks(ctx)
+    shared = masks[closure].dense <= FIRST_SHARED
     beside = used(ctx, WORK_STACK)
     if not room(ctx, WORK_STACK, ctx[LONGEST] + 2):
         return int64(FAIL)
@@ -146,14 +145,17 @@ def _differences(ctx, lexer_state, base, closure):
     stack[0], work_stack(ctx)[beside] = lexer_state, base
     n, i, end = int64(0), int64(0), int64(len(nodes))
     if closure:
-        i = splits[closure].boundaries
-        end = i + splits[closure].boundary_count
+        i = masks[closure].boundaries
+        end = i + masks[closure].boundary_count
     while i < end:
         node, place = nodes[i] if not closure else int64(0), i
         if closure:
             pairs = i32(ctx, SHARED_BOUNDARIES) if shared else i32(ctx, BOUNDARIES)
             node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
         depth = node >> DEPTH_SHIFT
+        if not closure and depth + 1 + heights[i] <= agreed:
+            i += sizes[i]
+            continue
         byte_class = class_of[node & 255]
         here, before = stack[depth], work_stack(ctx)[beside + depth]
         # Nothing follows from the dead state, 0.
@@ -170,19 +172,14 @@ def _differences(ctx, lexer_state, base, closure):
             i += passed
             continue
         if place >= 0:
-            status, whole = int64(0), True
+            status, whole = int64(0), there == 0 or closure != 0
             if there == 0:
                 status = _add_difference(ctx, place, _GONE)
             elif closure:
                 status = _add_difference(ctx, place, _OTHER)
                 n = walk(ctx, place, place + sizes[place], n)
-            else:
-                if records[there].accept != records[other].accept:
-                    status = _add_difference(ctx, place, records[there].accept)
-                agreed = agreed_bytes(ctx, there, other)
-                if agreed == FAIL:
-                    return int64(FAIL)
-                whole = heights[place] <= agreed
+            elif records[there].accept != records[other].accept:
+                status = _add_difference(ctx, place, records[there].accept)
             if min(status, n) < 0:
                 return min(status, n)
             if whole:
@@ -263,7 +260,7 @@ def border_tokens(ctx, lexer_state, closure):
     Returns how many tokens there are, FAIL or LIMIT.
     """
     bottom = used(ctx, WORK_STACK)
-    n = _differences(ctx, lexer_state, int64(0), closure)
+    n = _differences(ctx, lexer_state, int64(0), closure, int64(0))
     set_used(ctx, WORK_STACK, bottom)
     return n
 
@@ -414,17 +411,17 @@ def _change_tokens(ctx, base, first, n):
     return dense
 
 
-@njit_inner(RESULT3)
-def split_relative(ctx, lexer_state, base, closure):
-    """Split a state by the split of a base; returns 1, FAIL or LIMIT.
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _change_base(ctx, lexer_state, base, closure, agreed):
+    """Make the mask of a state by that of a base; returns 0, FAIL or LIMIT.
 
-    With a ``closure``, not 0, the two differ nowhere inside it.
+    With a ``closure``, not 0, the two differ nowhere inside it.  No text of ``agreed`` bytes tells them apart.
     """
-    split = lexer_masks(ctx)
+    records = lexer_masks(ctx)
     status = far_call(ctx, F_LEXER_MASK, base, 0)
     if status < 0:
         return status
-    listed = split[base].token_count
+    listed = records[base].token_count
     if not room(ctx, DENSE_MASKS, ctx[N_WORDS]) or not room(ctx, TOKEN_LISTS, listed + ctx[N_WORDS]):
         return int64(FAIL)
     first, first_boundary = used(ctx, WORK_STACK), used(ctx, BOUNDARIES)
@@ -435,25 +432,25 @@ def split_relative(ctx, lexer_state, base, closure):
     else:
         if closure == 0:
             _find_heights(ctx)
-        n = _differences(ctx, lexer_state, base, closure)
+        n = _differences(ctx, lexer_state, base, closure, agreed)
     if n < 0:
         set_used(ctx, BOUNDARIES, first_boundary)
         return n
     end = used(ctx, WORK_STACK)
-    split[lexer_state].boundaries = split[base].boundaries
-    split[lexer_state].boundary_count = split[base].boundary_count
+    records[lexer_state].boundaries = records[base].boundaries
+    records[lexer_state].boundary_count = records[base].boundary_count
     if end > first:
         if _change_boundaries(ctx, base, first, end) < 0:
             set_used(ctx, BOUNDARIES, first_boundary)
             return int64(FAIL)
-        split[lexer_state].boundaries = first_boundary
-        split[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
+        records[lexer_state].boundaries = first_boundary
+        records[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
     first_listed = used(ctx, TOKEN_LISTS)
     dense = _change_tokens(ctx, base, first, n) if end > first else int64(NOT_SPLIT)
     set_used(ctx, WORK_STACK, first)
-    split[lexer_state].tokens = split[base].tokens if dense == NOT_SPLIT else first_listed
-    split[lexer_state].token_count = listed if dense == NOT_SPLIT else used(ctx, TOKEN_LISTS) - first_listed
-    split[lexer_state].dense = split[base].dense if dense == NOT_SPLIT else dense
+    records[lexer_state].tokens = records[base].tokens if dense == NOT_SPLIT else first_listed
+    records[lexer_state].token_count = listed if dense == NOT_SPLIT else used(ctx, TOKEN_LISTS) - first_listed
+    records[lexer_state].dense = records[base].dense if dense == NOT_SPLIT else dense
     return int64(0)
 
 
@@ -491,7 +488,7 @@ def relative_mask(ctx, lexer_state, _unused):
     base = relaxed_state(ctx, lexer_state, int64(WORDS if width >= _LEAST_BYTES else BLANKS))
     if base < 0 or base == lexer_state:
         return int64(NOT_MINE) if base >= 0 else base
-    return split_relative(ctx, lexer_state, base, int64(0))
+    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
 
 
 @njit_inner(RESULT2)
@@ -500,7 +497,7 @@ def bounded_mask(ctx, lexer_state, _unused):
     base = relaxed_state(ctx, lexer_state, int64(_LEAST_CHARACTERS))
     if base < 0 or base == lexer_state:
         return int64(NOT_MINE) if base >= 0 else base
-    return split_relative(ctx, lexer_state, base, int64(0))
+    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
 
 
 @njit_inner(RESULT2)
@@ -518,7 +515,7 @@ def mask_along_words(ctx, lexer_state, closure_and_base):
     if used(ctx, BOUNDARIES) != first_boundary:
         set_used(ctx, BOUNDARIES, first_boundary)
         return int64(NOT_MINE)
-    return split_relative(ctx, lexer_state, base, closure)
+    return _change_base(ctx, lexer_state, base, closure, int64(0))
 
 
 far_entry(F_RELATIVE, relative_mask)

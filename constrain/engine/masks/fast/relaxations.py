@@ -30,7 +30,7 @@ from constrain.engine.automata.expressions import (
 )
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
+from constrain.engine.storage.header import AGREED_BYTES, CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_RELAX, F_SET_OPERATION, far_call, far_entry
 from constrain.engine.storage.schemas import (
@@ -48,10 +48,8 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 
-MOST_PARTS = 8
-"""Unions of more parts and longer sequences are not looked into."""
-MOST_DEPTH = 6
-"""How deep expressions are looked into."""
+# Unions of more parts, longer sequences and deeper expressions are not looked into.
+_MOST_PARTS, _MOST_DEPTH = 8, 6
 TWIN, BLANKS, WORDS = -1, -2, -3
 """Which bounds a relaxation is without (see :func:`relaxed_state`)."""
 # Bounds that are felt within so many bytes leave too little in common.
@@ -62,12 +60,13 @@ _UNION_DEPTH = 1
 _MOST_ALTERNATIVES = 4
 # What may come once or twice is no counter, unless so few bytes are asked for.
 _LEAST_HIGH = 4
+_ALWAYS = 1 << 30
 BLANK_BYTES = 1 << 0x20 | 1 << 0x09
 """A set of bytes."""
 
 
 @njit_inner(RESULT1)
-def character_counter(ctx, node):
+def _character_counter(ctx, node):
     """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
 
     See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.
@@ -84,7 +83,7 @@ def character_counter(ctx, node):
         for word in range(4):
             width += count_bits(first_bytes(ctx)[counter, word])
         begun = nodes[counter].kind == CONCAT
-        for _ in range(MOST_PARTS):
+        for _ in range(_MOST_PARTS):
             if nodes[counter].kind == CONCAT:
                 counter = nodes[counter].second
         if nodes[counter].kind != REPEAT or nodes[counter].third < 0 or nodes[other].flags & COMPLEX_FLAG:
@@ -100,7 +99,7 @@ def character_counter(ctx, node):
 
 
 @njit_inner(RESULT1)
-def spare_bytes(ctx, counter_and_other):
+def _spare_bytes(ctx, counter_and_other):
     """How many bytes the other part of an intersection may read before the counter of characters is felt, at least.
 
     What is begun by then can be completed before the characters run out.
@@ -123,18 +122,12 @@ def counts_blanks(ctx, node):
 
 
 @njit_inner(types.boolean(CTX, int64))
-def ends_line(ctx, node):
+def _ends_line(ctx, node):
     """Whether all strings of an expression end with a byte that is no blank.
 
     Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
     """
     return not expressions(ctx)[node].flags & NULLABLE_FLAG and not last_bytes(ctx)[node, 0] & BLANK_BYTES
-
-
-@njit_inner(types.boolean(CTX, int64))
-def is_long_indent(ctx, node):
-    """Whether an expression counts more blanks than any token has behind another byte."""
-    return counts_blanks(ctx, node) and expressions(ctx)[node].third >= ctx[INNER_BLANKS]
 
 
 @njit_inner(RESULT2)
@@ -148,12 +141,14 @@ def _relaxed(ctx, node, how):
     kind = nodes[node].kind
     least, depth = how >> 8, (how >> 1) & 127
     is_twin = least >= ctx[LONGEST]
-    if depth > MOST_DEPTH:
+    if depth > _MOST_DEPTH:
         return node
     if kind == INTERSECT:
-        counted = character_counter(ctx, node)
-        if counted < 0 or spare_bytes(ctx, counted) < least:
+        counted = _character_counter(ctx, node)
+        spare = _spare_bytes(ctx, counted) if counted >= 0 else int64(-1)
+        if spare < least:
             return node
+        ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], spare)
         return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, (how + 2) & ~1)
     if kind == REPEAT:
         item, high = nodes[node].first, nodes[node].third
@@ -161,14 +156,17 @@ def _relaxed(ctx, node, how):
             return node
         if not is_twin and nodes[item].kind != CONCAT:
             return node
-        if high * shortest_lengths(ctx)[item] < least and not (how & 1 != 0 and is_long_indent(ctx, node)):
-            return node
+        if not (how & 1 != 0 and counts_blanks(ctx, node) and high >= ctx[INNER_BLANKS]):
+            felt = high * shortest_lengths(ctx)[item]
+            if felt < least:
+                return node
+            ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], felt)
         return make_repeat(ctx, item, nodes[node].second, int64(-1))
-    if kind != CONCAT and (kind != UNION or nodes[node].second > MOST_PARTS or depth > _UNION_DEPTH):
+    if kind != CONCAT and (kind != UNION or nodes[node].second > _MOST_PARTS or depth > _UNION_DEPTH):
         return node
     # The parts are put on the stack, and made into one again.
     base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, MOST_PARTS + 1):
+    if not room(ctx, WORK_STACK, _MOST_PARTS + 1):
         return int64(FAIL)
     count, rest = int64(0), node
     if kind == UNION:
@@ -176,7 +174,7 @@ def _relaxed(ctx, node, how):
         for i in range(count):
             work_stack(ctx)[base + i] = children(ctx)[nodes[node].first + i]
     else:
-        while nodes[rest].kind == CONCAT and count < MOST_PARTS:
+        while nodes[rest].kind == CONCAT and count < _MOST_PARTS:
             work_stack(ctx)[base + count] = nodes[rest].first
             rest = nodes[rest].second
             count += 1
@@ -196,7 +194,7 @@ def _relaxed(ctx, node, how):
             work_stack(ctx)[base + i] = free
             nodes = expressions(ctx)
         if kind == CONCAT:
-            behind = int64(ends_line(ctx, part))
+            behind = int64(_ends_line(ctx, part))
             if is_twin and (changed or inner == UNION or inner == INTERSECT):
                 break
     if changed and kind == UNION:
@@ -230,6 +228,7 @@ def _relaxed_member(ctx, node, how):
     if how >= 0 or ((how == BLANKS or how == WORDS) and tail != EPSILON and counts_blanks(ctx, head)):
         if not is_bound or nodes[head].third < how or nodes[head].flags & COMPLEX_FLAG:
             return node
+        ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], nodes[head].third * shortest_lengths(ctx)[nodes[head].first])
         free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
         return make_concat(ctx, free, tail) if free >= 0 else free
     if how == BLANKS or nodes[node].kind < CONCAT:
@@ -252,6 +251,9 @@ def relaxed_state(ctx, lexer_state, how):
     characters beside a pattern that are not felt at once; with BLANKS, without those on the blanks that the members
     begin with, whatever they are, and with WORDS without these too.  With a number, not negative, without bounds of so
     much or more on what the members begin with.
+
+    AGREED_BYTES says how many bytes the two agree in: no text of so many tells them apart, neither by whether it is a
+    beginning of a string nor by whether it is one.
     """
     count = lexer_states(ctx)[lexer_state].count
     offset = lexer_states(ctx)[lexer_state].offset
@@ -261,6 +263,7 @@ def relaxed_state(ctx, lexer_state, how):
     # The members are built first: building uses the stack above them.
     set_used(ctx, WORK_STACK, base + 2 * count)
     least = ctx[LONGEST] if how == TWIN else int64(_LEAST_AGREED)
+    ctx[AGREED_BYTES] = _ALWAYS
     changed = False
     # Keys of an object are hundreds of words with the same behind them.
     tail = free_tail = behind = int64(-1)
@@ -276,7 +279,7 @@ def relaxed_state(ctx, lexer_state, how):
                 changed = False
                 break
         elif how == TWIN or how == WORDS:
-            ends = int64(ends_line(ctx, nodes[node].first))
+            ends = int64(_ends_line(ctx, nodes[node].first))
             if nodes[node].second != tail or ends != behind:
                 tail, behind = nodes[node].second, ends
                 free_tail = far_call(ctx, F_RELAX, tail, least << 8 | 2 | ends)

@@ -12,7 +12,8 @@ go on with.  The closure keeps them, with the nodes above them, as a small trie 
 run.  Lexemes that end inside the closure end with certain bytes, and are looked for among the nodes with those.
 
 With an upper bound, ``C{low,high}``, tokens with more than ``high`` repetitions are taken away again
-(fast/repetitions.py).  Where their number does not tell all, those of more than ``high`` bytes are tried one by one.
+(fast/repetitions.py).  Where their number does not tell all, the mask is relative to that without the bound
+(fast/relative_masks.py).
 """
 
 # mypy: allow-untyped-defs
