@@ -39,6 +39,7 @@ from constrain.engine.automata.lexer_states import (
 )
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.fast import relative_masks  # noqa: F401 (its walk over borders is called through a link)
 from constrain.engine.masks.fast.relaxations import relaxed_state
 from constrain.engine.masks.fast.repetitions import (
     allow_up_to,
