@@ -112,7 +112,7 @@ DERIVATIVE_VALUES, derivative_values = _table("derivative values", 8192, np.int3
 """... to the derivative, an expression."""
 SUBSUMED, subsumed = _table("counted parts", 64, np.int64)
 """Scratch: the counted parts of a union, ``what follows << 32 | place``."""
-WORK_STACK, work_stack = _table("work stack", 1024, np.int32)
+WORK_STACK, work_stack = _table("work stack", 4096, np.int32)
 """Scratch: expressions under way; and *staged* contents, which are about to be interned."""
 LIVENESS_STACK, liveness_stack = _table("liveness stack", 64, np.int32)
 """Scratch: the path of a search for a string, pairs (expression, next byte class)."""
