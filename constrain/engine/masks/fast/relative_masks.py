@@ -20,7 +20,7 @@ from __future__ import annotations
 from numba import int64, types
 
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
-from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
+from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
@@ -368,12 +368,11 @@ def _mark_below(ctx, base, first, end, value):
     return held
 
 
-@njit_inner(RESULT3)
-def _change_tokens(ctx, base, first, n):
-    """Change the tokens of a base by the differences from ``WORK_STACK[first]`` on, and the ``n`` in FOUND_TOKENS.
+@njit_inner(types.void(CTX, int64, int64, int64, int64))
+def _change_tokens(ctx, lexer_state, base, first, n):
+    """Change the tokens of a state, so far a base's, by the differences at ``WORK_STACK[first:]``, and the ``n`` found.
 
-    They go to the end of TOKEN_LISTS and a dense mask; or it is said that there is no change.  There is room.
-    Returns the dense mask, or NOT_SPLIT if the tokens are those of the base.
+    They go to the end of TOKEN_LISTS and a dense mask, for which there is room, unless they are the same after all.
     """
     scratch, lists, found = scratch_mask(ctx), token_lists(ctx), found_tokens(ctx)
     end = used(ctx, WORK_STACK)
@@ -396,7 +395,9 @@ def _change_tokens(ctx, base, first, n):
         for i in range(begin, stop):
             lost -= (scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1
         if lost == 0:
-            return int64(NOT_SPLIT)
+            return
+    record = lexer_masks(ctx)[lexer_state]
+    record.tokens = used(ctx, TOKEN_LISTS)
     if held or left - used(ctx, TOKEN_LISTS) + n > ctx[N_WORDS]:
         clear_scratch(ctx)
         if dense != NO_DENSE:
@@ -405,10 +406,12 @@ def _change_tokens(ctx, base, first, n):
             scratch[lists[i] >> 5] |= int64(1) << (lists[i] & 31)
         _mark_below(ctx, base, first, end, False)
         allow_found(ctx, n)
-        return keep_dense(ctx)
+        record.token_count = 0
+        record.dense = keep_dense(ctx)
+        return
     set_used(ctx, TOKEN_LISTS, left)
     list_found(ctx, n)
-    return dense
+    record.token_count = used(ctx, TOKEN_LISTS) - record.tokens
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
@@ -437,20 +440,16 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
         set_used(ctx, BOUNDARIES, first_boundary)
         return n
     end = used(ctx, WORK_STACK)
-    records[lexer_state].boundaries = records[base].boundaries
-    records[lexer_state].boundary_count = records[base].boundary_count
+    if end > first and _change_boundaries(ctx, base, first, end) < 0:
+        set_used(ctx, BOUNDARIES, first_boundary)
+        return int64(FAIL)
+    # Nothing can fail any more.
+    copy_lexer_mask(ctx, lexer_state, base)
     if end > first:
-        if _change_boundaries(ctx, base, first, end) < 0:
-            set_used(ctx, BOUNDARIES, first_boundary)
-            return int64(FAIL)
         records[lexer_state].boundaries = first_boundary
         records[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
-    first_listed = used(ctx, TOKEN_LISTS)
-    dense = _change_tokens(ctx, base, first, n) if end > first else int64(NOT_SPLIT)
+        _change_tokens(ctx, lexer_state, base, first, n)
     set_used(ctx, WORK_STACK, first)
-    records[lexer_state].tokens = records[base].tokens if dense == NOT_SPLIT else first_listed
-    records[lexer_state].token_count = listed if dense == NOT_SPLIT else used(ctx, TOKEN_LISTS) - first_listed
-    records[lexer_state].dense = records[base].dense if dense == NOT_SPLIT else dense
     return int64(0)
 
 
