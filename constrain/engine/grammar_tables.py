@@ -188,7 +188,7 @@ class GrammarTables:
         ctx[INNER_BLANKS] = self.vocabulary.inner_blanks
         self._tables, self.ctx, self.context_address = tables, ctx, tables.context_address
         self._allocate_masks()
-        self.unfolded = load_grammar(tables, self._run, self.ir, stock, self.accelerators)
+        self.unfolded = load_grammar(tables, self._run, self.ir, stock)
         self.start_state = self._run(states.make_start_state)
         for make in self._table_makers:
             make(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.prelude import Prelude
 from constrain.engine.automata.programs import LexemeProgram, as_int32
-from constrain.engine.masks import accelerators as fast
 from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.storage.header import N_IGNORE
@@ -63,9 +62,7 @@ _EXPRESSION_TABLES = (
 )
 
 
-def load_grammar(
-    tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None, accelerators: Collection[str]
-) -> UnfoldedRules | None:
+def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None) -> UnfoldedRules | None:
     """Fill new tables with a grammar; what makes its further rules, if it has such.
 
     Parameters
@@ -77,8 +74,6 @@ def load_grammar(
     ir : GrammarIR
     stock : Prelude, optional
         Expressions that were made beforehand.
-    accelerators : collection of str
-        The names of those that are on.
 
     Raises
     ------
@@ -86,10 +81,6 @@ def load_grammar(
         The grammar's own error (``ir.make_error``) if its language is empty.
     """
     lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
-    if lexemes.counts and "counted_masks" in accelerators:
-        # Two seconds to compile, and few grammars need it.
-        fast.load("counted_masks")
-        tables.link()
     registers = np.zeros(lexemes.registers + 1, np.int32)
     if stock is not None:
         registers[: lexemes.first] = stock.registers

@@ -23,7 +23,7 @@ from constrain.engine.storage.header import FIRST_LINK, HEADER
 from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
-PARTS = {"repetitions"}  # of star_closures, which asks it
+PARTS = {"relaxations", "repetitions"}  # of relative_masks and star_closures, which ask them
 
 WORDS = {"type": "string", "pattern": r"^(?:\S+\s+){0,9}\S+$"}
 OBJECT = {
@@ -169,7 +169,7 @@ def test_an_accelerator_answers_unless_it_is_switched_off(name: str, link: int) 
 
 def test_unknown_names_are_refused_with_those_that_are_known() -> None:
     vocabulary = constrain.Vocabulary([b"a"])
-    with pytest.raises(ValueError, match=r"unknown accelerators: leaps, loops; there are unbounded_twins, .*_steps"):
+    with pytest.raises(ValueError, match=r"unknown accelerators: leaps, loops; there are shared_masks, .*_steps"):
         constrain.GrammarCompiler(vocabulary, accelerators=["loops", "token_steps", "leaps"])
     with pytest.raises(ValueError, match="not the string 'token_steps'"):
         constrain.CompiledGrammar(constrain.Grammar.from_regex("a").ir, vocabulary, accelerators="token_steps")
@@ -194,7 +194,8 @@ def test_new_tables_do_without_them_too() -> None:
 def test_the_plain_engine_imports_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     code = """
 import sys, numpy as np, constrain
-vocabulary = constrain.Vocabulary([b'"', b'a', b'a"', b'</s>'], eos_ids=[3])
+# Enough tokens within a string for a star closure, and one that leaves it.
+vocabulary = constrain.Vocabulary([b'"', b'a', b'a"', b'b', b'ab', b'</s>'], eos_ids=[5])
 def mask(**options):
     compiler = constrain.GrammarCompiler(vocabulary, **options)
     matcher = constrain.Matcher(compiler.compile(constrain.Grammar.from_json_schema({"type": "string"})), max_tokens=9)
@@ -202,9 +203,9 @@ def mask(**options):
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
     matcher.fill_next_token_bitmask(mask)
     return compiler.accelerators, int(mask[0, 0])
-assert mask() == ((), 0b111), mask()
+assert mask() == ((), 0b11111), mask()
 assert not [name for name in sys.modules if name.startswith("constrain.engine.masks.fast")]
-assert mask(accelerators=["star_closures"]) == (("star_closures",), 0b111)
+assert mask(accelerators=["star_closures"]) == (("star_closures",), 0b11111)
 assert "constrain.engine.masks.fast.star_closures" in sys.modules
 """
     environment = {**os.environ, PLAIN_VARIABLE: "1"}

@@ -32,10 +32,6 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
 
 
-# What may be repeated less often is not worth counting.
-_MANY = 4
-
-
 _N_ARY: dict[type[Regular], int] = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
 
 
@@ -57,8 +53,6 @@ class LexemeProgram:
     registers : int
         How many registers the program uses; lexeme ``i`` ends in register ``first + i``.
     first : int
-    counts : bool
-        Whether it has something that fast/counted_masks.py is for.
 
     Parameters
     ----------
@@ -75,7 +69,6 @@ class LexemeProgram:
         self._shared: dict[int, int] = {} if before is None else before._shared.copy()
         self._held: list[Any] = [before]
         self.registers: int = 0 if before is None else before.registers
-        self.counts = False
         self.first = self.extend(lexemes)
 
     def extend(self, lexemes: Sequence[Regular]) -> int:
@@ -137,7 +130,6 @@ class LexemeProgram:
                 shared[id(node)] = ~register
                 if kind is Intersect and node.fits:
                     operation = OP_FIT
-                    self.counts = True
                 parts = node.parts
                 loads: list[Any] = [load(id(part)) for part in parts]
                 if None in loads:
@@ -160,8 +152,6 @@ class LexemeProgram:
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Repeat:
-                    if node.high is not None and node.high >= _MANY and type(node.item) is Concat:
-                        self.counts = True
                     stack.append((OP_REPEAT, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
                 else:
                     stack.append((OP_NOT, OP_KEEP, register))

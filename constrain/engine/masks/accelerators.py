@@ -35,19 +35,17 @@ from constrain.engine.storage.header import RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     END_MASK_LINKS,
-    F_COUNTED,
-    F_INDENTS,
+    F_ALONG_WORDS,
+    F_BOUNDED,
     F_LEXER_MASK,
     F_LITERAL_WALK,
-    F_NEAR,
     F_OFFER,
+    F_RELATIVE,
     F_SELF_LOOP,
     F_SHARED_MASK,
     F_STAR_CLOSURE,
     F_TOKEN_STEP,
     F_TWIN,
-    F_TWIN_MASK,
-    F_WITHOUT_INDENTS,
     FIRST_MASK_LINK,
     far_call,
     far_entry,
@@ -72,41 +70,23 @@ class Accelerator(NamedTuple):
     """The links behind which its kernels stand."""
     gives: str
     """What it answers."""
-    is_loaded_on_demand: bool = False
-    """Whether it takes long to compile and serves few grammars: it is loaded when one comes that it may serve."""
 
 
 ACCELERATORS = (
-    Accelerator(
-        "unbounded_twins",
-        (F_TWIN_MASK, F_TWIN),
-        "the mask of the state without bounds that no token is long enough to feel; that state, behind a boundary",
-    ),
     Accelerator(
         "shared_masks",
         (F_SHARED_MASK, F_OFFER),
         "the mask that another grammar has made for the same expressions",
     ),
     Accelerator(
-        "indents",
-        (F_INDENTS, F_WITHOUT_INDENTS),
-        "the mask of an indent, by that of an indent without bound",
-    ),
-    Accelerator(
-        "counted_masks",
-        (F_COUNTED,),
-        "the mask of a state that counts what takes several bytes, by that of the state without the count",
-        is_loaded_on_demand=True,
+        "relative_masks",
+        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_TWIN),
+        "the mask of a state that another one agrees with but for few trie nodes; that state, behind a boundary",
     ),
     Accelerator(
         "star_closures",
         (F_STAR_CLOSURE,),
         "the mask of a state that repeats a character, by the tokens made of such characters",
-    ),
-    Accelerator(
-        "near_masks",
-        (F_NEAR,),
-        "within a star closure: the mask of a state that differs from another one along a few words",
     ),
     Accelerator(
         "literal_walks",
@@ -159,8 +139,8 @@ def load(*names: str) -> None:
 
 @functools.cache
 def links_without(names: tuple[str, ...]) -> tuple[int, ...]:
-    """Load the accelerators ``names`` (but those on demand); returns the links of all others."""
-    load(*(one.name for one in ACCELERATORS if one.name in names and not one.is_loaded_on_demand))
+    """Load the accelerators ``names``; returns the links of all others."""
+    load(*names)
     return tuple(link for one in ACCELERATORS if one.name not in names for link in one.links)
 
 

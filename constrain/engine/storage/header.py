@@ -45,4 +45,5 @@ FIRST_LINK = 16
     OPEN_STATE,
     OPEN_AT,
     INNER_BLANKS,
-) = range(15)
+    AGREED_BYTES,
+) = range(16)

@@ -80,10 +80,10 @@ F_READ_ALONG = _link(
     "conditions.unique_keys.reading.read_along", "not as others: see read_along", "what a companion makes of a token"
 )
 F_INSIDE = _link("masks.boundaries._next_inside", "trie node on top, trie node", "trie node, or -1")
-F_FREE = _link("masks.fast.counted_masks._free_of", "expression, depth of the recursion", "expression without bounds")
-F_AGREE = _link(
-    "masks.fast.counted_masks._agreed", "(depth, expression), expression without bounds", "bytes they agree in, or -1"
+F_RELAX = _link(
+    "masks.fast.relaxations._relaxed", "expression, (bytes << 8 | depth << 1 | behind a line end)", "its relaxation"
 )
+F_BORDER = _link("masks.fast.relative_masks.border_tokens", "lexer state, closure", "tokens found")
 F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
@@ -98,14 +98,14 @@ F_PATH_NODE = _link(
 
 # Accelerators (masks/accelerators.py).  First those that give a whole lexer mask, in the order in which they are asked.
 _FAST = "masks.fast"
-F_TWIN_MASK = _accelerator(f"{_FAST}.unbounded_twins.twin_mask", "lexer state", "0 or more")
 F_SHARED_MASK = _accelerator(f"{_FAST}.shared_masks.import_mask", "lexer state", "0 or more")
-F_INDENTS = _accelerator(f"{_FAST}.indents.indent_split", "lexer state", "0 or more")
-F_COUNTED = _accelerator(f"{_FAST}.counted_masks.counted_split", "lexer state", "0 or more")
+F_RELATIVE = _accelerator(f"{_FAST}.relative_masks.relative_mask", "lexer state", "0 or more")
 F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_split", "lexer state", "0 or more")
-F_NEAR = _accelerator(f"{_FAST}.near_masks.near_split", "lexer state, (closure << 32 | near)", "0 or more")
-F_TWIN = _accelerator(f"{_FAST}.unbounded_twins.unbounded_twin", "lexer state", "lexer state without bounds")
-F_WITHOUT_INDENTS = _accelerator(f"{_FAST}.indents.without_indents", "expression", "expression without bounds")
+F_BOUNDED = _accelerator(f"{_FAST}.relative_masks.bounded_mask", "lexer state", "0 or more")
+F_ALONG_WORDS = _accelerator(
+    f"{_FAST}.relative_masks.mask_along_words", "lexer state, (closure << 32 | base)", "0 or more"
+)
+F_TWIN = _accelerator(f"{_FAST}.relative_masks.twin", "lexer state", "the relaxation that no token tells from it")
 F_OFFER = _accelerator(
     f"{_FAST}.shared_masks.offer", "lexer state, 1 if it replaces what was noted before", "0 or more"
 )
@@ -118,8 +118,8 @@ F_SELF_LOOP = _accelerator(
 F_TOKEN_STEP = _accelerator(
     f"{_FAST}.token_steps.token_step", "state, (token << 32 | byte in it)", "(bytes << STEP_SHIFT | state)"
 )
-FIRST_MASK_LINK, END_MASK_LINKS = F_TWIN_MASK, F_STAR_CLOSURE + 1
-FIRST_ACCELERATOR, END_ACCELERATORS = F_TWIN_MASK, F_TOKEN_STEP + 1
+FIRST_MASK_LINK, END_MASK_LINKS = F_SHARED_MASK, F_STAR_CLOSURE + 1
+FIRST_ACCELERATOR, END_ACCELERATORS = F_SHARED_MASK, F_TOKEN_STEP + 1
 
 addresses: Int64Array = np.zeros(HEADER - FIRST_LINK, np.int64)
 

@@ -112,7 +112,7 @@ DERIVATIVE_VALUES, derivative_values = _table("derivative values", 8192, np.int3
 """... to the derivative, an expression."""
 SUBSUMED, subsumed = _table("counted parts", 64, np.int64)
 """Scratch: the counted parts of a union, ``what follows << 32 | place``."""
-WORK_STACK, work_stack = _table("work stack", 1024, np.int32)
+WORK_STACK, work_stack = _table("work stack", 4096, np.int32)
 """Scratch: expressions under way; and *staged* contents, which are about to be interned."""
 LIVENESS_STACK, liveness_stack = _table("liveness stack", 64, np.int32)
 """Scratch: the path of a search for a string, pairs (expression, next byte class)."""
@@ -138,8 +138,6 @@ LEXER_MEMBERS, lexer_members = _table("lexer state members", 8192, np.int32)
 """The members of lexer states, sorted: a lexeme and, behind it, what is left of it, an expression."""
 LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 512, np.int32)
 LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 4096, np.int32, hashes=LEXER_STATE_HASHES)
-AGREEMENTS, agreements = _table("lexer states compared", 0, np.int32, columns=2)
-"""By lexer state: another one, and up to how many bytes the two cannot be told apart."""
 LEXER_TWINS, lexer_twins = _table("lexer state twins", 512, np.int32)
 """By lexer state: the one without bounds, -1 if unknown."""
 LEXER_FIRST_BYTES, lexer_first_bytes = _table("lexer state first bytes", 512, np.int64, columns=4)

@@ -108,6 +108,8 @@ class Vocabulary:
         self._tables = {
             schemas.TRIE_NODES: self.trie.node,
             schemas.SUBTREE_SIZES: self.trie.size,
+            # Found once it is needed; behind the last node it says whether it has been.
+            schemas.TRIE_HEIGHT: np.zeros(len(self.trie.size) + 1, np.int32),
             schemas.CHILD_GROUPS: self.trie.children,
             schemas.BYTE_GROUP: BYTE_GROUP,
             schemas.NODE_TOKENS: self.trie.token,

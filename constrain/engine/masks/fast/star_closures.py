@@ -12,7 +12,8 @@ go on with.  The closure keeps them, with the nodes above them, as a small trie 
 run.  Lexemes that end inside the closure end with certain bytes, and are looked for among the nodes with those.
 
 With an upper bound, ``C{low,high}``, tokens with more than ``high`` repetitions are taken away again
-(fast/repetitions.py).  Where their number does not tell all, those of more than ``high`` bytes are tried one by one.
+(fast/repetitions.py).  Where their number does not tell all, the mask is relative to that without the bound
+(fast/relative_masks.py).
 """
 
 # mypy: allow-untyped-defs
@@ -36,6 +37,8 @@ from constrain.engine.automata.lexer_states import (
 )
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.fast import relative_masks  # noqa: F401 (its walk over borders is called through a link)
+from constrain.engine.masks.fast.relaxations import relaxed_state
 from constrain.engine.masks.fast.repetitions import (
     allow_up_to,
     bound_tells,
@@ -43,7 +46,6 @@ from constrain.engine.masks.fast.repetitions import (
     forbid_beyond,
     more_repetitions,
 )
-from constrain.engine.masks.fast.unbounded_twins import uncounted
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
     add_dense,
@@ -53,14 +55,16 @@ from constrain.engine.masks.lexer_masks import (
     keep_lexer_mask,
     list_found,
     take_dense,
-    walk,
     with_same_bytes,
 )
-from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
+    F_ALONG_WORDS,
+    F_BORDER,
+    F_BOUNDED,
     F_ENDS,
     F_FILL,
     F_FIND_CLOSURE,
@@ -68,7 +72,6 @@ from constrain.engine.storage.links import (
     F_LEXER_MASK,
     F_LEXER_STATE,
     F_LEXER_STEP,
-    F_NEAR,
     F_OFFER,
     F_REPETITION,
     F_SELF_LOOP,
@@ -82,7 +85,6 @@ from constrain.engine.storage.schemas import (
     CLOSURE_BYTES,
     CLOSURE_NODES,
     DENSE_MASKS,
-    SHARED_BOUNDARIES,
     TOKEN_LISTS,
     WORK_STACK,
     boundaries,
@@ -688,9 +690,9 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     Returns 1, FAIL or LIMIT.
     """
     place, high = place_and_high >> 32, place_and_high & 0xFFFFFFFF
-    runner = uncounted(ctx, lexer_state)
-    if runner < 0:
-        return runner
+    runner = relaxed_state(ctx, lexer_state, high)
+    if runner < 0 or runner == lexer_state:
+        return int64(NOT_MINE) if runner >= 0 else runner
     status = far_call(ctx, F_LEXER_MASK, runner, 0)
     if status < 0:
         return status
@@ -736,46 +738,6 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     if high < _LEAST_HIGH:
         far_call(ctx, F_OFFER, lexer_state, 0)
     return int64(1)
-
-
-@njit_inner(RESULT3)
-def _run_border(ctx, state, dense, closure):
-    """Run a state over the border of a closure; returns how many tokens outside were found, FAIL or LIMIT.
-
-    The tokens are in FOUND_TOKENS, the crossings at the end of BOUNDARIES.
-    """
-    record = lexer_masks(ctx)
-    stack = walk_stack(ctx)
-    class_of = byte_classes(ctx)
-    classes = ctx[CLASSES]
-    trans = lexer_transitions(ctx)
-    sizes = subtree_sizes(ctx)
-    pairs = i32(ctx, BOUNDARIES) if dense >= 0 else i32(ctx, SHARED_BOUNDARIES)
-    stack[0] = state
-    n = int64(0)
-    i = record[closure].boundaries
-    end = i + record[closure].boundary_count
-    while i < end:
-        node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
-        depth = node >> DEPTH_SHIFT
-        here = stack[depth]
-        byte_class = class_of[node & 255]
-        there = trans[here * classes + byte_class]
-        if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
-            if there < 0:
-                return there
-        if there == 0:
-            i += max(int64(1), -place)
-            continue
-        if place < 0:
-            stack[depth + 1] = there
-        else:
-            n = walk(ctx, place, place + sizes[place], n)
-            if n < 0:
-                return n
-        i += 1
-    return n
 
 
 @njit_inner(RESULT2)
@@ -882,13 +844,13 @@ def closure_split(ctx, lexer_state, _unused):
             return _bounded_split(ctx, lexer_state, closure, place << 32 | high)
         if place == UNSORTED:
             far_call(ctx, F_OFFER, closure, 0)
-        if high < _LEAST_HIGH:
-            return int64(NOT_MINE)
+    if bounded:
+        return far_call(ctx, F_BOUNDED, lexer_state, 0)
     near = far_call(ctx, F_FILL, lexer_state, 0)
     if near < 0:
         return near
     if near > 0 and near != lexer_state and high == _UNBOUNDED:
-        status = far_call(ctx, F_NEAR, lexer_state, closure << 32 | near)
+        status = far_call(ctx, F_ALONG_WORDS, lexer_state, closure << 32 | near)
         if status != NOT_MINE:
             return status
     words = ctx[N_WORDS]
@@ -896,16 +858,14 @@ def closure_split(ctx, lexer_state, _unused):
         return int64(FAIL)
 
     first_crossing = used(ctx, BOUNDARIES)
-    n = _run_border(ctx, lexer_state, dense, closure)
+    n = far_call(ctx, F_BORDER, lexer_state, closure)
     if n < 0:
         return n
-    n = with_same_bytes(ctx, n)
     status = far_call(ctx, F_ENDS, lexer_state, closure)
     if status < 0:
         return status
 
-    scratch = scratch_mask(ctx)
-    own = bounded or high == _PARTLY or n > words // 8
+    own = high == _PARTLY or n > words // 8
     if own:
         clear_scratch(ctx)
         add_dense(ctx, dense)
@@ -914,20 +874,6 @@ def closure_split(ctx, lexer_state, _unused):
         if status != 0:
             set_used(ctx, BOUNDARIES, first_crossing)
             return int64(NOT_MINE) if status == 1 else status
-    if bounded:
-        by_length = tokens_by_length(ctx)
-        token_start = token_starts(ctx)
-        for i in range(len(by_length)):
-            token = by_length[i]
-            length = token_start[token + 1] - token_start[token]
-            if length <= high:
-                break
-            if (scratch[token >> 5] >> (token & 31)) & 1:
-                there = _after_token(ctx, token << 32 | length, lexer_state)
-                if there < 0:
-                    return there
-                if there == 0:
-                    scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
     first = used(ctx, TOKEN_LISTS)
     if own:
         allow_found(ctx, n)

@@ -1,0 +1,524 @@
+"""Relative masks: the tokens of a lexer state, told by those of another that it agrees with but below few trie nodes.
+
+The other, the *base*, has its mask already or serves many states.  Bases are
+
+* the relaxation of a state (relaxations.py), which lacks bounds on words, lines, characters or the blanks of an indent:
+  the two agree up to so many bytes, so only the paths to longer tokens are followed;
+* "any key" for "any key but these": the two differ along few words, and only outside the star closure of a character
+  (star_closures.py).
+
+A bound that is longer than all tokens makes no difference.  Then the relaxation, the state's *twin*, takes its place.
+
+The trie is walked with both states beside each other.  A subtree is left out as soon as the two are one state, or if
+none of its tokens is longer than what they agree in.  What is left is a list of differences, by which the base's tokens
+and lexeme boundaries are changed.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
+from constrain.engine.automata.lexer_states import NO_DENSE
+from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
+from constrain.engine.masks.lexer_masks import (
+    FIRST_SHARED,
+    add_dense,
+    allow_found,
+    clear_scratch,
+    copy_lexer_mask,
+    keep_dense,
+    list_found,
+    next_child,
+    walk,
+    with_same_bytes,
+)
+from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.bits import count_bits
+from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import (
+    F_ALONG_WORDS,
+    F_BORDER,
+    F_BOUNDED,
+    F_ENDS,
+    F_LEXER_MASK,
+    F_LEXER_STEP,
+    F_RELATIVE,
+    F_TWIN,
+    far_call,
+    far_entry,
+)
+from constrain.engine.storage.schemas import (
+    BOUNDARIES,
+    DENSE_MASKS,
+    SHARED_BOUNDARIES,
+    SHARED_DENSE,
+    TOKEN_LISTS,
+    WORK_STACK,
+    boundaries,
+    byte_classes,
+    byte_sets,
+    expressions,
+    first_bytes,
+    found_tokens,
+    lexer_first_bytes,
+    lexer_masks,
+    lexer_members,
+    lexer_states,
+    lexer_transitions,
+    lexer_twins,
+    node_tokens,
+    same_bytes,
+    scratch_mask,
+    subtree_sizes,
+    token_lists,
+    trie_height,
+    trie_nodes,
+    walk_stack,
+    wide_nodes,
+    wide_stack,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL, NOT_MINE
+from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
+
+# States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
+_LEAST_BYTES = 128
+# Bounds of fewer characters leave too little in common.
+_LEAST_CHARACTERS = 10
+# In place of an accept set, at a node where the states differ: nothing is left below it; the walk has found what is.
+_GONE, _OTHER = -1, -2
+
+
+@njit_inner(types.void(CTX))
+def _find_heights(ctx):
+    """Note for each trie node how many bytes the longest token below it is longer; once for a vocabulary."""
+    nodes, heights = trie_nodes(ctx), trie_height(ctx)
+    count = len(nodes)
+    if heights[count]:
+        return
+    # Backwards, children come before their parent: for each depth, one more than the greatest height of a child.
+    below = walk_stack(ctx)
+    for depth in range(len(below)):
+        below[depth] = 0
+    for p in range(count - 1, -1, -1):
+        depth = nodes[p] >> DEPTH_SHIFT
+        height = below[depth + 1]
+        heights[p] = height
+        below[depth + 1] = 0
+        below[depth] = max(below[depth], height + 1)
+    # It is the same whoever does it.
+    heights[count] = 1
+
+
+@njit_inner(RESULT2)
+def _add_difference(ctx, node, what):
+    """Push a trie node and what is there on WORK_STACK; returns 0 or FAIL."""
+    top = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 2):
+        return int64(FAIL)
+    work_stack(ctx)[top], work_stack(ctx)[top + 1] = node, what
+    set_used(ctx, WORK_STACK, top + 2)
+    return int64(0)
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _differences(ctx, lexer_state, base, closure, agreed):
+    """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, the set of lexemes that end there).
+
+    In place of the set: _GONE, or _OTHER; then the first state's tokens in the subtree are left in FOUND_TOKENS, its
+    boundaries at the end of BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the
+    states do not differ.  Without, the base allows all that the state does, and no text of ``agreed`` bytes tells the
+    two apart.  Returns the number of tokens, FAIL or LIMIT.
+    """
+    nodes, sizes, heights = trie_nodes(ctx), subtree_sizes(ctx), trie_height(ctx)
+    stack, class_of, classes = walk_stack(ctx), byte_classes(ctx), ctx[CLASSES]
+    trans, records, masks = lexer_transitions(ctx), lexer_states(ctx), lexer_masks(ctx)
+    shared = masks[closure].dense <= FIRST_SHARED
+    beside = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, ctx[LONGEST] + 2):
+        return int64(FAIL)
+    set_used(ctx, WORK_STACK, beside + ctx[LONGEST] + 2)
+    stack[0], work_stack(ctx)[beside] = lexer_state, base
+    n, i, end = int64(0), int64(0), int64(len(nodes))
+    if closure:
+        i = masks[closure].boundaries
+        end = i + masks[closure].boundary_count
+    while i < end:
+        node, place = nodes[i] if not closure else int64(0), i
+        if closure:
+            pairs = i32(ctx, SHARED_BOUNDARIES) if shared else i32(ctx, BOUNDARIES)
+            node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
+        depth = node >> DEPTH_SHIFT
+        if not closure and depth + 1 + heights[i] <= agreed:
+            i += sizes[i]
+            continue
+        byte_class = class_of[node & 255]
+        here, before = stack[depth], work_stack(ctx)[beside + depth]
+        # Nothing follows from the dead state, 0.
+        there = trans[here * classes + byte_class] if here else int64(0)
+        other = trans[before * classes + byte_class] if before else int64(0)
+        if there < 0:
+            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+        if other < 0:
+            other = far_call(ctx, F_LEXER_STEP, before, byte_class)
+        if there < 0 or other < 0:
+            return min(there, other)
+        passed = max(int64(1), -place) if closure else sizes[i]
+        if there == other:
+            i += passed
+            continue
+        if place >= 0:
+            status, whole = int64(0), there == 0 or closure != 0
+            if there == 0:
+                status = _add_difference(ctx, place, _GONE)
+            elif closure:
+                status = _add_difference(ctx, place, _OTHER)
+                n = walk(ctx, place, place + sizes[place], n)
+            elif records[there].accept != records[other].accept:
+                status = _add_difference(ctx, place, records[there].accept)
+            if min(status, n) < 0:
+                return min(status, n)
+            if whole:
+                i += passed
+                continue
+        stack[depth + 1], work_stack(ctx)[beside + depth + 1] = there, other
+        i += 1
+    # The differences take the place of the base's states.
+    top = used(ctx, WORK_STACK)
+    for k in range(beside + ctx[LONGEST] + 2, top):
+        work_stack(ctx)[k - ctx[LONGEST] - 2] = work_stack(ctx)[k]
+    set_used(ctx, WORK_STACK, top - ctx[LONGEST] - 2)
+    return with_same_bytes(ctx, n)
+
+
+@njit_inner(RESULT2)
+def _blanks_left(ctx, state, base):
+    """How many blanks may still come in a state, if that is all that tells it from its base; else -1.
+
+    What follows the blanks does not begin with one.
+    """
+    lex, pool, nodes = lexer_states(ctx), lexer_members(ctx), expressions(ctx)
+    here, there = lex[state].offset, lex[base].offset
+    left = int64(-1)
+    for i in range(1, 2 * lex[state].count, 2):
+        node, other = pool[here + i], pool[there + i]
+        if lex[state].count != lex[base].count or pool[here + i - 1] != pool[there + i - 1]:
+            return int64(-1)
+        if nodes[node].kind != CONCAT or nodes[other].kind != CONCAT:
+            return int64(-1)
+        head, tail = nodes[node].first, nodes[node].second
+        if tail != nodes[other].second or nodes[tail].flags & NULLABLE_FLAG or not counts_blanks(ctx, head):
+            return int64(-1)
+        # The members of one state may not allow the same blanks.
+        if first_bytes(ctx)[tail, 0] & BLANK_BYTES or (left >= 0 and nodes[head].third != left):
+            return int64(-1)
+        if nodes[head].first != nodes[nodes[pool[here + 1]].first].first:
+            return int64(-1)
+        left = nodes[head].third
+    return left
+
+
+@njit_inner(RESULT3)
+def _longer_runs(ctx, members, left, base):
+    """Push on WORK_STACK, as :func:`_differences` does, the topmost nodes to which more than ``left`` blanks lead.
+
+    The blanks are a byte set, and may begin the base.  No state is made for each number of blanks.  Returns 0 or FAIL.
+    """
+    nodes, sizes = trie_nodes(ctx), subtree_sizes(ctx)
+    wide, wides = wide_nodes(ctx), wide_stack(ctx)
+    allowed = byte_sets(ctx)[members, 0]
+    wides[0] = 0
+    p = next_child(ctx, int64(0), int64(0), base)
+    while p < len(nodes):
+        node = nodes[p]
+        byte, depth = node & 255, node >> DEPTH_SHIFT
+        if byte < 64 and (allowed >> byte) & 1:
+            if depth < left:
+                if node & WIDE:
+                    wides[depth + 1] = wide[p]
+                    p = next_child(ctx, wide[p], int64(0), base)
+                else:
+                    p += 1
+                continue
+            if _add_difference(ctx, p, int64(_GONE)) < 0:
+                return int64(FAIL)
+        if node & CHILD_OF_WIDE:
+            p = next_child(ctx, wides[depth], byte + 1, base)
+        else:
+            p += sizes[p]
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def border_tokens(ctx, lexer_state, closure):
+    """Leave the tokens of a state outside a closure in FOUND_TOKENS, its boundaries there at the end of BOUNDARIES.
+
+    Returns how many tokens there are, FAIL or LIMIT.
+    """
+    bottom = used(ctx, WORK_STACK)
+    n = _differences(ctx, lexer_state, int64(0), closure, int64(0))
+    set_used(ctx, WORK_STACK, bottom)
+    return n
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _bisect(ctx, first, end, node):
+    """Where the first difference at a trie node behind ``node`` is, of those at ``WORK_STACK[first:end]``."""
+    differences = work_stack(ctx)
+    while first < end:
+        middle = first + (end - first) // 4 * 2
+        if differences[middle] <= node:
+            first = middle + 2
+        else:
+            end = middle
+    return first
+
+
+@njit_inner(RESULT3)
+def _change_boundaries(ctx, base, first, end):
+    """Append the boundaries of a base to BOUNDARIES, changed by the differences at ``WORK_STACK[first:end]``.
+
+    Returns 0 or FAIL.
+    """
+    sizes = subtree_sizes(ctx)
+    differences = work_stack(ctx)
+    begin, count = lexer_masks(ctx)[base].boundaries, lexer_masks(ctx)[base].boundary_count
+    if not room(ctx, BOUNDARIES, count + (end - first) // 2):
+        return int64(FAIL)
+    pairs = boundaries(ctx)
+    out = used(ctx, BOUNDARIES)
+    # Between these nodes there is no difference.  Boundaries come in any order if they were found by their last bytes.
+    low, high, k = int64(0), int64(0), first
+    for i in range(begin, begin + count):
+        boundary, accept = pairs[i].node, pairs[i].accept
+        top = boundary if boundary >= 0 else ~boundary
+        stop = top + (sizes[top] if boundary < 0 else int64(1))
+        if top < low or stop > high:
+            k = _bisect(ctx, first, end, top)
+            high = differences[k] if k < end else int64(len(trie_nodes(ctx)))
+            low = int64(0)
+            if k > first:
+                place, what = differences[k - 2], differences[k - 1]
+                low = place + (sizes[place] if what < 0 else int64(1))
+        if low <= top and stop <= high:
+            if out == len(pairs):
+                room(ctx, BOUNDARIES, 4 * (out - used(ctx, BOUNDARIES) + 1))
+                return int64(FAIL)
+            pairs[out].node, pairs[out].accept = boundary, accept
+            out += 1
+            continue
+        # Of all that it stands for, each node.
+        k = max(k - 2, first)
+        p = next_node(ctx, boundary, top)
+        while p >= 0:
+            while k + 2 < end and differences[k + 2] <= p:
+                k += 2
+            place, what = differences[k], differences[k + 1]
+            own = accept
+            if place <= p < place + (sizes[place] if what < 0 else int64(1)):
+                own = max(what, int64(0))
+            if own:
+                if out == len(pairs):
+                    # Much at once, since all of this is then done again.
+                    room(ctx, BOUNDARIES, 4 * (out - used(ctx, BOUNDARIES) + 1))
+                    return int64(FAIL)
+                pairs[out].node, pairs[out].accept = p, own
+                out += 1
+            p = next_node(ctx, boundary, p + 1)
+    set_used(ctx, BOUNDARIES, out)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _is_in_dense(ctx, base, token):
+    """Whether the tokens of a base, listed ones aside, hold this one (1 or 0)."""
+    dense = lexer_masks(ctx)[base].dense
+    if dense == NO_DENSE:
+        return int64(0)
+    pool = i32(ctx, DENSE_MASKS)
+    if dense <= FIRST_SHARED:
+        pool = i32(ctx, SHARED_DENSE)
+        dense = (FIRST_SHARED - dense) * ctx[N_WORDS]
+    return (int64(pool[dense + (token >> 5)]) >> (token & 31)) & 1
+
+
+@njit_inner(int64(CTX, int64, int64, int64, types.boolean))
+def _mark_below(ctx, base, first, end, value):
+    """Set or clear in the scratch mask the tokens below the nodes at ``WORK_STACK[first:end]`` where the base's go.
+
+    Returns how many of them the base holds, listed ones aside.
+    """
+    scratch, tokens, same, sizes = scratch_mask(ctx), node_tokens(ctx), same_bytes(ctx), subtree_sizes(ctx)
+    held = int64(0)
+    for k in range(first, end, 2):
+        if work_stack(ctx)[k + 1] >= 0:
+            continue
+        place = work_stack(ctx)[k]
+        for p in range(place, place + sizes[place]):
+            token = tokens[p]
+            while token >= 0:
+                bit = int64(1) << (token & 31)
+                scratch[token >> 5] = scratch[token >> 5] | bit if value else scratch[token >> 5] & ~bit
+                held += _is_in_dense(ctx, base, token)
+                token = same[token] if len(same) else int64(-1)
+    return held
+
+
+@njit_inner(types.void(CTX, int64, int64, int64, int64))
+def _change_tokens(ctx, lexer_state, base, first, n):
+    """Change the tokens of a state, so far a base's, by the differences at ``WORK_STACK[first:]``, and the ``n`` found.
+
+    They go to the end of TOKEN_LISTS and a dense mask, for which there is room, unless they are the same after all.
+    """
+    scratch, lists, found = scratch_mask(ctx), token_lists(ctx), found_tokens(ctx)
+    end = used(ctx, WORK_STACK)
+    dense = lexer_masks(ctx)[base].dense
+    begin = lexer_masks(ctx)[base].tokens
+    stop = begin + lexer_masks(ctx)[base].token_count
+    clear_scratch(ctx)
+    held = _mark_below(ctx, base, first, end, True)
+    left = used(ctx, TOKEN_LISTS)
+    for i in range(begin, stop):
+        lists[left] = lists[i]
+        left += 1 - ((scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1)
+    lost = held + (stop - begin) - (left - used(ctx, TOKEN_LISTS))
+    if lost == n:
+        # As many are found as are lost; perhaps the same.
+        clear_scratch(ctx)
+        allow_found(ctx, n)
+        for i in range(n):
+            lost -= _is_in_dense(ctx, base, found[i])
+        for i in range(begin, stop):
+            lost -= (scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1
+        if lost == 0:
+            return
+    record = lexer_masks(ctx)[lexer_state]
+    record.tokens = used(ctx, TOKEN_LISTS)
+    if held or left - used(ctx, TOKEN_LISTS) + n > ctx[N_WORDS]:
+        clear_scratch(ctx)
+        if dense != NO_DENSE:
+            add_dense(ctx, dense)
+        for i in range(used(ctx, TOKEN_LISTS), left):
+            scratch[lists[i] >> 5] |= int64(1) << (lists[i] & 31)
+        _mark_below(ctx, base, first, end, False)
+        allow_found(ctx, n)
+        record.token_count = 0
+        record.dense = keep_dense(ctx)
+        return
+    set_used(ctx, TOKEN_LISTS, left)
+    list_found(ctx, n)
+    record.token_count = used(ctx, TOKEN_LISTS) - record.tokens
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _change_base(ctx, lexer_state, base, closure, agreed):
+    """Make the mask of a state by that of a base; returns 0, FAIL or LIMIT.
+
+    With a ``closure``, not 0, the two differ nowhere inside it.  No text of ``agreed`` bytes tells them apart.
+    """
+    records = lexer_masks(ctx)
+    status = far_call(ctx, F_LEXER_MASK, base, 0)
+    if status < 0:
+        return status
+    listed = records[base].token_count
+    if not room(ctx, DENSE_MASKS, ctx[N_WORDS]) or not room(ctx, TOKEN_LISTS, listed + ctx[N_WORDS]):
+        return int64(FAIL)
+    first, first_boundary = used(ctx, WORK_STACK), used(ctx, BOUNDARIES)
+    left = _blanks_left(ctx, lexer_state, base) if closure == 0 else int64(-1)
+    if left >= 0:
+        head = expressions(ctx)[lexer_members(ctx)[lexer_states(ctx)[lexer_state].offset + 1]].first
+        n = _longer_runs(ctx, expressions(ctx)[expressions(ctx)[head].first].first, left, base)
+    else:
+        if closure == 0:
+            _find_heights(ctx)
+        n = _differences(ctx, lexer_state, base, closure, agreed)
+    if n < 0:
+        set_used(ctx, BOUNDARIES, first_boundary)
+        return n
+    end = used(ctx, WORK_STACK)
+    if end > first and _change_boundaries(ctx, base, first, end) < 0:
+        set_used(ctx, BOUNDARIES, first_boundary)
+        return int64(FAIL)
+    # Nothing can fail any more.
+    copy_lexer_mask(ctx, lexer_state, base)
+    if end > first:
+        records[lexer_state].boundaries = first_boundary
+        records[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
+        _change_tokens(ctx, lexer_state, base, first, n)
+    set_used(ctx, WORK_STACK, first)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def twin(ctx, lexer_state, _unused):
+    """The state without this one's bounds that no token is long enough to feel; the state itself if there are none.
+
+    In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
+    """
+    known = lexer_twins(ctx)[lexer_state]
+    if known < 0:
+        known = relaxed_state(ctx, lexer_state, int64(TWIN))
+        if known >= 0:
+            lexer_twins(ctx)[lexer_state] = known
+    return known
+
+
+@njit_inner(RESULT2)
+def relative_mask(ctx, lexer_state, _unused):
+    """Make the mask of a state by that of its twin, or of its relaxation.
+
+    Returns 0, NOT_MINE if it has none that is worth it, FAIL or LIMIT.
+    """
+    base = twin(ctx, lexer_state, 0)
+    if base < 0:
+        return base
+    if base != lexer_state:
+        status = far_call(ctx, F_LEXER_MASK, base, 0)
+        if status >= 0:
+            copy_lexer_mask(ctx, lexer_state, base)
+        return status
+    width = int64(0)
+    for word in range(4):
+        width += count_bits(lexer_first_bytes(ctx)[lexer_state, word])
+    base = relaxed_state(ctx, lexer_state, int64(WORDS if width >= _LEAST_BYTES else BLANKS))
+    if base < 0 or base == lexer_state:
+        return int64(NOT_MINE) if base >= 0 else base
+    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
+
+
+@njit_inner(RESULT2)
+def bounded_mask(ctx, lexer_state, _unused):
+    """Make the mask of a state by that of the one without bounds on characters; 0, NOT_MINE, FAIL or LIMIT."""
+    base = relaxed_state(ctx, lexer_state, int64(_LEAST_CHARACTERS))
+    if base < 0 or base == lexer_state:
+        return int64(NOT_MINE) if base >= 0 else base
+    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
+
+
+@njit_inner(RESULT2)
+def mask_along_words(ctx, lexer_state, closure_and_base):
+    """Make the mask of a state by that of one that it differs from along a few words.
+
+    Returns 0, NOT_MINE if a lexeme may end inside the closure, FAIL or LIMIT.
+    """
+    closure, base = closure_and_base >> 32, closure_and_base & 0xFFFFFFFF
+    first_boundary = used(ctx, BOUNDARIES)
+    for state in (lexer_state, base):
+        status = far_call(ctx, F_ENDS, state, closure)
+        if status < 0:
+            return status
+    if used(ctx, BOUNDARIES) != first_boundary:
+        set_used(ctx, BOUNDARIES, first_boundary)
+        return int64(NOT_MINE)
+    return _change_base(ctx, lexer_state, base, closure, int64(0))
+
+
+far_entry(F_RELATIVE, relative_mask)
+far_entry(F_BOUNDED, bounded_mask)
+far_entry(F_ALONG_WORDS, mask_along_words)
+far_entry(F_TWIN, twin)
+far_entry(F_BORDER, border_tokens)

@@ -1,0 +1,300 @@
+"""Relaxations: the lexer state without bounds that are felt only after many bytes.
+
+``a{2,40}b`` is told from ``a{2,}b`` by texts of more than 40 bytes.  A bound that no shorter text meets can be left out
+wherever the expression is a sequence, a union or the intersection with a counter of characters: it then stays the same
+for texts of up to so many bytes, as to whether they begin a string and whether they are one.  Within what is repeated
+bounds stay, for there they begin anew each time.
+
+The tokens of the relaxation serve for many states: for each number of words, characters or blanks that is left.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from numba import int64, types
+
+from constrain.engine.automata.expressions import (
+    COMPLEX_FLAG,
+    CONCAT,
+    EPSILON,
+    FITS_FLAG,
+    INTERSECT,
+    LITERAL,
+    NOT,
+    NULLABLE_FLAG,
+    REPEAT,
+    SET,
+    UNION,
+    make_concat,
+    make_repeat,
+)
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.bits import count_bits
+from constrain.engine.storage.header import AGREED_BYTES, CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_LEXER_STATE, F_RELAX, F_SET_OPERATION, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    WORK_STACK,
+    byte_sets,
+    children,
+    end_lengths,
+    expressions,
+    first_bytes,
+    last_bytes,
+    lexer_members,
+    lexer_states,
+    shortest_lengths,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL
+
+# Unions of more parts, longer sequences and deeper expressions are not looked into.
+_MOST_PARTS, _MOST_DEPTH = 8, 6
+TWIN, BLANKS, WORDS = -1, -2, -3
+"""Which bounds a relaxation is without (see :func:`relaxed_state`)."""
+# Bounds that are felt within so many bytes leave too little in common.
+_LEAST_AGREED = 6
+# Unions in unions are not looked into: where there are many words they hold each other, and no counters.
+_UNION_DEPTH = 1
+# Longer unions in a sequence are words.
+_MOST_ALTERNATIVES = 4
+# What may come once or twice is no counter, unless so few bytes are asked for.
+_LEAST_HIGH = 4
+_ALWAYS = 1 << 30
+BLANK_BYTES = 1 << 0x20 | 1 << 0x09
+"""A set of bytes."""
+
+
+@njit_inner(RESULT1)
+def _character_counter(ctx, node):
+    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
+
+    See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.
+    """
+    nodes = expressions(ctx)
+    if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
+        return int64(-1)
+    first = nodes[node].first
+    found, widest = int64(-1), int64(-1)
+    for i in range(2):
+        counter, other = children(ctx)[first + i], children(ctx)[first + 1 - i]
+        # Where both parts count, that one counts characters which begins with more bytes: it allows all of the other.
+        width = int64(0)
+        for word in range(4):
+            width += count_bits(first_bytes(ctx)[counter, word])
+        begun = nodes[counter].kind == CONCAT
+        for _ in range(_MOST_PARTS):
+            if nodes[counter].kind == CONCAT:
+                counter = nodes[counter].second
+        if nodes[counter].kind != REPEAT or nodes[counter].third < 0 or nodes[other].flags & COMPLEX_FLAG:
+            continue
+        low = nodes[counter].second
+        if low > 1 or (low == 1 and (begun or nodes[other].flags & NULLABLE_FLAG)):
+            continue
+        if width == widest:
+            return int64(-1)
+        if width > widest:
+            found, widest = counter << 32 | other, width
+    return found
+
+
+@njit_inner(RESULT1)
+def _spare_bytes(ctx, counter_and_other):
+    """How many bytes the other part of an intersection may read before the counter of characters is felt, at least.
+
+    What is begun by then can be completed before the characters run out.
+    """
+    high = expressions(ctx)[counter_and_other >> 32].third
+    return max(high - end_lengths(ctx)[counter_and_other & 0xFFFFFFFF], int64(-1))
+
+
+@njit_inner(types.boolean(CTX, int64))
+def counts_blanks(ctx, node):
+    """Whether an expression is a counter of blanks or tabs, as an indent is."""
+    nodes = expressions(ctx)
+    if nodes[node].kind != REPEAT or nodes[node].third < 0:
+        return False
+    item = nodes[node].first
+    if nodes[item].kind != SET:
+        return False
+    members, sets = nodes[item].first, byte_sets(ctx)
+    return (sets[members, 0] & ~BLANK_BYTES) | sets[members, 1] | sets[members, 2] | sets[members, 3] == 0
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _ends_line(ctx, node):
+    """Whether all strings of an expression end with a byte that is no blank.
+
+    Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
+    """
+    return not expressions(ctx)[node].flags & NULLABLE_FLAG and not last_bytes(ctx)[node, 0] & BLANK_BYTES
+
+
+@njit_inner(RESULT2)
+def _relaxed(ctx, node, how):
+    """An expression without the bounds that are felt after so many bytes or more; FAIL or LIMIT.
+
+    ``how`` is that number shifted by 8, the depth of the recursion by 1, and 1 if a line end stands before.  What no
+    token feels is left out of a sequence up to its first alternatives; of the rest only words are counted without end.
+    """
+    nodes = expressions(ctx)
+    kind = nodes[node].kind
+    least, depth = how >> 8, (how >> 1) & 127
+    is_twin = least >= ctx[LONGEST]
+    if depth > _MOST_DEPTH:
+        return node
+    if kind == INTERSECT:
+        counted = _character_counter(ctx, node)
+        spare = _spare_bytes(ctx, counted) if counted >= 0 else int64(-1)
+        if spare < least:
+            return node
+        ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], spare)
+        return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, (how + 2) & ~1)
+    if kind == REPEAT:
+        item, high = nodes[node].first, nodes[node].third
+        if high < min(least, _LEAST_HIGH) or nodes[node].flags & COMPLEX_FLAG:
+            return node
+        if not is_twin and nodes[item].kind != CONCAT:
+            return node
+        if not (how & 1 != 0 and counts_blanks(ctx, node) and high >= ctx[INNER_BLANKS]):
+            felt = high * shortest_lengths(ctx)[item]
+            if felt < least:
+                return node
+            ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], felt)
+        return make_repeat(ctx, item, nodes[node].second, int64(-1))
+    if kind != CONCAT and (kind != UNION or nodes[node].second > _MOST_PARTS or depth > _UNION_DEPTH):
+        return node
+    # The parts are put on the stack, and made into one again.
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, _MOST_PARTS + 1):
+        return int64(FAIL)
+    count, rest = int64(0), node
+    if kind == UNION:
+        count = nodes[node].second
+        for i in range(count):
+            work_stack(ctx)[base + i] = children(ctx)[nodes[node].first + i]
+    else:
+        while nodes[rest].kind == CONCAT and count < _MOST_PARTS:
+            work_stack(ctx)[base + count] = nodes[rest].first
+            rest = nodes[rest].second
+            count += 1
+        work_stack(ctx)[base + count] = rest
+        count += 1
+    set_used(ctx, WORK_STACK, base + count)
+    changed, behind = False, how & 1
+    for i in range(count):
+        part = work_stack(ctx)[base + i]
+        inner = nodes[part].kind
+        # Few parts are called for: a state may have hundreds of members, and most of their parts are words.
+        if inner >= CONCAT and inner != NOT and (inner != UNION or nodes[part].second <= _MOST_ALTERNATIVES):
+            free = far_call(ctx, F_RELAX, part, ((how + 2) & ~1) | behind)
+            if free < 0:
+                return free
+            changed = changed or free != part
+            work_stack(ctx)[base + i] = free
+            nodes = expressions(ctx)
+        if kind == CONCAT:
+            behind = int64(_ends_line(ctx, part))
+            if is_twin and (changed or inner == UNION or inner == INTERSECT):
+                break
+    if changed and kind == UNION:
+        return far_call(ctx, F_SET_OPERATION, int64(UNION), base)
+    if changed:
+        node = work_stack(ctx)[base + count - 1]
+        for i in range(count - 2, -1, -1):
+            node = make_concat(ctx, work_stack(ctx)[base + i], node)
+            if node < 0:
+                return node
+    set_used(ctx, WORK_STACK, base)
+    return node
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _begins_with_bound(ctx, node):
+    """Whether an expression begins with something that may come so many times and no more."""
+    nodes = expressions(ctx)
+    head = nodes[node].first if nodes[node].kind == CONCAT else node
+    return nodes[head].kind == REPEAT and nodes[head].third >= 0
+
+
+@njit_inner(RESULT2)
+def _relaxed_member(ctx, node, how):
+    """A member of a state without the bounds that its relaxation is to do without (see :func:`relaxed_state`)."""
+    nodes = expressions(ctx)
+    head, tail = node, int64(EPSILON)
+    if nodes[node].kind == CONCAT:
+        head, tail = nodes[node].first, nodes[node].second
+    is_bound = _begins_with_bound(ctx, node)
+    if how >= 0 or ((how == BLANKS or how == WORDS) and tail != EPSILON and counts_blanks(ctx, head)):
+        if not is_bound or nodes[head].third < how or nodes[head].flags & COMPLEX_FLAG:
+            return node
+        ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], nodes[head].third * shortest_lengths(ctx)[nodes[head].first])
+        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
+        return make_concat(ctx, free, tail) if free >= 0 else free
+    if how == BLANKS or nodes[node].kind < CONCAT:
+        return node
+    if how == TWIN:
+        return (
+            node if is_bound and nodes[head].third < ctx[LONGEST] else far_call(ctx, F_RELAX, node, ctx[LONGEST] << 8)
+        )
+    # What begins with counted characters is looked after by repetitions.py.
+    if is_bound and shortest_lengths(ctx)[nodes[head].first] <= 1:
+        return node
+    return far_call(ctx, F_RELAX, node, int64(_LEAST_AGREED << 8))
+
+
+@njit_inner(RESULT2)
+def relaxed_state(ctx, lexer_state, how):
+    """A state without some of its bounds; itself if it has none of them, FAIL or LIMIT.
+
+    With TWIN, it is without those that no token is long enough to feel; with WORDS, without those on words, lines and
+    characters beside a pattern that are not felt at once; with BLANKS, without those on the blanks that the members
+    begin with, whatever they are, and with WORDS without these too.  With a number, not negative, without bounds of so
+    much or more on what the members begin with.
+
+    AGREED_BYTES says how many bytes the two agree in: no text of so many tells them apart, neither by whether it is a
+    beginning of a string nor by whether it is one.
+    """
+    count = lexer_states(ctx)[lexer_state].count
+    offset = lexer_states(ctx)[lexer_state].offset
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, 2 * count):
+        return int64(FAIL)
+    # The members are built first: building uses the stack above them.
+    set_used(ctx, WORK_STACK, base + 2 * count)
+    least = ctx[LONGEST] if how == TWIN else int64(_LEAST_AGREED)
+    ctx[AGREED_BYTES] = _ALWAYS
+    changed = False
+    # Keys of an object are hundreds of words with the same behind them.
+    tail = free_tail = behind = int64(-1)
+    for i in range(0, 2 * count, 2):
+        node = lexer_members(ctx)[offset + i + 1]
+        nodes = expressions(ctx)
+        free = node
+        if nodes[node].kind != CONCAT or nodes[nodes[node].first].kind != LITERAL:
+            free = _relaxed_member(ctx, node, how)
+            nodes = expressions(ctx)
+            if how == TWIN and free == node and _begins_with_bound(ctx, node):
+                # The state is left soon, and what follows has twins of its own.
+                changed = False
+                break
+        elif how == TWIN or how == WORDS:
+            ends = int64(_ends_line(ctx, nodes[node].first))
+            if nodes[node].second != tail or ends != behind:
+                tail, behind = nodes[node].second, ends
+                free_tail = far_call(ctx, F_RELAX, tail, least << 8 | 2 | ends)
+                if free_tail < 0:
+                    return free_tail
+            if free_tail != tail:
+                free = make_concat(ctx, nodes[node].first, free_tail)
+        if free < 0:
+            return free
+        changed = changed or free != node
+        work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
+        work_stack(ctx)[base + i + 1] = free
+    result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
+    set_used(ctx, WORK_STACK, base)
+    return result
+
+
+far_entry(F_RELAX, _relaxed)
