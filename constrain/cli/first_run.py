@@ -31,7 +31,7 @@ _KERNELS = (
     *("constrain.demo.ngram_kernels", "constrain.tokenizers.models.byte_level_kernels"),
     "constrain.tokenizers.splitting.gpt2",
 )
-_MESSAGE_NO_CACHE = "compiling kernels (about a minute, on every run: no cache folder can be written; CONSTRAIN_CACHE_DIR can name one) ..."
+_MESSAGE_NO_CACHE = "compiling kernels (about a minute, on every run: no cache folder can be written) ..."
 
 
 @functools.cache

@@ -17,8 +17,6 @@ and lexeme boundaries are changed.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
 from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.masks.boundaries import next_node
@@ -84,6 +82,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
+from constrain.kernels.language import int64, types
 
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
 _LEAST_BYTES = 128

@@ -11,8 +11,6 @@ The tokens of the relaxation serve for many states: for each number of words, ch
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from numba import int64, types
-
 from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
@@ -47,6 +45,7 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
 
 # Unions of more parts, longer sequences and deeper expressions are not looked into.
 _MOST_PARTS, _MOST_DEPTH = 8, 6
