@@ -40,7 +40,8 @@ def writable_cache_folder() -> Path | None:
     """The first of these folders that can be written, made if need be; None without any."""
     for folder in cache_folders():
         with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The package's folder is for everyone who can read the package, the others are for one user.
+            folder.mkdir(mode=0o755 if folder.parent == _PACKAGE else 0o700, parents=True, exist_ok=True)
             if _can_be_written(folder):
                 return folder
     return None

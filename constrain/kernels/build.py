@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from constrain.kernels import library
 from constrain.kernels.digests import files_with_kernels, sources_digest, sources_of
 from constrain.kernels.native import SUFFIX
 
@@ -94,6 +95,9 @@ def build_libraries(
             finished.write_bytes((work / "library.so").read_bytes())
             finished.chmod(0o755)
             finished.replace(path)
+            found = library.load(path, package)
+            if isinstance(found, str) and found != library.ANOTHER_PROCESSOR:
+                raise RuntimeError(f"{path.name} cannot be loaded: {found}")
 
 
 def _start_worker(work: Path, number: int, targets: Sequence[Target], package: Path) -> subprocess.Popen[bytes]:

@@ -153,7 +153,7 @@ static PyObject *array_of(const char *code, const int64_t *words) {
 }
 
 /* An exception that a kernel raises is a pickle of its class and arguments. */
-static void raise(const Kernel *kernel, int32_t status, void *error) {
+static void raise_error(const Kernel *kernel, int32_t status, void *error) {
     struct {
         const char *data;
         int32_t size;
@@ -197,7 +197,7 @@ static PyObject *call(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
     status = kernel->adapter(words, result, &error);
     Py_END_ALLOW_THREADS;
     if (status != 0) {
-        raise(kernel, status, error);
+        raise_error(kernel, status, error);
         return NULL;
     }
     const char *kind = kernel->result;

@@ -28,6 +28,8 @@ SHIPPED = _PACKAGE / "kernels" / "machine_code"
 LEVELS = ("x86_64_v4", "x86_64_v3") if platform.machine() in ("x86_64", "AMD64") else (platform.machine(),)
 """The kinds of processors that libraries are made for, the best first."""
 
+ANOTHER_PROCESSOR = "made for another processor"
+
 _logger = logging.getLogger("constrain")
 
 
@@ -123,7 +125,7 @@ def load(path: Path, package: Path = _PACKAGE) -> Library | str:
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         if not module.is_supported:
-            return "another processor"
+            return ANOTHER_PROCESSOR
         if module.digest != sources_digest(package, module.sources.split("\n")):
             return "made from other sources"
     except (ImportError, OSError) as error:

@@ -121,6 +121,8 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+    with contextlib.suppress(OSError):
+        path.chmod(0o644)  # a temporary file is for its user alone; the folder says who may read this one
     forget_oldest(path.parent, limit)
     return True
 
