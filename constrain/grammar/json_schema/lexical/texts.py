@@ -292,6 +292,13 @@ def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
+def has_example(text: Text) -> bool:
+    """Whether a string of the set is seen at once.  False also where it takes a search to find one."""
+    word = example(plain(text)) if isinstance(text, (Pattern, Format)) and is_regular(text) else None
+    return word is not None and contains(text, word.decode())
+
+
+@lru_cache(maxsize=1024)
 def is_surely_empty(text: Text) -> bool:
     """Whether there is no string in the set.  False where a short search could not tell."""
     if isinstance(text, Some):
