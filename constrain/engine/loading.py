@@ -37,6 +37,7 @@ from constrain.engine.storage.schemas import (
     NEW_EXPRESSIONS,
     NULLABLE,
     NULLABLE_REST,
+    NUMBERS_IN,
     PREDICTED,
     RULE_STARTS,
     RULES,
@@ -106,8 +107,11 @@ def load_grammar(
 
 
 def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:
-    tables.put(LITERAL_BYTES, lexemes.literals)
-    tables.put(BYTE_SETS, lexemes.sets)
+    # Those of the prelude are there.
+    for slot, numbers in ((LITERAL_BYTES, lexemes.literals), (BYTE_SETS, lexemes.sets)):
+        new = numbers[tables.used(slot) * NUMBERS_IN[slot] :]
+        if len(new):
+            tables.append(slot, new)
     n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
     if n_nodes > NEW_EXPRESSIONS:
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
@@ -119,17 +123,18 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
     n_lexemes = len(ir.lexemes)
     roots = registers[lexemes.first : lexemes.first + n_lexemes]
     make_byte_classes(tables.ctx, roots, ir.makes_lexemes)
-    tables.allocate(LEXEMES, n_lexemes, n_lexemes)
+    tables.make_room(LEXEMES, n_lexemes)
     run(describe_lexemes, roots, 0)
     for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
-        tables.get(LEXEMES)["consumes"][list(marked)] |= bit
+        if marked:
+            tables.get(LEXEMES)["consumes"][list(marked)] |= bit
 
 
 def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Load the rules; which nonterminals derive something."""
     left, offsets, symbols = rule_arrays(ir)
     unfolded = as_int32(array("i", ir.unfolded))
-    tables.allocate(BRANCHES, len(unfolded))
+    tables.make_room(BRANCHES, len(unfolded))
     n_rules = len(ir.nonterminal_names)
     n_dots = len(symbols) + len(left) + 2
     for slot, size in (
@@ -141,7 +146,7 @@ def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.ui
         (NULLABLE, n_rules + 1),
         (PREDICTED, n_rules + 1),
     ):
-        tables.allocate(slot, size)
+        tables.make_room(slot, size)
     productive = np.zeros(n_rules, np.uint8)
     if not flatten_rules(tables.ctx, left, offsets, symbols, productive, ir.start, unfolded):
         records = tables.get(LEXEMES)

@@ -8,11 +8,11 @@ from numba import int64
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EPSILON, is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.automata.programs import I32
-from constrain.engine.storage.access import set_used
+from constrain.engine.storage.access import set_used, used
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_DERIVATIVE, far_call
-from constrain.engine.storage.schemas import LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
+from constrain.engine.storage.schemas import LEXEMES, LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
 
 LEXEME_MARKS = 2, 4
 """In ``consumes`` of LEXEMES, beside 1: the marks of a lexeme (see :attr:`constrain.grammar.ir.GrammarIR.marks`)."""
@@ -49,4 +49,5 @@ def describe_lexemes(ctx, registers, first):
         all_lexemes[lexeme].expression = expression
         all_lexemes[lexeme].is_nullable = nullable
         all_lexemes[lexeme].consumes = consumes
+    set_used(ctx, LEXEMES, max(used(ctx, LEXEMES), first + len(registers)))
     return int64(0)
