@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
@@ -24,6 +24,14 @@ from constrain.grammar.schema_options import (
     WhiteSpace,
     check_choice,
     explains_options,
+)
+
+_CHOICES = (
+    ("whitespace", get_args(WhiteSpace)),
+    ("numbers", get_args(Numbers)),
+    ("spelling", get_args(Spellings)),
+    ("property_order", get_args(PropertyOrder)),
+    ("formats", get_args(Formats)),
 )
 
 
@@ -71,14 +79,8 @@ def from_json_schema(
     """
     if separators is not None and (not isinstance(separators, (list, tuple)) or len(separators) != 2):
         raise ConstrainError(f"separators must be two strings, not {separators!r}")
-    for name, value, choices in (
-        ("whitespace", whitespace, WhiteSpace),
-        ("numbers", numbers, Numbers),
-        ("spelling", spelling, Spellings),
-        ("property_order", property_order, PropertyOrder),
-        ("formats", formats, Formats),
-    ):
-        check_choice(name, value, choices)
+    for check, value in zip(_CHOICES, (whitespace, numbers, spelling, property_order, formats), strict=True):
+        check_choice(*check, value)
     _check_options(max_whitespace, indent, *(separators or ()))
     if type(ensure_ascii) is not bool:
         raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
