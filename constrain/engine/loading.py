@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.collection import paused_collection
 from constrain.engine.automata.byte_classes import make_byte_classes
 from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
@@ -64,6 +65,10 @@ _EXPRESSION_TABLES = (
 )
 
 
+# With so many, garbage would be looked for several times.
+_MANY_PRODUCTIONS = 10_000
+
+
 def load_grammar(
     tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None, accelerators: Collection[str]
 ) -> UnfoldedRules | None:
@@ -86,6 +91,15 @@ def load_grammar(
     ConstrainError
         The grammar's own error (``ir.make_error``) if its language is empty.
     """
+    if len(ir.productions) < _MANY_PRODUCTIONS:
+        return _load_grammar(tables, run, ir, stock, accelerators)
+    with paused_collection():
+        return _load_grammar(tables, run, ir, stock, accelerators)
+
+
+def _load_grammar(
+    tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None, accelerators: Collection[str]
+) -> UnfoldedRules | None:
     lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
     if lexemes.counts and "counted_masks" in accelerators:
         # Two seconds to compile, and few grammars need it.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_args
 
+from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.json_schema.document.collection import paused_collection
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
 from constrain.grammar.json_schema.lexical.layout import layout_for
@@ -113,6 +113,9 @@ def from_json_schema(
             # Last, so that what is wrong with a part that matters is told by who knows what it is for.
             known = len(document.warnings)
             check_document(document)
+            if not grammar.makes_lexemes:
+                # Rules that look into the schema while a text is read make lexemes.
+                document.forget_places()
             return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

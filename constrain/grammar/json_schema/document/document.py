@@ -257,6 +257,16 @@ class Document:
             raise SchemaError(reason, pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 
+    def forget_places(self) -> None:
+        """Let go of all places when no more is asked of the schema.
+
+        The handle of each holds the place itself, so they would stay until cyclic garbage is looked for.
+        """
+        for location in (*self.locations.values(), *self._scoped.values()):
+            location.handle = ()
+        self.locations.clear()
+        self._scoped.clear()
+
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning, unless it is known."""
         warning = f"at {pointer}: {reason}"

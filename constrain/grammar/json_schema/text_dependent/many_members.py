@@ -25,9 +25,6 @@ MANY_MEMBERS = 512
 # So few names are not told apart by further pieces, and neither are names with very long beginnings in common.
 _FEW_NAMES, _MOST_PIECES = 64, 32
 
-# So many ways are looked at for the cheapest.
-_MOST_WAYS = 64
-
 
 class Member(NamedTuple):
     """A member that an object may have."""
@@ -167,7 +164,7 @@ class _Automaton:
     def least(self, state: _State, costs: Costs) -> int:
         """What it costs to write the rest of a key, its value, the required members behind it, and the closing brace.
 
-        Of each piece the first member counts that may come.
+        Of each piece two members count: the first that may come, and the last, which alone may be required.
         """
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
@@ -175,13 +172,18 @@ class _Automaton:
         if state.node == 0 and not state.is_empty and state.place >= self._may_end:
             return prices.behind[-1]
         best = NEVER
-        for piece in self._nodes[state.node][:_MOST_WAYS]:
-            member = self._next_member(state.place, piece)
-            if member >= 0:
-                cost = prices.keys[member] - prices.before[state.node] + prices.behind[member]
-                if state.is_empty:
-                    cost += costs.of(piece.first) - costs.of(piece.following)
-                best = min(best, cost)
+        for piece in self._nodes[state.node]:
+            first = self._next_member(state.place, piece)
+            if first < 0:
+                continue
+            cost = prices.of(first)
+            last = piece.members[-1] if state.place < 0 else self._last[state.place]
+            if piece.members[bisect_left(piece.members, last, hi=len(piece.members) - 1)] == last:
+                cost = min(cost, prices.of(last))
+            cost -= prices.before[state.node]
+            if state.is_empty:
+                cost += costs.of(piece.first) - costs.of(piece.following)
+            best = min(best, cost)
         return best
 
     def least_behind(self, state: _State, edge: int, costs: Costs) -> int:
@@ -220,3 +222,7 @@ class _Prices:
         ]
         rest = list(accumulate(reversed(required), initial=costs.of(close)))[::-1]
         self.behind = [*(value + after for value, after in zip(values, rest[1:], strict=True)), rest[-1]]
+
+    def of(self, member: int) -> int:
+        """A member, and all that must follow."""
+        return self.keys[member] + self.behind[member]

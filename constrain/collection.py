@@ -1,4 +1,4 @@
-"""No garbage collection while a schema is read."""
+"""No garbage collection while a grammar is made."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def _forget_other_threads() -> None:
 class paused_collection:
     """Cyclic garbage is not looked for in here, in no thread; afterwards as before.
 
-    Reading a schema makes one object after the other and drops none before the end.  The collector is called for
-    every so many new objects and finds nothing: for a schema of 3 MB that is more than half of the time.
+    Reading a schema, and loading a large grammar, makes one object after the other and drops none before the end.  The
+    collector is called for every so many new objects and finds nothing: for a schema of 3 MB that is more than half of
+    the time.
     """
 
     def __enter__(self) -> None:
