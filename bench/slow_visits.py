@@ -137,7 +137,10 @@ class Visitor:
                 return
             token = int(choose.choice(allowed))
             began = thread_time_ns()
-            matcher.accept_token(token)
+            try:
+                matcher.accept_token(token)
+            except self._constrain.LimitError:
+                return
             written += self.table.tokens[token]
             self._note(name, f"accept, {written.decode(errors='replace')!r}", began)
 
