@@ -59,6 +59,7 @@ class _Combination:
         self._automata = [Automaton(utf8.ANY_TEXT)]
         # Most states are reached by strings of many lengths.
         self._after: dict[_State, list[tuple[_State, int]]] = {}
+        self._is_end: dict[_State, bool] = {}
         self._add(text)
 
     def _add(self, text: Text) -> None:
@@ -94,7 +95,11 @@ class _Combination:
         return not self._automata[place].is_dead(state[place])
 
     def _ends(self, state: _State) -> bool:
-        return self._automata[0].is_end(state[0]) and self._is_in(self._text, state)
+        known = self._is_end.get(state)
+        if known is None:
+            known = self._automata[0].is_end(state[0]) and self._is_in(self._text, state)
+            self._is_end[state] = known
+        return known
 
     def _successors(self, state: _State) -> list[tuple[_State, int]]:
         """The states that a state leads to, each with the number of bytes by which it does so."""
