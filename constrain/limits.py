@@ -8,9 +8,7 @@ being handed through all of them.  Outside of :func:`limited` it costs a look at
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 from constrain.errors import ConstrainError, LimitError
 
@@ -113,18 +111,22 @@ def has_deadline() -> bool:
     return False
 
 
-@contextmanager
-def limited(time_limit: float | Deadline | None) -> Iterator[None]:
+class limited:
     """In here :func:`spend` counts, and ``time_limit`` (seconds, or a deadline) holds beside those around it."""
-    deadline = time_limit if time_limit is None or isinstance(time_limit, Deadline) else Deadline(time_limit)
-    outer = _current.get()
-    if deadline is None and outer is not None:
-        yield
-        return
-    work = _Work(deadline, outer)
-    token = _current.set(work)
-    try:
-        work.look()
-        yield
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_token", "_work")
+    _token: Token[_Work | None]
+
+    def __init__(self, time_limit: float | Deadline | None) -> None:
+        deadline = time_limit if time_limit is None or isinstance(time_limit, Deadline) else Deadline(time_limit)
+        outer = _current.get()
+        self._work = _Work(deadline, outer) if deadline is not None or outer is None else None
+
+    def __enter__(self) -> None:
+        if self._work is not None:
+            self._work.look()
+            self._token = _current.set(self._work)
+
+    def __exit__(self, *_: object) -> None:
+        if self._work is not None:
+            _current.reset(self._token)

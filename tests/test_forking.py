@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import constrain
+from constrain import collection
 from constrain.engine.automata import prelude as stock
 from constrain.engine.masks import batches as batch
-from constrain.grammar.json_schema.document import collection
 from constrain.tokenizers import metrics
 
 pytestmark = [

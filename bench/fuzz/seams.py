@@ -85,6 +85,7 @@ def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
     before_specs = schemas.SPECS[:]
     schemas.SPECS[:] = specs
     compiled: Any = tables_module
+    _forget_beginnings()
     try:
         with patched(
             (compiled, "_COLLECT_BYTES", collect_bytes),
@@ -95,6 +96,12 @@ def small_tables(collect_bytes: int = 1 << 13) -> Iterator[None]:
     finally:
         schemas.SPECS[:] = before_specs
         template[:] = before_template
+        _forget_beginnings()
+
+
+def _forget_beginnings() -> None:
+    tables.beginning.cache_clear()
+    tables_module._beginning.cache_clear()
 
 
 @contextlib.contextmanager

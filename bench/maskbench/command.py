@@ -45,6 +45,7 @@ _QUICK = _Pace(limit=2, grammar_limit=2, budget=12, end=95, schemas=200)
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Within 2 minutes: as many schemas as there is time for.")
+@click.option("--cold", is_flag=True, help="Compile + first mask only, with nothing of the engine in the caches.")
 @click.option("--schemas", metavar="N", type=click.IntRange(min=0), help="How many schemas; all by default.")
 @click.option("--engine", "names", multiple=True, type=click.Choice(NAMES), help="May be given several times.")
 @click.option("--limit", metavar="SECONDS", type=click.FloatRange(min=0.01), help="For one schema; 10 by default.")
@@ -69,6 +70,7 @@ _QUICK = _Pace(limit=2, grammar_limit=2, budget=12, end=95, schemas=200)
 )
 def mask(
     quick: bool,
+    cold: bool,
     schemas: int | None,
     names: tuple[str, ...],
     limit: float | None,
@@ -80,7 +82,8 @@ def mask(
 ) -> None:
     """Measure masks side by side with other engines, on JSON Schemas and other grammars.
 
-    Needs the data that is not in the repository: see docs/benchmarks.md.
+    With --cold, 64 MB of other memory are written to before each schema, and there are no other grammars.  Needs the
+    data that is not in the repository: see docs/benchmarks.md.
     """
     began = perf_counter()
     chosen, absent = _choose(names)
@@ -107,7 +110,8 @@ def mask(
         else:
             place, name = Path(scratch, "vocabulary" + SUFFIX), str(vocabulary)
             own.save(place)
-        _run(folder, place, own or TokenTable.read(place), name, chosen, absent, pace, seed, grammars, output)
+        table = own or TokenTable.read(place)
+        _run(folder, place, table, name, chosen, absent, pace, seed, grammars and not cold, cold, output)
     written = "maskbench.json, maskbench.md, maskbench.svg, masks-light.svg, masks-dark.svg"
     click.echo(f"{output}/: {written} ({perf_counter() - began:.0f} s)", err=True)
 
@@ -140,9 +144,10 @@ def _run(
     pace: _Pace,
     seed: int,
     grammars: bool,
+    cold: bool,
     output: Path,
 ) -> None:
-    from bench.maskbench import bars, figures, picture, result, runner, tables, walk
+    from bench.maskbench import bars, figures, picture, result, runner, tables, walk, worker
     from bench.maskbench.schemas import SchemaJobs
     from bench.maskbench.subjects import subject_jobs
 
@@ -150,19 +155,21 @@ def _run(
     click.echo(f"starting {len(names)} engines ...", err=True)
     workers: list[runner.Worker] = []
     try:
-        workers += (runner.Worker(name, vocabulary) for name in names)
-        everything = SchemaJobs(folder / SCHEMAS, table, seed)
-        jobs = everything if pace.schemas is None else SchemaJobs(folder / SCHEMAS, table, seed, pace.schemas)
+        workers += (runner.Worker(name, vocabulary, worker.serve_cold if cold else worker.serve) for name in names)
+        everything = SchemaJobs(folder / SCHEMAS, table, seed, has_instances=not cold)
+        jobs = everything
+        if pace.schemas is not None:
+            jobs = SchemaJobs(folder / SCHEMAS, table, seed, pace.schemas, has_instances=not cold)
         available = len(everything)
         del everything
-        for worker in workers:
-            worker.wait()
+        for each in workers:
+            each.wait()
 
         try:
             subjects = subject_jobs(table) if grammars else []
         except ValueError as error:  # the tokenizer changes texts
             raise click.ClickException(f"{error}; --no-grammars leaves the texts out that are not JSON") from error
-        general = [worker for worker in workers if worker.name not in SCHEMAS_ONLY]
+        general = [each for each in workers if each.name not in SCHEMAS_ONLY]
         with _progress("grammars", len(subjects) * len(general)) as step:
             of_subjects = runner.alternate(general, subjects, pace.grammar_limit, progress=step) if general else {}
         # In a process of its own: this one stays free of the engine and its tables.
@@ -203,14 +210,15 @@ def _run(
                 "seed": seed,
                 "vocabulary": vocabulary_name,
                 "vocabulary_size": table.size,
+                "cold": cold,
             },
             absent=absent,
             available=available,
             selected=len(jobs),
             skipped_instances=jobs.skipped,
             engines={
-                worker.name: result.engine_result(pairs[worker.name], worker.ready, worker.starts)
-                for worker in workers
+                each.name: result.engine_result(pairs[each.name], each.ready, each.starts)
+                for each in workers
                 if outcomes
             },
             comparisons=result.comparisons(pairs) if outcomes else {},
@@ -222,8 +230,8 @@ def _run(
     except runner.WorkerFailed as error:
         raise click.ClickException(str(error)) from error
     finally:
-        for worker in workers:
-            worker.kill()
+        for each in workers:
+            each.kill()
     text = tables.report(found)
     (output / "maskbench.json").write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
     (output / "maskbench.md").write_text(text, encoding="utf-8")

@@ -48,6 +48,8 @@ class SchemaJobs:
         Lines of JSON, compressed: ``id``, ``schema``, ``tests``.
     count : int or None
         How many schemas; None for all.
+    has_instances : bool
+        Whether the jobs have the schemas' instances.
 
     Attributes
     ----------
@@ -59,6 +61,7 @@ class SchemaJobs:
     table: TokenTable | TokenList
     seed: int
     count: int | None = None
+    has_instances: bool = True
 
     def __post_init__(self) -> None:
         with gzip.open(self.path, "rb") as file:
@@ -75,7 +78,7 @@ class SchemaJobs:
         for line in self._lines:
             entry = json.loads(line.decode(errors="surrogatepass"))
             instances = []
-            for test in entry["tests"]:
+            for test in entry["tests"] if self.has_instances else ():
                 try:
                     tokens = self.table.encode(json.dumps(test["data"], ensure_ascii=False))
                 except ValueError:

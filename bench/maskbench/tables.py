@@ -149,13 +149,14 @@ def _schemas(result: Result) -> Iterator[str]:
             [
                 row
                 for title, key in (("mask + accept", "mask"), ("compile + first mask", "compile"))
+                if pair.ratios[key]
                 for row in (
                     (f"{title}, {OURS}", *_cells(pair.ours[key])),
                     (f"{title}, {name}", *_cells(pair.theirs[key])),
                     ("ratio", *(_ratio(pair.ratios[key][label]) for label in LABELS)),
                 )
             ]
-            if pair.steps
+            if pair.schemas
             else [("nothing in common", *[_NONE] * len(LABELS))],
         )
 

@@ -11,6 +11,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from threading import get_ident
 from typing import Any, TypeVar
 
@@ -47,7 +48,7 @@ from constrain.engine.storage.schemas import (
     WIDE_STACK,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT, UNMADE
-from constrain.engine.storage.tables import EMPTY, NO_TABLES, Tables, TablesFullError
+from constrain.engine.storage.tables import EMPTY, NO_TABLES, Beginning, Tables, TablesFullError, beginning
 from constrain.engine.vocabulary.bitmasks import words_for
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import LimitError
@@ -80,6 +81,19 @@ _WORK_PER_CALL = 10_000_000
 _WORK_AT_FIRST = 500_000
 
 MASK_SLOTS = (DENSE_MASKS, TOKEN_LISTS, BOUNDARIES)
+
+
+def _mask_capacities(words: int) -> tuple[tuple[int, int], ...]:
+    """How many elements the tables of masks have room for at first; ``words`` are those of a mask."""
+    return (DENSE_MASKS, 8 * words), (TOKEN_LISTS, 16 * words), (BOUNDARIES, 4096)
+
+
+@lru_cache(maxsize=64)
+def _beginning(words: int, longest: int, inner_blanks: int) -> Beginning:
+    """What all grammars of a vocabulary begin with: words of a mask, bytes of the longest token, blanks within one."""
+    stacks = (SCRATCH_MASK, words), (WALK_STACK, longest + 2), (WIDE_STACK, longest + 2)
+    header = (BUDGET, _WORK_PER_CALL), (N_WORDS, words), (LONGEST, longest), (INNER_BLANKS, inner_blanks)
+    return beginning((*stacks, *_mask_capacities(words)), header)
 
 
 class GrammarTables:
@@ -164,7 +178,7 @@ class GrammarTables:
         Whoever holds a number of earlier ones has to find another one, in the generation that begins here.
         """
         self.ctx = NO_TABLES
-        for place in list(self.cursors):
+        for place in list(self.cursors) if self.tables_made else ():
             if place._state > 0:
                 place._state = LOST
         self.generation += 1
@@ -178,24 +192,17 @@ class GrammarTables:
         stock = None if self.ir.stock is None else prelude_for(self.ir.stock, longest)
         snapshot = EMPTY if stock is None else stock.snapshot
         without = fast.links_without(self.accelerators)
-        tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, snapshot, without)
-        for slot, size in ((SCRATCH_MASK, self._words), (WALK_STACK, longest + 2), (WIDE_STACK, longest + 2)):
-            tables.allocate(slot, size)
-        ctx = tables.ctx
-        ctx[BUDGET] = _WORK_PER_CALL
-        ctx[N_WORDS] = self._words
-        ctx[LONGEST] = longest
-        ctx[INNER_BLANKS] = self.vocabulary.inner_blanks
-        self._tables, self.ctx, self.context_address = tables, ctx, tables.context_address
-        self._allocate_masks()
+        begin = _beginning(self._words, longest, self.vocabulary.inner_blanks)
+        tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, snapshot, without, begin)
+        self._tables, self.ctx, self.context_address = tables, tables.ctx, tables.context_address
         self.unfolded = load_grammar(tables, self._run, self.ir, stock)
         self.start_state = self._run(states.make_start_state)
         for make in self._table_makers:
             make(self)
 
     def _allocate_masks(self) -> None:
-        for slot, words in ((DENSE_MASKS, 8 * self._words), (TOKEN_LISTS, 16 * self._words), (BOUNDARIES, 4096)):
-            self._tables.allocate(slot, words)
+        for slot, capacity in _mask_capacities(self._words):
+            self._tables.allocate(slot, capacity)
 
     # -- running kernels ---------------------------------------------------------------------
 

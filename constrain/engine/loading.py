@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.collection import paused_collection
 from constrain.engine.automata.byte_classes import make_byte_classes
 from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
@@ -36,6 +37,7 @@ from constrain.engine.storage.schemas import (
     NEW_EXPRESSIONS,
     NULLABLE,
     NULLABLE_REST,
+    NUMBERS_IN,
     PREDICTED,
     RULE_STARTS,
     RULES,
@@ -62,6 +64,10 @@ _EXPRESSION_TABLES = (
 )
 
 
+# With so many, garbage would be looked for several times.
+_MANY_PRODUCTIONS = 10_000
+
+
 def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None) -> UnfoldedRules | None:
     """Fill new tables with a grammar; what makes its further rules, if it has such.
 
@@ -80,6 +86,13 @@ def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None)
     ConstrainError
         The grammar's own error (``ir.make_error``) if its language is empty.
     """
+    if len(ir.productions) < _MANY_PRODUCTIONS:
+        return _load_grammar(tables, run, ir, stock)
+    with paused_collection():
+        return _load_grammar(tables, run, ir, stock)
+
+
+def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None) -> UnfoldedRules | None:
     lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
     registers = np.zeros(lexemes.registers + 1, np.int32)
     if stock is not None:
@@ -97,8 +110,11 @@ def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None)
 
 
 def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:
-    tables.put(LITERAL_BYTES, lexemes.literals)
-    tables.put(BYTE_SETS, lexemes.sets)
+    # Those of the prelude are there.
+    for slot, numbers in ((LITERAL_BYTES, lexemes.literals), (BYTE_SETS, lexemes.sets)):
+        new = numbers[tables.used(slot) * NUMBERS_IN[slot] :]
+        if len(new):
+            tables.append(slot, new)
     n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
     if n_nodes > NEW_EXPRESSIONS:
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
@@ -110,17 +126,18 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
     n_lexemes = len(ir.lexemes)
     roots = registers[lexemes.first : lexemes.first + n_lexemes]
     make_byte_classes(tables.ctx, roots, ir.makes_lexemes)
-    tables.allocate(LEXEMES, n_lexemes, n_lexemes)
+    tables.make_room(LEXEMES, n_lexemes)
     run(describe_lexemes, roots, 0)
     for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
-        tables.get(LEXEMES)["consumes"][list(marked)] |= bit
+        if marked:
+            tables.get(LEXEMES)["consumes"][list(marked)] |= bit
 
 
 def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Load the rules; which nonterminals derive something."""
     left, offsets, symbols = rule_arrays(ir)
     unfolded = as_int32(array("i", ir.unfolded))
-    tables.allocate(BRANCHES, len(unfolded))
+    tables.make_room(BRANCHES, len(unfolded))
     n_rules = len(ir.nonterminal_names)
     n_dots = len(symbols) + len(left) + 2
     for slot, size in (
@@ -132,7 +149,7 @@ def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.ui
         (NULLABLE, n_rules + 1),
         (PREDICTED, n_rules + 1),
     ):
-        tables.allocate(slot, size)
+        tables.make_room(slot, size)
     productive = np.zeros(n_rules, np.uint8)
     if not flatten_rules(tables.ctx, left, offsets, symbols, productive, ir.start, unfolded):
         records = tables.get(LEXEMES)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from constrain.grammar.regular import EPSILON, Complement, Concat, Intersect, Regular, Repeat, Union
 
 _MOST_LEVELS = 30
@@ -42,7 +44,7 @@ def _is_endless(language: Regular, whole: Regular | None, level: int) -> bool:
         rest = [
             part
             for part in language.parts
-            if part is not whole and not (isinstance(part, Complement) and _is_finite(part.item, level + 1))
+            if part is not whole and not (isinstance(part, Complement) and _is_finite(part.item))
         ]
         return (not rest and whole in language.parts) or (len(rest) == 1 and _is_endless(rest[0], whole, level + 1))
     return False
@@ -61,15 +63,22 @@ def _is_infinite(language: Regular, whole: Regular | None, level: int) -> bool:
     return isinstance(language, Intersect) and _is_endless(language, whole, level)
 
 
-def _is_finite(language: Regular, level: int) -> bool:
+@lru_cache(maxsize=1024)
+def _is_finite(language: Regular) -> bool:
     """Whether a language certainly has finitely many strings."""
-    if level > _MOST_LEVELS:
-        return False
-    if isinstance(language, Repeat):
-        return language.high is not None and _is_finite(language.item, level + 1)
-    if isinstance(language, (Concat, Union)):
-        return all(_is_finite(part, level + 1) for part in language.parts)
-    return not isinstance(language, (Intersect, Complement))
+    seen: set[int] = set()
+    todo = [(language, 0)]
+    for part, level in todo:
+        if level > _MOST_LEVELS or isinstance(part, (Intersect, Complement)):
+            return False
+        if isinstance(part, Repeat):
+            if part.high is None:
+                return False
+            todo.append((part.item, level + 1))
+        elif isinstance(part, (Concat, Union)) and id(part) not in seen:
+            seen.add(id(part))
+            todo += [(inner, level + 1) for inner in part.parts]
+    return True
 
 
 def _is_long(language: Regular, level: int) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_origin
@@ -46,14 +45,13 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-@contextmanager
-def _reading(time_limit: float | Deadline | None) -> Iterator[None]:
+class _reading(limited):
     """A front-end at work: its steps are counted, and what is nested too deeply for it is an error of ours."""
-    try:
-        with limited(time_limit):
-            yield
-    except RecursionError:
-        raise LimitError("the grammar is nested too deeply to be read; write it with fewer levels") from None
+
+    def __exit__(self, *reason: object) -> None:
+        super().__exit__()
+        if isinstance(reason[1], RecursionError):
+            raise LimitError("the grammar is nested too deeply to be read; write it with fewer levels") from None
 
 
 def _check_text(value: object, what: str) -> None:

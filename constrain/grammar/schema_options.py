@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from textwrap import indent
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, get_args
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 from constrain.errors import ConstrainError
 
@@ -46,9 +46,8 @@ class SchemaOptions(TypedDict, total=False):
     max_work: int
 
 
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Raise ConstrainError if the value of an option is none of a ``Literal``."""
-    values = get_args(choices)
+def check_choice(name: str, values: tuple[str, ...], value: object) -> None:
+    """Raise ConstrainError if the value of an option is none of those that it may have."""
     if not isinstance(value, str) or value not in values:
         raise ConstrainError(f"{name} must be {' or '.join(map(repr, values))}, not {value!r}")
 

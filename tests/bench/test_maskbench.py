@@ -511,6 +511,41 @@ def test_the_whole_run(
     assert "<svg" in (output / "maskbench.svg").read_text()
 
 
+def test_a_run_with_cold_caches_compiles_only(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tiktoken")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("CONSTRAIN_TEST_DATA", str(folder))
+    assert main(["bench", "mask", "--cold", "--engine", "constrain", "--output", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "maskbench.json").read_text())
+    engine = found["engines"]["constrain"]
+    assert found["settings"]["cold"] is True
+    assert (engine["verdicts"]["measured"], engine["verdicts"]["instances"], engine["steps"]) == (3, 0, 0)
+    assert engine["compile"]["p50"] > 0
+    assert not found["subjects"]
+    assert "compile + first mask, p50" in capsys.readouterr().out
+
+
+def test_jobs_begin_with_cold_caches() -> None:
+    elsewhere = worker.Elsewhere()
+    elsewhere.touch()
+    elsewhere.touch()
+    assert elsewhere._memory.nbytes == 64 << 20
+    assert (elsewhere._memory == 2).all()
+
+
+def test_what_was_only_compiled_is_compared() -> None:
+    pairs: dict[str, list[Pair]] = {
+        "constrain": [(schema_job("a", True), measured(1000))],
+        "llguidance": [(schema_job("a", True), measured(4000))],
+    }
+    [found] = result.comparisons(pairs).values()
+    assert (found.schemas, found.steps) == (1, 0)
+    assert found.ratios["mask"] == {}
+    assert found.ratios["compile"]["p50"] == 0.25
+
+
 def test_a_run_over_the_tokens_of_a_file(
     folder: Path, own_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import constrain
+from constrain.collection import paused_collection
 from constrain.errors import SchemaError
-from constrain.grammar.json_schema.document.collection import paused_collection
 
 
 def test_it_goes_on_afterwards() -> None:

@@ -509,3 +509,15 @@ def test_a_member_that_is_required_and_has_no_value() -> None:
     schema = {"type": "array", "items": item, "uniqueItems": True, "oneOf": [True, null]}
     with pytest.raises(SchemaError, match="not supported where items of few values"):
         constrain.Grammar.from_json_schema(schema)
+
+
+def test_a_required_member_without_values_beside_a_maximum() -> None:
+    impossible = {"type": "string", "pattern": "^a$", "minLength": 5}
+    item: Any = {"type": "object", "properties": {"a": impossible, "b": {}}, "required": ["a"], "maxProperties": 1}
+    items: Any = {"anyOf": [item, {"enum": [1, 2, 3]}]}
+    schema: Any = {"type": "array", "uniqueItems": True, "minItems": 2, "items": items}
+    compiled = constrain.GrammarCompiler(constrain.Vocabulary([b"[", b"]", b",", b"1", b"2", b"{"])).compile(
+        constrain.Grammar.from_json_schema(schema)
+    )
+    assert constrain.Matcher(compiled).accept_bytes(b"[1,2]")
+    assert not constrain.Matcher(compiled).accept_bytes(b"[1,1]")

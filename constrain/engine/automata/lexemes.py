@@ -6,11 +6,11 @@ from __future__ import annotations
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EPSILON, is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.automata.programs import I32
-from constrain.engine.storage.access import set_used
+from constrain.engine.storage.access import set_used, used
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_DERIVATIVE, far_call
-from constrain.engine.storage.schemas import LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
+from constrain.engine.storage.schemas import LEXEMES, LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
 from constrain.kernels.language import int64
 
 LEXEME_MARKS = 2, 4
@@ -48,4 +48,5 @@ def describe_lexemes(ctx, registers, first):
         all_lexemes[lexeme].expression = expression
         all_lexemes[lexeme].is_nullable = nullable
         all_lexemes[lexeme].consumes = consumes
+    set_used(ctx, LEXEMES, max(used(ctx, LEXEMES), first + len(registers)))
     return int64(0)

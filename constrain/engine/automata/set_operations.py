@@ -3,6 +3,7 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata.absorption import absorb
 from constrain.engine.automata.expressions import (
     ALL,
     COMPLEX_FLAG,
@@ -11,6 +12,7 @@ from constrain.engine.automata.expressions import (
     FITS_FLAG,
     INHERITED,
     INTERSECT,
+    NOT,
     NULLABLE_FLAG,
     REPEAT,
     UNION,
@@ -47,11 +49,14 @@ def _counter(ctx, expression):
 
 @njit_inner(RESULT2)
 def subsume(ctx, base, count):
-    """Drop from the ``count`` parts of a union at ``WORK_STACK[base]`` those that a part with a wider counter holds.
+    """Drop from the ``count`` parts of a union at ``WORK_STACK[base]`` those that another part holds.
 
-    That is, ``x{a,b} t`` beside ``x{c,d} t`` with c <= a and b <= d.  Counters within counters would
-    otherwise make unions as long as the product of their bounds.  Returns how many are left.
+    That is what a star absorbs, and ``x{a,b} t`` beside ``x{c,d} t`` with c <= a and b <= d.  Counters within counters
+    would otherwise make unions as long as the product of their bounds.  Returns how many are left.
     """
+    count = absorb(ctx, base, count)
+    if count < 0:
+        return count
     if not room(ctx, WORK_STACK, count) or not room(ctx, SUBSUMED, count):
         return int64(FAIL)
     tmp = work_stack(ctx)
@@ -137,6 +142,27 @@ def _sort_parts(ctx, base, count):
         gap = gap * 4 // 9
 
 
+@njit_inner(types.boolean(CTX, int64, int64))
+def _contradicts_itself(ctx, base, count):
+    """Whether there is an expression and its complement among the ``count`` parts at ``WORK_STACK[base]``, sorted."""
+    tmp = work_stack(ctx)
+    records = expressions(ctx)
+    for i in range(base, base + count):
+        if records[tmp[i]].kind != NOT:
+            continue
+        item = records[tmp[i]].first
+        low, high = base, base + count
+        while low < high:
+            middle = (low + high) >> 1
+            if tmp[middle] < item:
+                low = middle + 1
+            else:
+                high = middle
+        if low < base + count and tmp[low] == item:
+            return True
+    return False
+
+
 @njit_inner(int64(CTX, int64, int64))
 def make_set_operation(ctx, kind, base):
     """Union or intersection of the expressions on the work stack from ``base`` up, which are taken off it.
@@ -183,6 +209,8 @@ def make_set_operation(ctx, kind, base):
     if n == 1:
         return tmp[base]
     if kind == INTERSECT:
+        if flags & COMPLEX_FLAG and _contradicts_itself(ctx, base, n):
+            return int64(EMPTY)
         flags |= COMPLEX_FLAG | fits
     head = kind | flags | (nullable * NULLABLE_FLAG)
     code = hash_staged(ctx, mix(0, head), base, n)

@@ -224,6 +224,34 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     return int64(1)
 
 
+@njit_entry(int64(CTX, I32, I32))
+def new_branches(ctx, lefts, kinds):  # type: ignore[no-untyped-def]
+    """Add branches without rules; int32[n] each: the nonterminals that they are branches of, and their kinds.
+
+    Returns 0, or FAIL.
+    """
+    first = used(ctx, BRANCHES)
+    if not room(ctx, BRANCHES, len(lefts)):
+        return int64(FAIL)
+    records = branches(ctx)
+    for i in range(len(lefts)):
+        records[first + i].first = 0
+        records[first + i].count = -1
+        records[first + i].left = lefts[i]
+        records[first + i].kind = kinds[i]
+    set_used(ctx, BRANCHES, first + len(lefts))
+    return int64(0)
+
+
+@njit_entry(int64(CTX, int64, int64))
+def share_rules(ctx, branch, other):  # type: ignore[no-untyped-def]
+    """Give a branch the rules of another one; returns 0, or 1 if that has none."""
+    records = branches(ctx)
+    records[branch].first = records[other].first
+    records[branch].count = records[other].count
+    return int64(records[other].count < 0)
+
+
 @njit_entry(int64(CTX, int64, I32))
 def add_branch(ctx, branch, all_symbols):  # type: ignore[no-untyped-def]
     """Give a branch its rules.

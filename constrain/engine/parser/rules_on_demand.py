@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -9,11 +10,10 @@ import numpy as np
 
 from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
-from constrain.engine.automata.programs import LexemeProgram
+from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
-from constrain.engine.parser.rules import BRANCH, END, add_branch
+from constrain.engine.parser.rules import BRANCH, END, add_branch, new_branches, share_rules
 from constrain.engine.storage.schemas import (
-    BRANCHES,
     BYTE_SETS,
     DOT_LEFT,
     ELEMENTS,
@@ -98,16 +98,14 @@ class UnfoldedRules:
             rights = [] if hard else self.unfolding.unfold(branch)
             self.add_new()
             if isinstance(rights, int):
-                records = self._tables.array(BRANCHES)
-                if records["count"][rights] < 0:
+                if self._run(share_rules, branch, rights):
                     raise ValueError("a branch is said to go on like one that has not been asked for")
-                records["first"][branch], records["count"][branch] = records[["first", "count"]][rights]
                 continue
-            flat: list[int] = []
+            flat = array("i")
             for right in rights:
-                flat += right
+                flat.extend(right)
                 flat.append(END)
-            self._run(add_branch, branch, np.array(flat, np.int32))
+            self._run(add_branch, branch, as_int32(flat))
         self.when_added()
 
     def lexeme(self, number: int) -> tuple[str, Regular]:
@@ -166,11 +164,8 @@ class UnfoldedRules:
                 ]
                 tables.get(LEXEMES)["consumes"][marked] |= LEXEME_MARKS[0]
         if len(unfolding.lefts) > n_branches:
-            records = np.zeros(len(unfolding.lefts) - n_branches, ELEMENTS[BRANCHES])
-            records["count"] = -1
-            records["left"] = unfolding.lefts[n_branches:]
-            records["kind"] = unfolding.kinds[n_branches:]
-            tables.append(BRANCHES, records)
+            lefts, kinds = (array("i", each[n_branches:]) for each in (unfolding.lefts, unfolding.kinds))
+            self._run(new_branches, as_int32(lefts), as_int32(kinds))
         for branch in unfolding.nonterminals[n_nonterminals:]:
             symbol = tables.used(NULLABLE)
             tables.append(RULE_STARTS, np.array([tables.used(SYMBOLS)], np.int32))

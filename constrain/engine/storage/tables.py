@@ -19,6 +19,7 @@ import contextlib
 import mmap
 import sys
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +38,11 @@ from constrain.engine.storage.schemas import (
     N_SLOTS,
     NAMES,
     NUMBERS_IN,
+    SCRATCH_MASK,
     SIBLINGS,
     SPECS,
+    WALK_STACK,
+    WIDE_STACK,
 )
 from constrain.errors import LimitError
 from constrain.kernels.language import int64, uint64
@@ -100,7 +104,7 @@ def _lay_out() -> tuple[list[int], list[int], int, int, int]:
     buckets = [slot for slot, spec in enumerate(SPECS) if spec[2] >= 0]
     hashed = {*buckets, *MAPS, *MAP_VALUES}
     large = [slot for slot in range(N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _ROOMY_BYTES]
-    large.append(DENSE_MASKS)
+    large += _LEAST_ROOM
     rest = [slot for slot in range(N_SLOTS) if slot not in buckets and slot not in MAPS and slot not in large]
     offsets = [0] * N_SLOTS
     most = [capacity for _, capacity, _ in SPECS]
@@ -110,7 +114,7 @@ def _lay_out() -> tuple[list[int], list[int], int, int, int]:
         for slot in part:
             offsets[slot] = end
             if part is large:
-                most[slot] = max(_ROOM * SPECS[slot][1], _DENSE_ROOM if slot == DENSE_MASKS else 0)
+                most[slot] = max(_ROOM * SPECS[slot][1], _LEAST_ROOM.get(slot, 0))
             end += -(-most[slot] * _ITEM_BYTES[slot] // 64) * 64
         ends.append(end)
     return offsets, most, ends[0], ends[1], end
@@ -124,8 +128,8 @@ def _initial_bytes(slot: int) -> int:
 _ROOMY_BYTES, _ROOM = 1 << 11, 16
 
 
-# Dense masks are as large as the vocabulary; these are elements.
-_DENSE_ROOM = 1 << 18
+# Tables that are as large as the vocabulary, or its tokens; these are elements.
+_LEAST_ROOM = {DENSE_MASKS: 1 << 18, SCRATCH_MASK: 1 << 14, WALK_STACK: 1 << 10, WIDE_STACK: 1 << 10}
 
 
 _OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _BUFFER_BYTES = _lay_out()
@@ -217,6 +221,32 @@ class Snapshot(NamedTuple):
     """What does not: slot, contents, and how many elements are in use."""
 
 
+class Beginning(NamedTuple):
+    """What new tables are like where that is the same for all grammars of a vocabulary."""
+
+    context: np.ndarray[Any, np.dtype[np.int64]]
+    """With the offsets of the tables instead of their addresses."""
+    nbytes: int
+    larger: list[tuple[int, int]]
+    """What does not fit into the buffer: slot, capacity."""
+
+
+@lru_cache(maxsize=64)
+def beginning(capacities: tuple[tuple[int, int], ...] = (), header: tuple[tuple[int, int], ...] = ()) -> Beginning:
+    """Tables with room for so many elements (slot, capacity), and with these numbers in the header (place, number)."""
+    context, nbytes, larger = _TEMPLATE.copy(), _INITIAL_BYTES, []
+    for slot, capacity in capacities:
+        least = SPECS[slot][1]
+        if capacity > _MOST[slot]:
+            larger.append((slot, capacity))
+        elif capacity > least:
+            context[HEADER + 3 * slot + 1] = capacity
+            nbytes += (capacity - least) * _ITEM_BYTES[slot]
+    for place, number in header:
+        context[place] = number
+    return Beginning(context, nbytes, larger)
+
+
 _NO_NUMBERS = np.empty(0, np.int64)
 
 
@@ -237,6 +267,8 @@ class Tables:
         What some tables begin with.
     without : sequence of int
         Links of accelerators (links.py) that are switched off.
+    begin : Beginning, optional
+        From :func:`beginning`.
     """
 
     def __init__(
@@ -245,7 +277,9 @@ class Tables:
         shared: np.ndarray[Any, np.dtype[np.int64]] = _NO_NUMBERS,
         snapshot: Snapshot = EMPTY,
         without: Sequence[int] = (),
+        begin: Beginning | None = None,
     ) -> None:
+        begin = beginning() if begin is None else begin
         self.limit_bytes = limit_bytes
         self._without = without
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
@@ -253,8 +287,8 @@ class Tables:
         self._buffer = _take_buffer()
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
-        self.nbytes = _INITIAL_BYTES
-        self.ctx = _TEMPLATE.copy()
+        self.nbytes = begin.nbytes
+        self.ctx = begin.context.copy()
         self.context_address: int = _begin_tables(
             *(
                 self.ctx,
@@ -268,6 +302,8 @@ class Tables:
         for slot, array, in_use in snapshot.larger:
             self.put(slot, array)
             self.ctx[HEADER + 3 * slot + 2] = in_use
+        for slot, capacity in begin.larger:
+            self.allocate(slot, capacity)
 
     def __del__(
         self,
@@ -362,6 +398,11 @@ class Tables:
         else:
             self._install(slot, np.empty(capacity * NUMBERS_IN[slot], SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = used
+
+    def make_room(self, slot: int, capacity: int) -> None:
+        """The same for a table in which nothing has been yet; there is nothing to do if it is to be small."""
+        if capacity > SPECS[slot][1]:
+            self.allocate(slot, capacity)
 
     def reserve(self, slot: int, size: int) -> None:
         """Enlarge a table, unless it has room for ``size`` elements."""

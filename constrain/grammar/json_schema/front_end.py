@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
+from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.json_schema.document.collection import paused_collection
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
 from constrain.grammar.json_schema.lexical.layout import layout_for
@@ -24,6 +24,14 @@ from constrain.grammar.schema_options import (
     WhiteSpace,
     check_choice,
     explains_options,
+)
+
+_CHOICES = (
+    ("whitespace", get_args(WhiteSpace)),
+    ("numbers", get_args(Numbers)),
+    ("spelling", get_args(Spellings)),
+    ("property_order", get_args(PropertyOrder)),
+    ("formats", get_args(Formats)),
 )
 
 
@@ -71,14 +79,8 @@ def from_json_schema(
     """
     if separators is not None and (not isinstance(separators, (list, tuple)) or len(separators) != 2):
         raise ConstrainError(f"separators must be two strings, not {separators!r}")
-    for name, value, choices in (
-        ("whitespace", whitespace, WhiteSpace),
-        ("numbers", numbers, Numbers),
-        ("spelling", spelling, Spellings),
-        ("property_order", property_order, PropertyOrder),
-        ("formats", formats, Formats),
-    ):
-        check_choice(name, value, choices)
+    for check, value in zip(_CHOICES, (whitespace, numbers, spelling, property_order, formats), strict=True):
+        check_choice(*check, value)
     _check_options(max_whitespace, indent, *(separators or ()))
     if type(ensure_ascii) is not bool:
         raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
@@ -111,6 +113,9 @@ def from_json_schema(
             # Last, so that what is wrong with a part that matters is told by who knows what it is for.
             known = len(document.warnings)
             check_document(document)
+            if not grammar.makes_lexemes:
+                # Rules that look into the schema while a text is read make lexemes.
+                document.forget_places()
             return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

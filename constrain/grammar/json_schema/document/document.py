@@ -257,6 +257,16 @@ class Document:
             raise SchemaError(reason, pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 
+    def forget_places(self) -> None:
+        """Let go of all places when no more is asked of the schema.
+
+        The handle of each holds the place itself, so they would stay until cyclic garbage is looked for.
+        """
+        for location in (*self.locations.values(), *self._scoped.values()):
+            location.handle = ()
+        self.locations.clear()
+        self._scoped.clear()
+
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning, unless it is known."""
         warning = f"at {pointer}: {reason}"
@@ -304,6 +314,13 @@ def type_name(value: Any) -> str:
     return _TYPE_NAMES.get(type(value), f"the Python type {type(value).__name__}")
 
 
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+
+
 def parse(text: str | bytes) -> Any:
     """Read schema text (bytes are UTF-8).
 
@@ -313,7 +330,7 @@ def parse(text: str | bytes) -> Any:
     """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
-        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+        return _DECODER.decode(text)
     except UnicodeDecodeError as error:
         raise SchemaError(f"the schema text is not UTF-8: byte {error.start} cannot be read") from None
     except json.JSONDecodeError as error:
@@ -322,7 +339,3 @@ def parse(text: str | bytes) -> Any:
         raise SchemaError(f"the JSON text is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
     except (ValueError, ArithmeticError) as error:
         raise SchemaError(f"invalid JSON: {error}") from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import TypeGuard
 
 from constrain.grammar.regular import (
     EMPTY,
@@ -43,6 +44,27 @@ def has_empty_string(language: Regular) -> bool:
     if isinstance(language, Repeat):
         return language.low == 0 or has_empty_string(language.item)
     return isinstance(language, Complement) and not has_empty_string(language.item)
+
+
+def example(language: Regular) -> bytes | None:
+    """A short string of a language; None where intersections or complements say what is in it, or nothing is."""
+    if isinstance(language, Literal):
+        return language.data
+    if isinstance(language, ByteSet):
+        return bytes(_members(language.bits)[:1])
+    if isinstance(language, Concat):
+        parts = [example(part) for part in language.parts]
+        return None if None in parts else b"".join(filter(None, parts))
+    if isinstance(language, Union):
+        return min(filter(_is_known, map(example, language.parts)), key=len, default=None)
+    if isinstance(language, Repeat):
+        item = example(language.item) if language.low else b""
+        return None if item is None else item * language.low
+    return None
+
+
+def _is_known(word: bytes | None) -> TypeGuard[bytes]:
+    return word is not None
 
 
 class Automaton:

@@ -114,6 +114,19 @@ class Layout:
         """The key of any later member, with the comma before it and its colon."""
         return frame(self._before_next_key, body, self._after_key)
 
+    def pieces_of_keys(self, text: str, ends: bool) -> Regular:
+        """A part of a name within a key; where the name ends, with the colon."""
+        body = self.notation.spelling.text(text)
+        return concat(body, self._after_key) if ends else body
+
+    def pieces_of_first_keys(self, text: str, ends: bool) -> Regular:
+        """The beginning of a name as that of an object's first key; where the name ends, with the colon."""
+        return concat(self._before_key, self.pieces_of_keys(text, ends))
+
+    def pieces_of_next_keys(self, text: str, ends: bool) -> Regular:
+        """The same for any later member, with the comma before it."""
+        return concat(self._before_next_key, self.pieces_of_keys(text, ends))
+
 
 def _indented(indent: int, depth: int, notation: Notation) -> Layout:
     """The layout of a value with ``depth`` others around it, on lines of its own.

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from constrain.grammar import utf8
 from constrain.grammar.growing_tree import GrowingTree
-from constrain.grammar.json_schema.lexical.decide import Automaton
+from constrain.grammar.json_schema.lexical.decide import Automaton, example
 from constrain.grammar.json_schema.lexical.formats.named import format_language
 from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname
@@ -292,6 +292,13 @@ def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
+def has_example(text: Text) -> bool:
+    """Whether a string of the set is seen at once.  False also where it takes a search to find one."""
+    word = example(plain(text)) if isinstance(text, (Pattern, Format)) and is_regular(text) else None
+    return word is not None and contains(text, word.decode())
+
+
+@lru_cache(maxsize=1024)
 def is_surely_empty(text: Text) -> bool:
     """Whether there is no string in the set.  False where a short search could not tell."""
     if isinstance(text, Some):
@@ -312,4 +319,10 @@ def is_surely_empty(text: Text) -> bool:
 
 @lru_cache(maxsize=4096)
 def _exclude_each_other(left: Text, right: Text) -> bool:
+    # Two patterns that may match anywhere are both found in a string of one and a string of the other.
+    one, other = example(plain(left)), example(plain(right))
+    if one is not None and other is not None:
+        first, second = automaton(left), automaton(right)
+        if any(first.matches(word) and second.matches(word) for word in (one, other, one + other, other + one)):
+            return False
     return Automaton(intersect(plain(left), plain(right))).is_empty(_SEARCH_LIMIT) is True

@@ -57,6 +57,9 @@ class _Combination:
         self._places: dict[Text, int] = {}
         # The first one sees to it that everything is UTF-8, complements as well.
         self._automata = [Automaton(utf8.ANY_TEXT)]
+        # Most states are reached by strings of many lengths.
+        self._after: dict[_State, list[tuple[_State, int]]] = {}
+        self._is_end: dict[_State, bool] = {}
         self._add(text)
 
     def _add(self, text: Text) -> None:
@@ -92,10 +95,23 @@ class _Combination:
         return not self._automata[place].is_dead(state[place])
 
     def _ends(self, state: _State) -> bool:
-        return self._automata[0].is_end(state[0]) and self._is_in(self._text, state)
+        known = self._is_end.get(state)
+        if known is None:
+            known = self._automata[0].is_end(state[0]) and self._is_in(self._text, state)
+            self._is_end[state] = known
+        return known
 
-    def _successors(self, state: _State) -> Iterator[tuple[_State, int]]:
+    def _successors(self, state: _State) -> list[tuple[_State, int]]:
         """The states that a state leads to, each with the number of bytes by which it does so."""
+        known = self._after.get(state)
+        if known is None:
+            ways: dict[_State, int] = {}
+            for then, bytes_alike in self._find_successors(state):
+                ways[then] = ways.get(then, 0) + bytes_alike
+            known = self._after[state] = list(ways.items())
+        return known
+
+    def _find_successors(self, state: _State) -> Iterator[tuple[_State, int]]:
         for alike in self._classes:
             byte = alike[0]
             first = self._automata[0].step(state[0], byte)

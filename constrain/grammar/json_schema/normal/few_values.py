@@ -197,7 +197,7 @@ class FewValues:
                         choices.append([*[(name, value) for value in values], None])
         if high is not None and high < len(choices):
             # What may be absent is absent first.
-            choices = [choice if choice[-1] is not None else choice[::-1] for choice in choices]
+            choices = [choice[::-1] if None in choice[-1:] else choice for choice in choices]
         found: list[Instance] = []
         for members in islice(product(*choices), _MOST_STEPS):
             spend(1 + len(members) // 4)

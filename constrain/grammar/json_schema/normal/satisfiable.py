@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.texts import has_example
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode, StringNode, text_of
@@ -33,8 +34,9 @@ def _may_hold(normal: Callable[[Handle], Normal], node: Node, seen: set[Handle])
     if isinstance(node, StringNode) and node.values is None:
         if not node.terms:
             return True
+        text = text_of(node)
         try:
-            return bool(few_words(text_of(node), 1))
+            return has_example(text) or bool(few_words(text, 1))
         except LimitError:
             return True
     if isinstance(node, ObjectNode):

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import cache
 from operator import add
 
 from constrain.errors import LimitError
@@ -139,6 +140,7 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
     seen = {start}
     todo = deque([start])
     next_items = _NextItems(context, node)
+    values_of = cache(lambda handle: list(_values(context, handle, one_by_one)))
     while todo:
         spend()
         state = todo.popleft()
@@ -150,7 +152,7 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
             continue
         for handle, steps in next_items.of(index, counts):
             then_counts = tuple(map(add, counts, steps))
-            for key, symbol in _values(context, handle, one_by_one):
+            for key, symbol in values_of(handle):
                 then_used = used
                 if unique:
                     if key in used:

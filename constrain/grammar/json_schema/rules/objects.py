@@ -17,6 +17,7 @@ from constrain.grammar.json_schema.normal.key_classes import KeyClass, count_key
 from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder
+from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
 
 MAX_COUNTED = 10_000
@@ -34,7 +35,32 @@ def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     return tails
 
 
+def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """The members of an object that has thousands of names, and no others."""
+    builder = context.builder
+    members: dict[str, Member] = {}
+    for name, handle in members_of(node):
+        value = context.value(handle) if is_text(name) else None
+        if value is not None:
+            members[name] = Member(value, name in node.required)
+        elif name in node.required:
+            return _missing(context, node, name, handle)
+    close = builder.lexeme(context.layout.close_object, "'}'")
+    tails: list[Right] = [] if node.required else [(close,)]
+    if members:
+        symbol = context.unfolded(ManyMembers(builder, context.layout, members, close), node.pointer)
+        # What it derives at least, which tells whether it derives anything.
+        required = [member.value for member in members.values() if member.is_required]
+        for least in [required] if required else [[member.value] for member in members.values()]:
+            builder.add(symbol, (*least, close))
+        tails.append((symbol,))
+    return tails
+
+
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    many = len(node.properties) >= MANY_MEMBERS
+    if many and not context.any_order and context.value(node.additional) is None:
+        return _many_tails(context, node)
     # This loop goes over every property there is.
     builder, layout, pointer, required_names = context.builder, context.layout, node.pointer, node.required
     lexeme, add, nonterminal, value_of = builder.lexeme, builder.add, builder.nonterminal, context.value

@@ -8,6 +8,7 @@ one group may have a name, and if that is a single letter, ``\\k`` may refer to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from string import ascii_letters
 
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, optional, repeat, union
@@ -88,7 +89,8 @@ def regex_format(spell: Spell) -> Regular:
     member = f"(?:{ranges}|[^\\]\\\\^-]|{escape}|\\\\[b-])"
     classes = spell(f"\\[\\^?(?:-?{member}(?:{member}|\\^)*-?|-)?\\]")
     plain = spell(f"[^\\^$\\\\.*+?()\\[\\]{{}}|]|\\.|{escape}")
-    counts = [concat(spell(f"{low},"), _at_least(spell, low)) for low in range(65)]
+    part = cache(spell)
+    counts = [concat(*map(part, f"{low},"), _at_least(part, low)) for low in range(65)]
     count = concat(spell("\\{"), union(spell("[0-9]{1,4},?"), *counts), spell("\\}"))
     quantifier = optional(concat(union(spell("[*+?]"), count), spell("\\??")))
     anchor = spell("[\\^$]|\\\\[bB]")
@@ -125,7 +127,7 @@ def regex_format(spell: Spell) -> Regular:
 def _at_least(spell: Spell, low: int) -> Regular:
     """Decimal numbers of up to four digits, not below a number of one or two."""
     if low < 10:
-        return spell(f"[{low}-9]|[1-9][0-9]{{1,3}}")
+        return union(spell(f"[{low}-9]"), spell("[1-9][0-9]{1,3}"))
     tens, ones = divmod(low, 10)
-    above = f"|[{tens + 1}-9][0-9]" if tens < 9 else ""
-    return spell(f"{tens}[{ones}-9]{above}|[1-9][0-9]{{2,3}}")
+    above = spell(f"[{tens + 1}-9][0-9]") if tens < 9 else EMPTY
+    return union(concat(spell(f"{tens}"), spell(f"[{ones}-9]")), above, spell("[1-9][0-9]{2,3}"))

@@ -7,6 +7,7 @@ host name's Punycode decodes to), its grammar counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from constrain.grammar.json_schema.lexical.formats.ecma_regex import regex_format
 from constrain.grammar.regular import Regular, concat, intersect, union
@@ -41,9 +42,11 @@ def _time(spell: Spell) -> Regular:
     """
     gap = f":60{_FRACTION}"
     ahead, behind = f"{gap}\\+", f"{gap}-"
+    # The rules are made of few different parts.
+    part = cache(spell)
 
     def rule(pairs: Iterable[tuple[str, str]], between: str) -> Regular:
-        return union(*(spell(f"{before}{between}{after}") for before, after in pairs))
+        return union(*(concat(part(before), part(between), part(after)) for before, after in pairs))
 
     digits = range(10)
     next_minute = (

@@ -1,12 +1,10 @@
-"""No garbage collection while a schema is read."""
+"""No garbage collection while a grammar is made."""
 
 from __future__ import annotations
 
 import gc
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import get_ident
 
 from constrain.forking import call_in_child
@@ -29,24 +27,26 @@ def _forget_other_threads() -> None:
         gc.enable()
 
 
-@contextmanager
-def paused_collection() -> Iterator[None]:
+class paused_collection:
     """Cyclic garbage is not looked for in here, in no thread; afterwards as before.
 
-    Reading a schema makes one object after the other and drops none before the end.  The collector is called for
-    every so many new objects and finds nothing: for a schema of 3 MB that is more than half of the time.
+    Reading a schema, and loading a large grammar, makes one object after the other and drops none before the end.  The
+    collector is called for every so many new objects and finds nothing: for a schema of 3 MB that is more than half of
+    the time.
     """
-    global _resume
-    here = get_ident()
-    # Calls in several threads overlap: the first one pauses, the last one resumes.
-    with _lock:
-        if not _pauses:
-            _resume = gc.isenabled()
-            gc.disable()
-        _pauses[here] += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        global _resume
+        here = get_ident()
+        # Calls in several threads overlap: the first one pauses, the last one resumes.
+        with _lock:
+            if not _pauses:
+                _resume = gc.isenabled()
+                gc.disable()
+            _pauses[here] += 1
+
+    def __exit__(self, *_: object) -> None:
+        here = get_ident()
         with _lock:
             _pauses[here] -= 1
             if _pauses[here] <= 0:
