@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from constrain.kernels import library
 from constrain.kernels.digests import files_with_kernels, sources_digest, sources_of
 from constrain.kernels.native import SUFFIX
 
@@ -95,9 +94,17 @@ def build_libraries(
             finished.write_bytes((work / "library.so").read_bytes())
             finished.chmod(0o755)
             finished.replace(path)
-            found = library.load(path, package)
-            if isinstance(found, str) and found != library.ANOTHER_PROCESSOR:
-                raise RuntimeError(f"{path.name} cannot be loaded: {found}")
+            _check(path, package)
+
+
+def _check(path: Path, package: Path) -> None:
+    """Load it once, in a process that has loaded no other of this name."""
+    code = "import sys, pathlib; from constrain.kernels import library; library.check(*map(pathlib.Path, sys.argv[1:]))"
+    environment = {**os.environ, "PYTHONPATH": str(_PACKAGE.parent), "CONSTRAIN_KERNELS": "jit"}
+    command = [sys.executable, "-c", code, str(path), str(package)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{path.name} cannot be loaded: {done.stderr.strip()[-2000:]}")
 
 
 def _start_worker(work: Path, number: int, targets: Sequence[Target], package: Path) -> subprocess.Popen[bytes]:

@@ -133,5 +133,12 @@ def load(path: Path, package: Path = _PACKAGE) -> Library | str:
     return Library(module)
 
 
+def check(path: Path, package: Path) -> None:
+    """Raise ImportError if a library cannot be loaded, for another reason than that it is for another processor."""
+    found = load(path, package)
+    if isinstance(found, str) and found != ANOTHER_PROCESSOR:
+        raise ImportError(found)
+
+
 loaded = _find()
 """The library in use, if there is one."""
