@@ -115,7 +115,7 @@ def test_liveness_below_intersections_and_complements() -> None:
     assert not is_viable_prefix(Intersect((no_a, Literal(b"bab"))), b"")
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(grammars())
 def test_recogniser_equals_the_listed_strings(ir: GrammarIR) -> None:
     recognizer = NaiveRecognizer(ir)

@@ -303,7 +303,7 @@ def test_where_keys_must_differ_masks_hold_what_is_accepted(schema: dict[str, An
     likely = {token for token, text in enumerate(tokens) if text.strip(b'"{}[]:,abnul123 tre') == b""}
     least = constrain.Matcher(compiled).tokens_to_finish()
     choose = random.Random(str(schema))
-    for most in [least, least + 1, least + 2, *(choose.randint(least, 2 * least + 80) for _ in range(4))]:
+    for most in [least, least + 1, least + 2, *(choose.randint(least, 2 * least + 80) for _ in range(2))]:
         matcher = constrain.Matcher(compiled, max_tokens=most)
         text = b""
         while not matcher.is_terminated():

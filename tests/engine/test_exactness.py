@@ -53,7 +53,7 @@ def compare_along(
 
 
 @on_both_engines
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(ir=viable_grammars(), vocabulary=vocabularies(), walk=walks())
 def test_masks_of_random_grammars(
     masks_compared: Any, ir: GrammarIR, vocabulary: Tokens, walk: list[int], accelerators: Any
@@ -94,7 +94,7 @@ def test_masks_of_one_lexeme(
 
 
 @on_both_engines
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(irs=st.lists(viable_grammars(3), min_size=2, max_size=4), vocabulary=vocabularies(), walk=walks(8))
 def test_grammars_that_share_a_vocabulary(
     masks_compared: Any, irs: list[GrammarIR], vocabulary: Tokens, walk: list[int], accelerators: Any

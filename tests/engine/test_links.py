@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ DECLARED = {name: value for name, value in vars(links).items() if name.startswit
 CALLS = {"far_entry", "far_call", "walk_tokens"}
 
 
+@functools.cache
 def uses() -> dict[str, dict[str, set[str]]]:
     """For ``far_entry``, ``far_call``, and ``walk_tokens``, which takes a visitor: which files use which links."""
     found: dict[str, dict[str, set[str]]] = {call: {} for call in CALLS}

@@ -79,7 +79,7 @@ definitions = st.recursive(simple, lambda inner: combinations(inner, False), max
 CHECKER = jsonschema.FormatChecker(["date", "uuid"])
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(combinations(schemas), definitions, st.lists(values, min_size=6, max_size=12))
 def test_the_language_is_what_is_valid(root: Any, definition: Any, instances: list[Any]) -> None:
     schema = {**root, "$defs": {"x": definition}}

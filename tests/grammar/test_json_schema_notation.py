@@ -208,7 +208,7 @@ def is_plain(text: str, schema: dict[str, Any]) -> bool:
     return not (whole and "." in text) and jsonschema.Draft202012Validator(schema).is_valid(json.loads(text))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(number_schemas())
 def test_plain_numbers_are_exact(schema: dict[str, Any]) -> None:
     good = {text for text in NUMBERS if is_plain(text, schema)}

@@ -87,7 +87,7 @@ def sorted_schema(schema: Any) -> Any:
     return result
 
 
-@settings(max_examples=800)
+@settings(max_examples=500)
 @given(combinations(schemas), schemas, schemas, st.lists(values, min_size=5, max_size=12))
 def test_the_language_is_what_is_valid(root: Any, first: Any, second: Any, instances: list[Any]) -> None:
     schema = sorted_schema({**root, "$defs": {"x": first, "y": second}})

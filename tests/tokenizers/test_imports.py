@@ -21,10 +21,6 @@ ON_FIRST_USE = {
     ("constrain.tokenizers.metrics", "prometheus_client"),
     # What takes long to load, and only some tokenizers need; the files have the figures.
     ("constrain.tokenizers.chat.templates", "constrain.tokenizers.chat.rendering"),
-    ("constrain.tokenizers.models.ranks", "constrain.tokenizers.models.rank_kernels"),
-    ("constrain.tokenizers.normalizing.charsmap", "constrain.tokenizers.normalizing.charsmap_kernels"),
-    ("constrain.tokenizers.normalizing.charsmap", "constrain.tokenizers.trie_kernels"),
-    ("constrain.tokenizers.splitting.stages", "constrain.tokenizers.splitting.machine"),
 }
 
 
