@@ -225,7 +225,7 @@ def _disk(rng: random.Random, counts: Counts) -> None:
         while target == 0 or injector.where:
             injector.begin(target, lasting)
             with tempfile.TemporaryDirectory() as name:
-                path = disk_cache.path_of(Path(name) / "folder", "arrays")
+                path = Path(name) / "folder" / disk_cache.name_of("arrays")
                 wrong = _wrong_files(path, older, arrays, injector)
             if wrong:
                 raise Difference(f"{wrong}, after a failure at {injector.where}", f"lasting: {lasting}")
