@@ -22,6 +22,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 
+_RAISED = "raised"
+
+
 def _lines(count: int | None, share: str, budget: int | None) -> Iterator[str]:
     """One line for each job: its name, a hash of its masks, how many they are."""
     import constrain
@@ -60,6 +63,9 @@ def _lines(count: int | None, share: str, budget: int | None) -> Iterator[str]:
                 digest.update(mask.data)
         except ConstrainError as error:
             digest.update(str(error).encode())
+        except Exception as error:  # a fault of a version is not the end of the comparison
+            yield f"{job.id}\t{_RAISED} {error!r}\t{masks}"
+            continue
         yield f"{job.id}\t{digest.hexdigest()}\t{masks}"
 
 
@@ -97,16 +103,20 @@ def main() -> int:
             _start(checkout, Path(folder) / name, arguments)
             for checkout, name in ((ROOT, "this"), (options.other, "other"))
         ]
-        jobs = masks = different = 0
+        jobs = masks = different = faults = 0
         ours, theirs = (worker.stdout or [] for worker in workers)
         for one, other in zip(ours, theirs, strict=True):
             jobs += 1
             masks += int(one.rsplit("\t", 1)[1])
-            if one != other:
+            if f"\t{_RAISED}" in other:
+                faults += 1
+                print(f"the other version raised: {other.strip()}", flush=True)
+            elif one != other:
                 different += 1
                 print(f"different: {one.strip()} | {other.strip()}", flush=True)
         failed = [worker.wait() for worker in workers]
-    print(f"{jobs:,} grammars, {masks:,} masks: {different} different")
+    aside = f", {faults} not compared since the other version raised" if faults else ""
+    print(f"{jobs:,} grammars, {masks:,} masks: {different} different{aside}")
     return 1 if different or any(failed) or not masks else 0
 
 
