@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from constrain.kernels import library, native
+from constrain.kernels import build, library, native
 
 _COMPARED = pytest.StashKey[list[int]]()
 _WORKERS = 2
@@ -53,7 +53,7 @@ def _compile_beforehand(folder: Path) -> None:
     if not (path.exists() and isinstance(library.load(path), library.Library)):
         try:
             print("compiling the kernels ...", file=sys.stderr)
-            native.build_native(folder)
+            build.build_native(folder)
         except RuntimeError as error:
             print(f"kernels are compiled as they are needed: {error}", file=sys.stderr)
             return

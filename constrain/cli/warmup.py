@@ -61,7 +61,7 @@ def _compile_natively() -> None:
     folder = writable_cache_folder()
     if folder is None:
         raise click.ClickException("no cache folder can be written; CONSTRAIN_CACHE_DIR can name one")
-    made: Any = import_module("constrain.kernels.native")
+    build: Any = import_module("constrain.kernels.build")
     bar: Progress | None = None
     counted = 0
 
@@ -72,7 +72,7 @@ def _compile_natively() -> None:
         counted = done
 
     try:
-        path = made.build_native(folder, progress=advance)
+        path = build.build_native(folder, progress=advance)
     except RuntimeError as error:
         raise click.ClickException(f"cannot compile for this processor: {error}") from None
     finally:

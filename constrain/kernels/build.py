@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constrain.kernels.digests import files_with_kernels, sources_digest, sources_of
-from constrain.kernels.native import SUFFIX
+from constrain.kernels.native import SUFFIX, native_name
 
 _HERE = Path(__file__).resolve().parent
 _PACKAGE = _HERE.parent
@@ -95,6 +95,22 @@ def build_libraries(
             finished.chmod(0o755)
             finished.replace(path)
             _check(path, package)
+
+
+def build_native(folder: Path, *, package: Path = _PACKAGE, progress: Callable[[int, int], None] | None = None) -> Path:
+    """Make the library for this processor in a folder; the others as for :func:`build_libraries`.
+
+    Raises
+    ------
+    RuntimeError
+        If it cannot be made.
+    """
+    name = native_name()
+    if name is None:
+        raise RuntimeError("what this processor can do is not known, so there is no library for it alone")
+    path = folder / f"{name}{SUFFIX}"
+    build_libraries({path: host_target()}, package=package, progress=progress)
+    return path
 
 
 def _check(path: Path, package: Path) -> None:

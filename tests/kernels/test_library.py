@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from constrain.kernels import library
-from constrain.kernels.native import build_native, native_name
+from constrain.kernels.build import build_native
+from constrain.kernels.native import native_name
 from constrain.kernels.signatures import Kind, parse_signature, read_signature
 
 KERNELS = """
