@@ -22,18 +22,12 @@ from constrain.engine.storage.schemas import (
     BYTE_SETS,
     CHILDREN,
     DOT_LEFT,
-    END_LENGTHS,
     EXPRESSION_BUCKETS,
     EXPRESSION_HASHES,
-    EXPRESSION_PRINTS,
-    EXPRESSIONS,
-    FIRST_BYTES,
+    EXPRESSION_TABLES,
     IGNORED,
-    LAST_BYTES,
     LEXEMES,
     LITERAL_BYTES,
-    LIVENESS,
-    NECESSARY_BYTES,
     NEW_EXPRESSIONS,
     NULLABLE,
     NULLABLE_REST,
@@ -41,7 +35,6 @@ from constrain.engine.storage.schemas import (
     PREDICTED,
     RULE_STARTS,
     RULES,
-    SHORTEST_LENGTHS,
     SYMBOLS,
 )
 from constrain.engine.storage.tables import Tables
@@ -49,19 +42,6 @@ from constrain.grammar.ir import GrammarIR
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 Run = Callable[..., int]
-
-# Tables with an element for each expression.
-_EXPRESSION_TABLES = (
-    EXPRESSIONS,
-    EXPRESSION_PRINTS,
-    FIRST_BYTES,
-    LAST_BYTES,
-    NECESSARY_BYTES,
-    SHORTEST_LENGTHS,
-    END_LENGTHS,
-    LIVENESS,
-    EXPRESSION_HASHES,
-)
 
 
 # With so many, garbage would be looked for several times.
@@ -118,7 +98,7 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
     n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
     if n_nodes > NEW_EXPRESSIONS:
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-        for slot in _EXPRESSION_TABLES:
+        for slot in EXPRESSION_TABLES:
             tables.reserve(slot, n_nodes)
         tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
         tables.reserve(CHILDREN, n_nodes // 4)

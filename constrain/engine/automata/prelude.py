@@ -21,17 +21,9 @@ from constrain.engine.storage.header import BUDGET, LONGEST
 from constrain.engine.storage.schemas import (
     BYTE_SETS,
     CHILDREN,
-    END_LENGTHS,
     EXPRESSION_BUCKETS,
-    EXPRESSION_HASHES,
-    EXPRESSION_PRINTS,
-    EXPRESSIONS,
-    FIRST_BYTES,
-    LAST_BYTES,
+    EXPRESSION_TABLES,
     LITERAL_BYTES,
-    LIVENESS,
-    NECESSARY_BYTES,
-    SHORTEST_LENGTHS,
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables
@@ -41,21 +33,7 @@ from constrain.grammar.regular import Regular
 
 PreludeMaker = Callable[[], tuple[Regular, ...]]
 
-_SLOTS = (
-    *(
-        EXPRESSIONS,
-        EXPRESSION_PRINTS,
-        FIRST_BYTES,
-        LAST_BYTES,
-        NECESSARY_BYTES,
-        SHORTEST_LENGTHS,
-        END_LENGTHS,
-        LIVENESS,
-        EXPRESSION_HASHES,
-        CHILDREN,
-    ),
-    *(LITERAL_BYTES, BYTE_SETS),
-)
+_SLOTS = (*EXPRESSION_TABLES, CHILDREN, LITERAL_BYTES, BYTE_SETS)
 
 # Front-ends times lengths of the longest token that are remembered at a time.
 _PRELUDES_KEPT = 8

@@ -360,24 +360,24 @@ SHARED_MORE_THAN, shared_more_than = _table("how many tokens have more repetitio
 
 N_SLOTS = len(NAMES)
 MAPS = {DERIVATIVE_KEYS: DERIVATIVE_VALUES, SCAN_KEYS: SCAN_VALUES, TOKEN_STEP_KEYS: TOKEN_STEP_VALUES}
+# With an element for each expression.
+EXPRESSION_TABLES = (
+    EXPRESSIONS,
+    EXPRESSION_PRINTS,
+    FIRST_BYTES,
+    LAST_BYTES,
+    NECESSARY_BYTES,
+    SHORTEST_LENGTHS,
+    END_LENGTHS,
+    LIVENESS,
+    EXPRESSION_HASHES,
+)
 # Tables that fill up together.
 SIBLINGS = {
     slot: group
     for group in (
         (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
-        (
-            EXPRESSIONS,
-            EXPRESSION_PRINTS,
-            FIRST_BYTES,
-            LAST_BYTES,
-            NECESSARY_BYTES,
-            SHORTEST_LENGTHS,
-            END_LENGTHS,
-            LIVENESS,
-            EXPRESSION_HASHES,
-            EXPRESSION_BUCKETS,
-            CHILDREN,
-        ),
+        (*EXPRESSION_TABLES, EXPRESSION_BUCKETS, CHILDREN),
         (
             LEXER_STATES,
             LEXER_MEMBERS,
