@@ -117,7 +117,7 @@ class _Library(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignore]
         passes.run(self._final_module, builder)
 
 
-class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignore]
+class InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignore]
     """The code of a kernel that becomes part of others, and is machine code on its own once somebody asks for that."""
 
     has_machine_code = False
@@ -156,7 +156,7 @@ class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignor
     @property
     def codegen(self) -> Any:
         """The owner of the library, or without machine code one who has no place for what Python would read."""
-        return self._codegen if self.has_machine_code else WithoutEnvironments
+        return self._codegen if self.has_machine_code else _WithoutEnvironments
 
     def serialize_using_object_code(self) -> Any:
         """What is kept on disk."""
@@ -165,7 +165,7 @@ class _InnerLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignor
         return self.serialize_using_bitcode()
 
 
-class WithoutEnvironments:
+class _WithoutEnvironments:
     @staticmethod
     def set_env(_name: str, _environment: Any) -> None:
         """Keep nothing."""
@@ -214,4 +214,4 @@ class InnerKernelCompiler(KernelCompiler):
     ``library.make_machine_code()`` makes it callable through a pointer.
     """
 
-    library = _InnerLibrary
+    library = InnerLibrary

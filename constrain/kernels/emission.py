@@ -15,40 +15,24 @@ _llvm: Any = importlib.import_module("llvmlite.binding")
 _codegen: Any = importlib.import_module("numba.core.codegen")
 _passes: Any = importlib.import_module("numba.core.compiler").DefaultPassBuilder
 _lock: Any = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
-_runtime: Any = importlib.import_module("numba.core.runtime").rtsys
 
 _LLVM_TYPES = {"bool": "i8", "float32": "float", "float64": "double", "int32": "i32", "uint32": "i32"}
 
 
-class _EmittedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc, unused-ignore]
-    """The code of a kernel before it is machine code."""
-
-    def add_linking_library(self, library: Any) -> None:
-        """Link another library into this one."""
-        if library is not _runtime.library or self.counts_references:
-            super().add_linking_library(library)
+class _EmittedLibrary(compiler.InnerLibrary):
+    """The code of a kernel, which never is machine code in this process."""
 
     counts_references = False
 
+    def add_linking_library(self, library: Any) -> None:
+        """Link another library into this one."""
+        if self.counts_references:
+            _codegen.JITCodeLibrary.add_linking_library(self, library)
+        else:
+            super().add_linking_library(library)
+
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        """Optimise it when it is emitted, which most kernels are not."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-    def get_pointer_to_function(self, _name: str) -> int:
-        """No address: it is never called."""
-        return 0
-
-    @property
-    def codegen(self) -> Any:
-        """An owner that has no place for what Python would read."""
-        return compiler.WithoutEnvironments
 
     def optimised(self, machine: Any) -> Any:
         """A copy of the module that is optimised for a processor."""
