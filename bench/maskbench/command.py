@@ -21,6 +21,7 @@ import click
 
 from bench.maskbench.engines import NAMES, OURS, SCHEMAS_ONLY, installed
 from bench.maskbench.jobs import Job, Outcome
+from bench.maskbench.machine import cpu, load_average
 from bench.maskbench.schemas import SCHEMAS, VOCABULARY, NoData, data_folder
 from bench.maskbench.token_list import SUFFIX, NoEnd, TokenList
 from bench.maskbench.vocabulary import TokenTable
@@ -151,7 +152,7 @@ def _run(
     from bench.maskbench.schemas import SchemaJobs
     from bench.maskbench.subjects import subject_jobs
 
-    load_before = _load_average()
+    load_before = load_average()
     click.echo(f"starting {len(names)} engines ...", err=True)
     workers: list[runner.Worker] = []
     try:
@@ -196,12 +197,12 @@ def _run(
         }
         found = result.Result(
             machine={
-                "cpu": _cpu(),
+                "cpu": cpu(),
                 "cores": os.cpu_count(),
                 "platform": platform.platform(),
                 "python": platform.python_version(),
                 "load_before": load_before,
-                "load_after": _load_average(),
+                "load_after": load_average(),
             },
             settings={
                 "limit_seconds": pace.limit,
@@ -258,17 +259,3 @@ def _progress(label: str, length: int) -> Iterator[Any]:
 
         yield step
         bar.update(int(begun), "")
-
-
-def _load_average() -> float | None:
-    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
-
-
-def _cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

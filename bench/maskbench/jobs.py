@@ -18,6 +18,7 @@ class Kind(str, Enum):
     JSON_SCHEMA = "json_schema"
     LARK = "lark"
     REGEX = "regex"
+    GBNF = "gbnf"
 
 
 class Status(str, Enum):

@@ -31,11 +31,29 @@ def data_folder(vocabulary: bool = True) -> Path:
     NoData
         If it lacks a file that the benchmark needs, of which the vocabulary need not be one.
     """
-    folder = Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data")
+    folder = _folder()
     for needed in (folder / SCHEMAS, *([folder / VOCABULARY] if vocabulary else [])):
         if not needed.is_file():
             raise NoData(f"no {needed}: let CONSTRAIN_TEST_DATA name the folder that holds {SCHEMAS} and vocab/")
     return folder
+
+
+def vocabulary_file() -> Path:
+    """Llama-3's rank file, in the same folder.
+
+    Raises
+    ------
+    NoData
+        If it is not there.
+    """
+    file = _folder() / VOCABULARY
+    if not file.is_file():
+        raise NoData(f"no {file}: let CONSTRAIN_TEST_DATA name the folder that holds vocab/")
+    return file
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data")
 
 
 @dataclass

@@ -115,7 +115,14 @@ def measure(engine: Engine, job: Job, limit: float = float("inf")) -> Outcome:
     return Outcome(Status.MEASURED, taken, runs, peak_memory=memory.peak())
 
 
-def run(words: memoryview, session: Session, instance: Instance, seen: set[int], deadline: float = float("inf")) -> Run:
+def run(
+    words: memoryview,
+    session: Session,
+    instance: Instance,
+    seen: set[int],
+    deadline: float = float("inf"),
+    clock: Callable[[], int] = perf_counter_ns,
+) -> Run:
     """Run one instance: for each token the mask, the token's bit in it, and accepting it.
 
     Parameters
@@ -125,14 +132,14 @@ def run(words: memoryview, session: Session, instance: Instance, seen: set[int],
     seen : set of int
         Marks of the places visited so far; those of this instance are added.
     deadline : float
-        A value of ``time.perf_counter_ns()`` after which no step is begun; the text then counts as
-        rejected.
+        A value of ``clock()`` after which no step is begun; the text then counts as rejected.
+    clock : callable
+        Nanoseconds.
     """
     fill, accept, mark = session.fill, session.accept, session.mark
     times: list[int] = []
     marks: list[int] = []
     disturbed: list[int] = []
-    clock = perf_counter_ns
     switches = _involuntary_switches()
     accepted, error = True, ""
     try:

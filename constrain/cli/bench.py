@@ -35,12 +35,28 @@ def bench(context: click.Context) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def mask(arguments: tuple[str, ...]) -> None:
     """Masks on JSON Schemas and other grammars; ``--help`` for its options."""
-    if not (_ROOT / "bench" / "maskbench").is_dir():
+    _run("maskbench", "mask", arguments)
+
+
+@bench.command(
+    short_help="Masks in grammars of programming languages.",
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def code(arguments: tuple[str, ...]) -> None:
+    """Masks in grammars of programming languages; ``--help`` for its options."""
+    _run("code", "code", arguments)
+
+
+def _run(package: str, name: str, arguments: tuple[str, ...]) -> None:
+    """Run the command ``name`` of a package in ``bench/``."""
+    if not (_ROOT / "bench" / package).is_dir():
         raise Stop(
             Exit.INPUT,
             "the benchmark is part of the source, not of the installed package: "
             "run it in a checkout, after pip install -e '.[bench]' there",
         )
     sys.path.insert(0, str(_ROOT))
-    command: click.Command = import_module("bench.maskbench.command").mask
-    command.main(list(arguments), prog_name="constrain bench mask", standalone_mode=False)
+    command: click.Command = getattr(import_module(f"bench.{package}.command"), name)
+    command.main(list(arguments), prog_name=f"constrain bench {name}", standalone_mode=False)

@@ -43,6 +43,8 @@ class LLGuidance(Engine):
             text = LLMatcher.grammar_from_json_schema(grammar)
         elif kind is Kind.LARK:
             text = LLMatcher.grammar_from_lark(grammar)
+        elif kind is Kind.GBNF:
+            raise NotCompiled("it reads no GBNF")
         else:
             text = LLMatcher.grammar_from_regex(grammar)
         session = _Session(self, text)

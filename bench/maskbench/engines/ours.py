@@ -30,6 +30,8 @@ class Constrain(Engine):
             parsed = Grammar.from_json_schema(grammar)
         elif kind is Kind.LARK:
             parsed = Grammar.from_lark(grammar)
+        elif kind is Kind.GBNF:
+            parsed = Grammar.from_gbnf(grammar)
         else:
             parsed = Grammar.from_regex(grammar)
         return _Session(Matcher(self._compiler.compile(parsed)), self)
@@ -52,3 +54,6 @@ class _Session(Session):
 
     def can_end(self) -> bool:
         return self._matcher.is_accepting()
+
+    def table_bytes(self) -> int:
+        return self._matcher.compiled.nbytes

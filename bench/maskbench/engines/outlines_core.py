@@ -34,7 +34,7 @@ class OutlinesCore(Engine):
         self.words = memoryview(self.mask[0])
 
     def compile(self, kind: Kind, grammar: str) -> Session:
-        if kind is Kind.LARK:
+        if kind in (Kind.LARK, Kind.GBNF):
             raise NotCompiled("it knows regexes only")
         regex = build_regex_from_schema(grammar) if kind is Kind.JSON_SCHEMA else grammar
         return _Session(Guide(Index(regex, self._vocabulary)), self.mask)

@@ -47,14 +47,17 @@ class XGrammar(Engine):
             compiled = self._compiler.compile_json_schema(grammar, **self._options)
         elif kind is Kind.LARK:
             compiled = self._compiler.compile_lark(grammar)
+        elif kind is Kind.GBNF:
+            compiled = self._compiler.compile_grammar(grammar)
         else:
             compiled = self._compiler.compile_regex(grammar)
-        return _Session(xgrammar.GrammarMatcher(compiled), self)
+        return _Session(compiled, self)
 
 
 class _Session(Session):
-    def __init__(self, matcher: Any, engine: XGrammar) -> None:
-        self._matcher = matcher
+    def __init__(self, compiled: Any, engine: XGrammar) -> None:
+        self._compiled = compiled
+        self._matcher = matcher = xgrammar.GrammarMatcher(compiled)
         self.fill = partial(matcher.fill_next_token_bitmask, engine.mask)
         self.accept = matcher.accept_token
 
@@ -63,3 +66,6 @@ class _Session(Session):
 
     def can_end(self) -> bool:
         return bool(self._matcher.is_completed())
+
+    def table_bytes(self) -> int:
+        return int(self._compiled.memory_size_bytes)

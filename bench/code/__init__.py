@@ -1,0 +1,1 @@
+"""Masks in grammars of programming languages, side by side with other engines."""
