@@ -106,9 +106,17 @@ def code(
     results: list[LanguageResult] = []
     for language in chosen:
         programs = [Program.make(language, each, tokens, table) for each in (seed, seed + 1)]
+        probes = [Program.of(text, table) for text in language.probes]
         try:
             runs = measure(
-                language, names, programs, vocabulary, limits=limits, of_processor=clock == "processor", progress=_show
+                language,
+                names,
+                programs,
+                probes,
+                vocabulary,
+                limits=limits,
+                of_processor=clock == "processor",
+                progress=_show,
             )
         except WorkerFailed as error:
             raise click.ClickException(str(error)) from error

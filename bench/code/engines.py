@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench.code.languages import Language
 from bench.maskbench import engines
@@ -21,11 +21,14 @@ class Candidate:
         Of the notation.
     dialect : str
         The method of :class:`~bench.code.languages.Language` that gives the grammar.
+    options : dict
+        Of the engine.
     """
 
     engine: str
     kind: Kind
     dialect: str
+    options: dict[str, object] = field(default_factory=dict)
 
     def grammar(self, language: Language) -> str:
         """The language's grammar for this engine."""
@@ -33,12 +36,18 @@ class Candidate:
         return text
 
 
-OURS, OURS_GBNF, LLGUIDANCE, XGRAMMAR = "constrain", "constrain-gbnf", "llguidance", "xgrammar"
+OURS, OURS_GBNF, XGRAMMAR = "constrain", "constrain-gbnf", "xgrammar"
+LLGUIDANCE, LLGUIDANCE_LIMITED = "llguidance", "llguidance-limited"
+
+# Its parser's own limit of 50,000 items in a step ends most programs early.  So it is measured without, and with it to
+# see where that is.
+_NO_LIMIT = 1 << 31
 
 CANDIDATES = {
     OURS: Candidate(engines.OURS, Kind.LARK, "lark"),
     OURS_GBNF: Candidate(engines.OURS, Kind.GBNF, "gbnf"),
-    LLGUIDANCE: Candidate("llguidance", Kind.LARK, "llguidance"),
+    LLGUIDANCE: Candidate("llguidance", Kind.LARK, "llguidance", {"max_items": _NO_LIMIT}),
+    LLGUIDANCE_LIMITED: Candidate("llguidance", Kind.LARK, "llguidance"),
     XGRAMMAR: Candidate("xgrammar", Kind.GBNF, "gbnf"),
 }
 """By the names in the tables, in their order."""

@@ -37,20 +37,20 @@ class Program:
     lengths: list[int]
 
     @classmethod
+    def of(cls, text: str, table: TokenTable | TokenList) -> Program:
+        """A given text."""
+        tokens, of_ids = table.encode(text), table.tokens
+        return cls(text, tokens, [len(of_ids[token]) for token in tokens])
+
+    @classmethod
     def make(cls, language: Language, seed: int, count: int, table: TokenTable | TokenList) -> Program:
         """A whole program of at least ``count`` tokens."""
-        tokens: list[int] = []
 
         def is_long_enough(text: str) -> bool:
-            # No token has more than some characters, and few texts have more tokens than characters by half.
-            if len(text) < 2 * count:
-                return False
-            tokens[:] = table.encode(text)
-            return len(tokens) >= count
+            # No program has so many tokens; below it they need not be counted.
+            return len(text) >= 2 * count and len(table.encode(text)) >= count
 
-        text = language.program(seed, is_long_enough)
-        of_ids = table.tokens
-        return cls(text, tokens, [len(of_ids[token]) for token in tokens])
+        return cls.of(language.program(seed, is_long_enough), table)
 
     def place(self, step: int) -> str:
         """Where a token begins: its number, and line and column, all but the first from 1."""
@@ -97,6 +97,8 @@ class EngineRun:
         Why there is none.
     programs : list of ProgramRun
         The second one with the same compiled grammar.
+    probes : dict of str to str
+        The language's small programs that it does not take: at which token, or why.
     """
 
     name: str
@@ -104,6 +106,7 @@ class EngineRun:
     compile: int = -1
     message: str = ""
     programs: list[ProgramRun] = field(default_factory=list)
+    probes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -131,7 +134,8 @@ class _Progress:
             elif answer.late:
                 self.message = f"{len(answer.run.steps)} of {len(tokens)} tokens after {limit:g} s; stopped there"
             elif not answer.run.accepted:
-                self.message = f"refuses {program.place(last)}"
+                fault = f": {answer.fault}" if answer.fault else ""
+                self.message = f"refuses {program.place(last)}{fault}"
             self.at += len(tokens)
             if not self.message and self.at == len(program.tokens) and not answer.can_end:
                 self.message = "refuses the end of the program"
@@ -164,6 +168,7 @@ def measure(
     language: Language,
     names: Sequence[str],
     programs: Sequence[Program],
+    probes: Sequence[Program],
     vocabulary: Path,
     *,
     limits: dict[str, int],
@@ -218,7 +223,24 @@ def measure(
                     each.step(program, part, part_limit, of_processor)
             for each in running:
                 each.finish()
+        for player in workers:
+            if results[player.name].compile >= 0:
+                progress(f"{player.name}, small programs")
+                results[player.name].probes = _refused(player, probes, part_limit)
         return list(results.values())
     finally:
         for player in workers:
             player.kill()
+
+
+def _refused(player: Player, probes: Sequence[Program], limit: float) -> dict[str, str]:
+    """The small programs that an engine does not take, and why."""
+    refused = {}
+    for probe in probes:
+        result = EngineRun(player.name, player.ready)
+        player.ask(Restart(), COMPILE_LIMIT_SECONDS)
+        run = _Progress(player, result, probe.tokens)
+        run.step(probe, len(probe.tokens), limit, of_processor=False)
+        if run.message:
+            refused[probe.text] = run.message
+    return refused

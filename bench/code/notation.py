@@ -71,6 +71,39 @@ def to_gbnf(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_blanks(text: str, blanks: str, others: dict[str, str]) -> str:
+    """Rules in Lark's notation with an optional terminal after each string and terminal.
+
+    Parameters
+    ----------
+    text : str
+        Rules only.
+    blanks : str
+        The terminal.
+    others : dict of str to str
+        Strings, with their quotes, that are followed by another one.  Names that begin with ``_`` are followed by none.
+    """
+    out = []
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise _not_plain(text, at)
+        at = found.end()
+        value = found.group()
+        out.append(value)
+        if found.lastgroup == "string" or (found.lastgroup == "name" and value.isupper() and value[0] != "_"):
+            item = f"{value} [{others.get(value, blanks)}]"
+            quantified = text[at : at + 1] in ("?", "*", "+") and at < len(text)
+            out[-1] = f"({item})" if quantified else item
+    return "".join(out)
+
+
+def _not_plain(text: str, at: int) -> NotPlain:
+    line = text.count("\n", 0, at) + 1
+    return NotPlain(f"line {line}: {text[at : at + 20]!r}")
+
+
 def _read(text: str) -> tuple[list[_Definition], list[str]]:
     """The definitions, and the names of the terminals that are ignored."""
     tokens = list(_tokens(text))
@@ -100,8 +133,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            line = text.count("\n", 0, at) + 1
-            raise NotPlain(f"line {line}: {text[at : at + 20]!r}")
+            raise _not_plain(text, at)
         at = found.end()
         if found.lastgroup not in (None, "blank"):
             yield str(found.lastgroup), found.group()
@@ -147,7 +179,7 @@ def _body(tokens: list[tuple[str, str]], terminals: set[str], space: str) -> lis
 
 def _name(name: str) -> str:
     # GBNF has no underscores in names.
-    return name.replace("_", "-")
+    return name.strip("_").replace("_", "-")
 
 
 def _once(body: str) -> str:

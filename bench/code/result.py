@@ -42,6 +42,10 @@ class EngineFigures:
         Of the compiled grammar after both programs.
     grammar_lines : int
         Of the text that the engine got.
+    messages : list of str
+        Why there is no compiled grammar, or why a program did not come to its end.
+    probes : dict of str to str
+        The language's small programs that it does not take, and why.
     """
 
     name: str
@@ -60,6 +64,7 @@ class EngineFigures:
     table_bytes: int | None = None
     peak_memory: int = 0
     messages: list[str] = field(default_factory=list)
+    probes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,7 @@ def engine_figures(run: EngineRun, grammar: str) -> EngineFigures:
         last.table_bytes,
         last.peak_memory,
         [f"program {number}: {each.message}" for number, each in enumerate(run.programs, 1) if each.message],
+        run.probes,
     )
 
 

@@ -34,6 +34,11 @@ def section(language: LanguageResult) -> Iterator[str]:
         )
     notes = [f"- {engine.name}: {message}" for engine in language.engines for message in engine.messages]
     notes += [
+        f"- {engine.name}: of the small program {probe!r}, {message}"
+        for engine in language.engines
+        for probe, message in engine.probes.items()
+    ]
+    notes += [
         f"- {engine.name}: {engine.interrupted} slow steps were interrupted by other processes; "
         f"max without them {microseconds(engine.undisturbed['max'])}"
         for engine in language.engines

@@ -17,9 +17,7 @@ from bench.maskbench.engines.base import Engine, Session
 from bench.maskbench.jobs import Instance, Job, Kind, Ready, Run
 from bench.maskbench.runner import Worker
 from bench.maskbench.token_list import read_table
-from bench.maskbench.worker import measure, overhead, run
-
-_MESSAGE_LENGTH = 300
+from bench.maskbench.worker import describe, measure, overhead, run
 
 # Both notations, so that nothing is loaded or compiled for the first time while a grammar is.
 _WARM_UP = {
@@ -68,6 +66,8 @@ class Done:
         ``accepted`` says that every token was allowed, not that the text may end.
     late : bool
         Whether the time was up before the end of the part.
+    fault : str
+        What the engine says of a token that it does not allow.
     can_end : bool
         Whether the text may end now.
     table_bytes : int or None
@@ -78,6 +78,7 @@ class Done:
 
     run: Run
     late: bool
+    fault: str
     can_end: bool
     table_bytes: int | None
     peak_memory: int
@@ -137,13 +138,13 @@ def serve(connection: Connection, name: str, vocabulary: Path) -> None:
     try:
         began = perf_counter()
         candidate = CANDIDATES[name]
-        engine = engines.make(candidate.engine)
+        engine = engines.make(candidate.engine, **candidate.options)
         imported = memory.peak()
         engine.load(read_table(vocabulary))
         loaded = memory.peak()
         measure(engine, Job("warm-up", candidate.kind, _WARM_UP[candidate.kind], []))
     except BaseException as error:  # a panic in Rust is one
-        connection.send(Ready(error=_describe(error)))
+        connection.send(Ready(error=describe(error)))
         return
     # Nothing is collected while the clock runs.
     gc.disable()
@@ -175,7 +176,7 @@ def _compile(engine: Engine, message: Compile) -> tuple[Session | None, Compiled
         session = engine.compile(message.kind, message.grammar)
         session.fill()
     except BaseException as error:  # a panic in Rust is one
-        return None, Compiled(-1, _describe(error))
+        return None, Compiled(-1, describe(error))
     return session, Compiled(perf_counter_ns() - began)
 
 
@@ -184,9 +185,5 @@ def _part(engine: Engine, session: Session, message: Part, seen: set[int]) -> Do
     deadline = clock() + 1e9 * message.limit
     done = run(engine.words, _Unfinished(session), Instance(message.tokens, True), seen, deadline, clock)
     late = not done.accepted and not done.error and clock() > deadline
-    return Done(done, late, bool(session.can_end()), session.table_bytes(), memory.peak())
-
-
-def _describe(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:_MESSAGE_LENGTH]
-    return text if type(error).__name__ == "NotCompiled" else f"{type(error).__name__}: {text}"
+    fault = "" if done.accepted or late else session.fault()
+    return Done(done, late, fault, bool(session.can_end()), session.table_bytes(), memory.peak())

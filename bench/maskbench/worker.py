@@ -69,7 +69,7 @@ def serve(connection: Connection, name: str, vocabulary: Path, before: Callable[
         for job in _WARM_UP:
             measure(engine, job)
     except BaseException as error:  # a panic in Rust is one
-        connection.send(Ready(error=_describe(error)))
+        connection.send(Ready(error=describe(error)))
         return
     # Nothing is collected while the clock runs.
     gc.disable()
@@ -97,9 +97,9 @@ def measure(engine: Engine, job: Job, limit: float = float("inf")) -> Outcome:
         session = engine.compile(job.kind, job.grammar)
         session.fill()
     except Exception as error:
-        return Outcome(Status.COMPILE_ERROR, message=_describe(error), peak_memory=memory.peak())
+        return Outcome(Status.COMPILE_ERROR, message=describe(error), peak_memory=memory.peak())
     except BaseException as error:  # a panic in Rust
-        return Outcome(Status.CRASH, message=_describe(error), peak_memory=memory.peak())
+        return Outcome(Status.CRASH, message=describe(error), peak_memory=memory.peak())
     taken = perf_counter_ns() - began
     # The mask of the beginning is known now.
     seen = {session.mark()} if session.mark else set()
@@ -109,7 +109,7 @@ def measure(engine: Engine, job: Job, limit: float = float("inf")) -> Outcome:
             session.restart()
             runs.append(run(engine.words, session, instance, seen, deadline))
         except BaseException as error:
-            return Outcome(Status.CRASH, taken, runs, _describe(error), memory.peak())
+            return Outcome(Status.CRASH, taken, runs, describe(error), memory.peak())
         if perf_counter_ns() > deadline:
             return Outcome(Status.TIMEOUT, taken, runs, f"not done after {limit:g} s", memory.peak())
     return Outcome(Status.MEASURED, taken, runs, peak_memory=memory.peak())
@@ -162,7 +162,7 @@ def run(
                 break
         accepted = accepted and session.can_end()
     except Exception as exception:  # a limit of the engine's, most likely
-        accepted, error = False, _describe(exception)
+        accepted, error = False, describe(exception)
     interrupted = np.zeros(len(times), np.bool_)
     interrupted[disturbed] = True
     first = None
@@ -202,6 +202,7 @@ def overhead() -> float:
     return float(np.median(done.steps))
 
 
-def _describe(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
+    """An error in one line: its kind and its message."""
     text = " ".join(str(error).split())[:_MESSAGE_LENGTH]
     return text if type(error).__name__ == "NotCompiled" else f"{type(error).__name__}: {text}"

@@ -35,8 +35,8 @@ def installed(name: str) -> bool:
     return find_spec(_ENGINES[name][2]) is not None
 
 
-def make(name: str) -> Engine:
-    """The engine of that name; imports its package."""
+def make(name: str, **more: object) -> Engine:
+    """The engine of that name, with more arguments of its own; imports its package."""
     module, cls, _, arguments = _ENGINES[name]
-    engine: Engine = getattr(import_module(f"bench.maskbench.engines.{module}"), cls)(**arguments)
+    engine: Engine = getattr(import_module(f"bench.maskbench.engines.{module}"), cls)(**arguments, **more)
     return engine

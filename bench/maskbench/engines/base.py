@@ -44,6 +44,10 @@ class Session(ABC):
     def can_end(self) -> bool:
         """Whether the text so far is complete."""
 
+    def fault(self) -> str:
+        """What the engine says of a token that it does not allow: of a limit, for example; empty if nothing."""
+        return ""
+
     def table_bytes(self) -> int | None:
         """What the compiled grammar takes by now, the vocabulary not counted; None where the engine does not say."""
         return None

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import llguidance.numpy
 import llguidance.tiktoken
-from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 
 from bench.maskbench.engines.base import Engine, NotCompiled, Session
 from bench.maskbench.jobs import Kind
@@ -16,7 +16,16 @@ from bench.maskbench.vocabulary import TokenTable
 
 
 class LLGuidance(Engine):
-    """``llguidance``."""
+    """``llguidance``.
+
+    Parameters
+    ----------
+    max_items : int or None
+        Of its parser in one step; None for its own limit.
+    """
+
+    def __init__(self, max_items: int | None = None) -> None:
+        self.limits = None if max_items is None else LLParserLimits(step_max_items=max_items)
 
     @property
     def version(self) -> str:
@@ -82,13 +91,16 @@ class _Session(Session):
 
     def _begin(self) -> None:
         # Silent: a rejected token would be a line on stderr.
-        self._matcher = LLMatcher(self._engine.tokenizer, self._text, log_level=0)
+        self._matcher = LLMatcher(self._engine.tokenizer, self._text, log_level=0, limits=self._engine.limits)
         self.fill = partial(self._matcher.unsafe_compute_mask_ptr, self._engine.address, self._engine.bytes)
         self.accept = self._matcher.consume_token
 
     def error(self) -> str:
         error: str = self._matcher.get_error()
         return error
+
+    def fault(self) -> str:
+        return self.error().partition("\n")[0]
 
     def restart(self) -> None:
         # A matcher never leaves the state of error, whose cause may be a limit.
