@@ -24,7 +24,7 @@ from bench.maskbench.vocabulary import TokenTable
 _PAIRS = ((OURS, LLGUIDANCE), (OURS_GBNF, LLGUIDANCE), (OURS, XGRAMMAR), (OURS_GBNF, XGRAMMAR))
 
 
-class _Names(click.ParamType):
+class _Names(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Names out of some, with commas between them."""
 
     name = "names"

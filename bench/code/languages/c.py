@@ -341,12 +341,12 @@ class _Program:
         if not scope.numbers:
             scope.numbers.append(self.new(["count"], scope.names))
             parameters.append(f"size_t {scope.numbers[-1]}")
-        kind = random.choice(("static int", "int", "static void", "size_t", "static unsigned int", "double", "int"))
+        result = random.choice(("static int", "int", "static void", "size_t", "static unsigned int", "double", "int"))
         note = f"/* {self.words.sentence()} {self.words.sentence()} */\n" if random.random() < 0.5 else ""
         body = self.statements(scope, "    ", 3, random.randrange(3, 9))
-        last = "" if kind.endswith("void") else f"    return {self.expression(scope, 1)};\n"
+        last = "" if result.endswith("void") else f"    return {self.expression(scope, 1)};\n"
         self.functions.append((name, len(parameters)))
-        return f"{note}{kind} {name}({', '.join(parameters)})\n{{\n{body}{last}}}\n\n"
+        return f"{note}{result} {name}({', '.join(parameters)})\n{{\n{body}{last}}}\n\n"
 
 
 def items(random: Random) -> Iterator[str]:

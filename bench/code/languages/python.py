@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from random import Random
 
 from bench.code.notation import with_blanks
@@ -70,7 +70,7 @@ class _Module:
         self.constants: list[str] = []
         self.used = set(_TAKEN)
 
-    def name(self, words: list[str], taken: list[str] | set[str]) -> str:
+    def name(self, words: list[str], taken: Collection[str] = ()) -> str:
         name = snake(words)
         while name in taken or name in _TAKEN:
             name = f"{name}_{self.words.noun()}"
@@ -116,7 +116,7 @@ class _Module:
             name = random.choice(_CALLS)
         arguments = [self.expression(scope, depth - 1) for _ in range(random.randrange(4))]
         if random.random() < 0.2:
-            arguments.append(f"{self.name(self.words.thing(), ())}={self.expression(scope, depth - 1)}")
+            arguments.append(f"{self.name(self.words.thing())}={self.expression(scope, depth - 1)}")
         return f"{name}({', '.join(arguments)})"
 
     def primary(self, scope: _Scope, depth: int) -> str:
@@ -238,7 +238,7 @@ class _Module:
     def long_call(self, scope: _Scope, pad: str) -> str:
         lines = [f"{pad}    {self.expression(scope, 2)},\n" for _ in range(self.random.randrange(2, 5))]
         if self.random.random() < 0.5:
-            lines.append(f"{pad}    {self.name(self.words.thing(), ())}={self.expression(scope, 1)},\n")
+            lines.append(f"{pad}    {self.name(self.words.thing())}={self.expression(scope, 1)},\n")
         name = self.random.choice(self.functions[-40:] or ["print"])
         return f"{name}(\n{''.join(lines)}{pad})\n"
 
