@@ -35,3 +35,9 @@ def stillborn(connection: Connection, name: str, vocabulary: Path) -> None:
 def refusing(connection: Connection, name: str, vocabulary: Path) -> None:
     """Say why it cannot start."""
     connection.send(Ready(error="no such engine"))
+
+
+def mute(connection: Connection, name: str, vocabulary: Path) -> None:
+    """Be ready, and answer nothing."""
+    connection.send(Ready(version="1"))
+    time.sleep(60)

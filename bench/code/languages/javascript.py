@@ -30,8 +30,9 @@ class _Scope:
         self.names, self.attributes, self.is_async = names, attributes, is_async
         self.taken = set(names)
 
-    def inner(self, *more: str) -> _Scope:
-        made = _Scope([*self.names, *more], self.attributes, self.is_async)
+    def inner(self, *more: str, is_arrow: bool = False) -> _Scope:
+        # An arrow function inside is none that can wait.
+        made = _Scope([*self.names, *more], self.attributes, self.is_async and not is_arrow)
         made.taken |= self.taken
         return made
 
@@ -105,7 +106,7 @@ class _Module:
     def arrow(self, scope: _Scope, depth: int) -> str:
         random = self.random
         own = self.name([self.words.noun()], scope)
-        inner = scope.inner(own)
+        inner = scope.inner(own, is_arrow=True)
         if random.random() < 0.35:
             other = self.name([self.words.noun(), "at"], inner)
             head, inner = f"({own}, {other})", inner.inner(other)
@@ -255,7 +256,7 @@ class _Module:
     def chain(self, scope: _Scope, indent: str, depth: int) -> str:
         random = self.random
         own = self.name([self.words.noun()], scope)
-        inner = scope.inner(own)
+        inner = scope.inner(own, is_arrow=True)
         body = self.block(inner, indent, depth - 1)
         if random.random() < 0.5:
             return f"{self.place(scope)}.forEach(({own}) => {body});"
