@@ -41,7 +41,7 @@ class Language:
 
     def lark(self) -> str:
         """The grammar as this package reads it, with ``lexing="any"``."""
-        return self.prepare((_GRAMMARS / f"{self.name}.lark").read_text(encoding="utf-8"))
+        return self.prepare((_GRAMMARS / f"code_{self.name}.lark").read_text(encoding="utf-8"))
 
     def llguidance(self) -> str:
         """The same for llguidance."""
