@@ -372,7 +372,9 @@ class _Crate:
             own = self.name(self.words.thing(), names)
             names.append(own)
             generic, parameters = "<'a, T: Clone + Into<String>>", f"{parameters}, {own}: &'a [T]"
-        result = random.choice(("", f" -> {self.type()}", f" -> Result<{self.type(0)}, io::Error>")).replace("&", "")
+        result = random.choice(("", f" -> {self.type()}", f" -> Result<{self.type(0)}, io::Error>"))
+        # A reference would need a lifetime.
+        result = result.replace("&mut ", "").replace("&", "")
         scope = _Scope(names, attributes or [])
         lines = [self.statement(scope, indent + "    ", 3) for _ in range(random.randrange(2, 7))]
         if result:
