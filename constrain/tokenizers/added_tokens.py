@@ -8,12 +8,16 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
 _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+Permits = Callable[[int, int, int], bool]
+"""Whether a token is read from some characters of a text: its id, and where they begin and end."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,19 @@ class AddedTokenFinder:
         """``normalize`` is applied to the tokens; the text to split has been normalized already."""
         self._by_content = {normalize(token.content): token for token in tokens if token.content}
         self._pattern = _compiled(frozenset(self._by_content)) if self._by_content else None
+        self._lengths = sorted({len(content) for content in self._by_content}, reverse=True)
 
-    def split(self, text: str) -> list[tuple[int, int, AddedToken | None]]:
-        """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between."""
+    def split(self, text: str, permits: Permits | None = None) -> list[tuple[int, int, AddedToken | None]]:
+        """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between.
+
+        ``permits``: tokens that it says no to are as if they were not there.
+        """
         if self._pattern is None:
             return [(0, len(text), None)] if text else []
         parts: list[tuple[int, int, AddedToken | None]] = []
         done = 0
-        for match in self._pattern.finditer(text):
-            begin, end = match.span()
-            token = self._by_content[match.group()]
+        for begin, end in self._matches(self._pattern, text, permits):
+            token = self._by_content[text[begin:end]]
             if token.single_word and (_is_word(text[begin - 1 : begin]) or _is_word(text[end : end + 1])):
                 continue
             if token.lstrip:
@@ -61,6 +68,38 @@ class AddedTokenFinder:
         if done < len(text):
             parts.append((done, len(text), None))
         return parts
+
+    def _matches(self, pattern: re.Pattern[str], text: str, permits: Permits | None) -> Iterator[tuple[int, int]]:
+        if permits is None:
+            for match in pattern.finditer(text):
+                yield match.span()
+            return
+        place = 0
+        while (found := pattern.search(text, place)) is not None:
+            begin = found.start()
+            place = begin + 1
+            for length in self._lengths:
+                end = begin + length
+                token = self._by_content.get(text[begin:end]) if end <= len(text) else None
+                if token is not None and permits(token.id, begin, end):
+                    yield begin, end
+                    place = end
+                    break
+
+
+def moved(permits: Permits, begin: int, origins: Sequence[tuple[int, int]] | None) -> Permits:
+    """The same for a stretch of the text that begins at ``begin``.
+
+    ``origins``: where each character of the normalized stretch comes from, within the stretch; None: it is not changed.
+    """
+
+    def permitted(token_id: int, first: int, last: int) -> bool:
+        if origins is None:
+            return permits(token_id, begin + first, begin + last)
+        places = origins[first:last]
+        return permits(token_id, begin + min(a for a, _ in places), begin + max(b for _, b in places))
+
+    return permitted
 
 
 def _is_word(char: str) -> bool:

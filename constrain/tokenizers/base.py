@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.arguments import checked_id, checked_texts, listed_ids
+from constrain.tokenizers.arguments import checked_id, checked_text, checked_texts, listed_ids
 from constrain.tokenizers.chat.templates import choose_template, render_chat
 from constrain.tokenizers.flat_decoding import FlatOutputs
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, reading_of
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _MANY_IDS = 100
@@ -111,19 +112,53 @@ class Encoder(ABC):
     """Text to token ids."""
 
     @abstractmethod
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
         """Split ``text`` into tokens.
 
-        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
-        token), where the file says what that is.  The text of a special token inside ``text`` becomes
-        that token.
+        Parameters
+        ----------
+        text : str
+        add_special_tokens : bool
+            Add what the model expects around a text (such as a beginning-of-text token), where the file says what that
+            is.
+        special : "all", "none" or names of special tokens, optional
+            Which special tokens are read where ``text`` spells them.  By default it is as the library of the file does
+            it: all of them, and of a SentencePiece ``.model`` none.  Text from a stranger must be encoded with
+            ``"none"``, or it can end its turn and begin another one.
+        disallowed : "text" or "raise"
+            What becomes of special tokens that ``special`` leaves out: they are encoded as the text that they are, or
+            are an error.
 
-        Raises :class:`TokenizerError` if ``text`` is no str, or holds a lone surrogate or a byte without a token.
+        Raises :class:`TokenizerError` if ``text`` is no str, or holds a lone surrogate, a byte without a token or a
+        special token that ``disallowed="raise"`` forbids.
         """
 
-    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
+    def encode_ordinary(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        """:meth:`encode` of text that holds no special tokens, whatever it spells."""
+        return self.encode(text, add_special_tokens, special="none")
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> list[Encoding]:
         """:meth:`encode` for each text.  A str instead of several is a :class:`TokenizerError`."""
-        return [self.encode(text, add_special_tokens) for text in checked_texts(texts)]
+        checked = checked_texts(texts)
+        if special is None and disallowed == "text":
+            return [self.encode(text, add_special_tokens) for text in checked]
+        if not isinstance(special, str) and isinstance(special, Iterable):
+            special = list(special)  # an iterator can be read once
+        return [self.encode(text, add_special_tokens, special=special, disallowed=disallowed) for text in checked]
 
 
 class Decoder(ABC):
@@ -191,6 +226,30 @@ class Tokenizer(Encoder, Decoder):
     @abstractmethod
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
+
+    def spelled_special_tokens(self) -> Mapping[str, int]:
+        """The special tokens that a text can spell, by their text there."""
+        names: dict[str, int] | None = self.__dict__.get("_spelled_special")
+        if names is None:
+            spelled = ((self.id_to_token(token_id), token_id) for token_id in sorted(self.special_ids, reverse=True))
+            names = self.__dict__["_spelled_special"] = {name: token_id for name, token_id in spelled if name}
+        return names
+
+    def spelled_added_tokens(self) -> Mapping[str, int]:
+        """All tokens that are found in a text before anything else, special or not, by their text there."""
+        return self.spelled_special_tokens()
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        """:meth:`encode` where ``reading`` says which tokens are read; for chat templates."""
+        raise TokenizerError(f"{type(self).__name__} cannot tell special tokens from the text that spells them")
+
+    def _reading(self, text: str, special: Special, disallowed: Disallowed) -> Reading | None:
+        """What the arguments of :meth:`encode` mean; None: as without them."""
+        if special is None and disallowed == "text":
+            return None
+        if special is None:
+            raise TokenizerError("disallowed= needs special=, which says what is allowed")
+        return reading_of(special, disallowed, checked_text(text), self.spelled_special_tokens(), self.special_ids)
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         """Works out the tokens and offsets of :meth:`encode` with these arguments; for tokenizers that put it off."""
