@@ -75,7 +75,7 @@ def reading_of(
     """
     if disallowed not in ("raise", "text"):
         raise TokenizerError(f'disallowed= must be "raise" or "text", not {disallowed!r}')
-    allowed = _allowed(special, names)
+    allowed = allowed_ids(special, names)
     refused = special_ids - allowed
     if disallowed == "raise":
         forbidden = frozenset(name for name, token_id in names.items() if token_id in refused and name)
@@ -88,7 +88,8 @@ def reading_of(
     return Reading(refused)
 
 
-def _allowed(special: Special, names: Mapping[str, int]) -> frozenset[int]:
+def allowed_ids(special: Special, names: Mapping[str, int]) -> frozenset[int]:
+    """The tokens that ``special`` names, of all that it could."""
     if special == "all":
         return frozenset(names.values())
     if special == "none":
