@@ -39,19 +39,20 @@ class AddedTokenFinder:
     def __init__(self, tokens: Sequence[AddedToken], normalize: Callable[[str], str] = str) -> None:
         """``normalize`` is applied to the tokens; the text to split has been normalized already."""
         self._by_content = {normalize(token.content): token for token in tokens if token.content}
-        self._pattern = _compiled(frozenset(self._by_content)) if self._by_content else None
-        self._lengths = sorted({len(content) for content in self._by_content}, reverse=True)
+        # Compiled once it is needed, which for thousands of tokens takes a tenth of a second.
+        self._contents = frozenset(self._by_content)
+        self._lengths = sorted({len(content) for content in self._contents}, reverse=True)
 
     def split(self, text: str, permits: Permits | None = None) -> list[tuple[int, int, AddedToken | None]]:
         """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between.
 
         ``permits``: tokens that it says no to are as if they were not there.
         """
-        if self._pattern is None:
+        if not self._by_content:
             return [(0, len(text), None)] if text else []
         parts: list[tuple[int, int, AddedToken | None]] = []
         done = 0
-        for begin, end in self._matches(self._pattern, text, permits):
+        for begin, end in self._matches(_compiled(self._contents), text, permits):
             token = self._by_content[text[begin:end]]
             if token.single_word and (_is_word(text[begin - 1 : begin]) or _is_word(text[end : end + 1])):
                 continue
@@ -119,14 +120,20 @@ def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], objec
     for content in contents:
         while not content.startswith(common):
             common = common[:-1]
-    return common, _compiled(frozenset(contents)).search
+    known = frozenset(contents)
+    if len(known) > _FEW:
+        return common, lambda text: _compiled(known).search(text)
+    return common, _compiled(known).search
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _compiled(contents: frozenset[str]) -> re.Pattern[str]:
     # A tokenizer, and each copy of it, asks twice for the same pattern.
     return re.compile(longest_of(contents))
 
+
+_FEW = 300
+"""So many tokens are compiled in a few milliseconds, so they need not wait until they are needed."""
 
 _DEEPEST = 40
 """Groups within groups; the compiler of :mod:`re` is recursive."""

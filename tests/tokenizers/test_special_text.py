@@ -8,84 +8,13 @@ import pickle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers_that_spell import MODELS, SPECIAL, WORDS, content_of
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import Sequence, load_tokenizer
 from constrain.tokenizers.adapters import adapt
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
-
-
-def added(token_id, content, **flags):
-    usual = {"special": True, "lstrip": False, "rstrip": False, "single_word": False, "normalized": False}
-    return {"id": token_id, "content": content, **usual, **flags}
-
-
-WORDS = [
-    "<s>",
-    "</s>",
-    "<unk>",
-    "<|end|>",
-    "[SEP]",
-    "a",
-    "b",
-    "c",
-    "<",
-    ">",
-    "|",
-    "/",
-    "s",
-    "e",
-    "n",
-    "d",
-    "##a",
-    "▁",
-    "▁a",
-]
-SPECIAL = ("<s>", "</s>", "<unk>", "<|end|>", "[SEP]")
-CLOSED = {"type": "WordLevel", "vocab": {word: i for i, word in enumerate(WORDS)}, "unk_token": "<unk>"}
-MODELS = {
-    # Each of these makes special tokens out of plain pieces, if nobody keeps it from that.
-    "word level": {"model": CLOSED, "pre_tokenizer": {"type": "WhitespaceSplit"}},
-    "word piece": {
-        "model": {
-            **CLOSED,
-            "type": "WordPiece",
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-        },
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-    },
-    "unigram": {
-        "model": {"type": "Unigram", "unk_id": 2, "vocab": [[word, -1.0 - i / 8] for i, word in enumerate(WORDS)]},
-        "pre_tokenizer": None,
-    },
-    "bpe": {
-        "model": {
-            "type": "BPE",
-            "vocab": {word: i for i, word in enumerate([*WORDS, "<s", "▁b"])},
-            "merges": [["<", "s"], ["<s", ">"], ["▁", "a"], ["▁", "b"]],
-            "unk_token": "<unk>",
-        },
-        "pre_tokenizer": None,
-    },
-}
-
-
-def content_of(name, **flags):
-    return {
-        "version": "1.0",
-        "added_tokens": [
-            added(WORDS.index(name), name, normalized=name == "<|end|>", rstrip=name == "[SEP]", **flags)
-            for name in SPECIAL
-        ],
-        "normalizer": None,
-        "post_processor": None,
-        "decoder": None,
-        "truncation": None,
-        "padding": None,
-        **MODELS[name],
-    }
 
 
 def native(name):

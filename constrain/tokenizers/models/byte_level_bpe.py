@@ -123,8 +123,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         }
         self._added_ids = {text: token_id for token_id, text in self._added_texts.items()}
         self._added_ids |= {token.content: token.id for token in added}
-        self._find_raw = AddedTokenFinder([token for token in added if not token.normalized])
-        self._find_normalized = AddedTokenFinder([token for token in added if token.normalized], self._normalize)
+        self._make_finders()
 
         self._bytes: list[bytes | None] = [None] * self.vocab_size
         for token_id, data in tokens.items():
@@ -140,6 +139,19 @@ class ByteLevelBPE(ShortTextTokenizer):
         self._added_bytes = {token_id: to_bytes(text) for token_id, text in self._added_texts.items()}
         for token_id, data in self._added_bytes.items():
             self._bytes[token_id] = None if token_id in self.special_ids else data
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._make_finders()
+
+    def _make_finders(self) -> None:
+        raw = [token for token in self.added_tokens if not token.normalized]
+        self._find_raw = AddedTokenFinder(raw)
+        normalized = [token for token in self.added_tokens if token.normalized]
+        self._find_normalized = AddedTokenFinder(normalized, self._normalize)
 
     def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
         """The arrays of :mod:`constrain.tokenizers.models.bpe_kernels`."""

@@ -128,15 +128,7 @@ class PieceTokenizer(ShortTextTokenizer):
             self._bytes[token_id] = None
         self._shown = dict(vocabulary.shown)
         self.first_forms = dict(vocabulary.first_forms)
-        self._find_raw = AddedTokenFinder([token for token in self.added_tokens if not token.normalized])
-        self._find_asked = self._find_raw
-        if self.silent_tokens:
-            raw = [token for token in self.added_tokens if not token.normalized]
-            self._find_asked = AddedTokenFinder([*raw, *self.silent_tokens])
-        self._find_normalized = AddedTokenFinder(
-            [token for token in self.added_tokens if token.normalized],
-            lambda text: apply_steps(options.steps, text, False),
-        )
+        self._make_finders()
 
         self.around = (options.before, options.after)
         step = options.steps[0] if len(options.steps) == 1 else None
@@ -144,6 +136,22 @@ class PieceTokenizer(ShortTextTokenizer):
         self._only_charsmap = step if whole and isinstance(step, Charsmap) else None
         has_kernel = type(self.model).short is not PieceModel.short
         self._prepare_short(has_kernel and self._only_charsmap is not None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._make_finders()
+
+    def _make_finders(self) -> None:
+        raw = [token for token in self.added_tokens if not token.normalized]
+        self._find_raw = AddedTokenFinder(raw)
+        self._find_asked = AddedTokenFinder([*raw, *self.silent_tokens]) if self.silent_tokens else self._find_raw
+        self._find_normalized = AddedTokenFinder(
+            [token for token in self.added_tokens if token.normalized],
+            lambda text: apply_steps(self.options.steps, text, False),
+        )
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
         assert self._only_charsmap is not None
