@@ -230,6 +230,19 @@ class Tokenizer(Encoder, Decoder):
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
 
+    def get_vocab(self) -> dict[str, int]:
+        """Every token as :meth:`id_to_token` writes it, and its id; of equal ones the first id counts."""
+        spelled = ((self.id_to_token(token_id), token_id) for token_id in range(self.vocab_size - 1, -1, -1))
+        return {text: token_id for text, token_id in spelled if text is not None}
+
+    def count_tokens(self, text: str, add_special_tokens: bool = False, *, special: Special = None) -> int:
+        """How many tokens :meth:`encode` makes of a text."""
+        return len(self.encode(text, add_special_tokens, special=special).ids)
+
+    def decode_batch(self, batch: Iterable[Iterable[int]], skip_special_tokens: bool = True) -> list[str]:
+        """:meth:`decode` of each list of ids."""
+        return [self.decode(ids, skip_special_tokens) for ids in batch]
+
     def spelled_special_tokens(self) -> Mapping[str, int]:
         """The special tokens that a text can spell, by their text there."""
         names: dict[str, int] | None = self.__dict__.get("_spelled_special")
