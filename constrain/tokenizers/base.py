@@ -22,7 +22,7 @@ from constrain.tokenizers.chat.marked_text import MarkedText, marks_of, plain, w
 from constrain.tokenizers.chat.templates import GENERATION_TAG, choose_template, render_chat
 from constrain.tokenizers.chat.tool_descriptions import described_tools
 from constrain.tokenizers.flat_decoding import FlatOutputs
-from constrain.tokenizers.special_text import Disallowed, Reading, Special, reading_of
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, first_refused, reading_of
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _MANY_IDS = 100
@@ -256,8 +256,16 @@ class Tokenizer(Encoder, Decoder):
         return self.spelled_special_tokens()
 
     def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
-        """:meth:`encode` where ``reading`` says which tokens are read; for chat templates."""
-        raise TokenizerError(f"{type(self).__name__} cannot tell special tokens from the text that spells them")
+        """:meth:`encode` where ``reading`` says which tokens are read; for chat templates.
+
+        A class that does not define it takes text only where all tokens that are spelled are read.
+        """
+        refused = first_refused(text, reading, self.spelled_added_tokens())
+        if refused is not None:
+            raise TokenizerError(
+                f"{type(self).__name__} cannot tell the token {refused!r} from the text that spells it"
+            )
+        return self.encode(text, add_special_tokens)
 
     def _reading(self, text: str, special: Special, disallowed: Disallowed) -> Reading | None:
         """What the arguments of :meth:`encode` mean; None: as without them."""

@@ -114,6 +114,17 @@ def _pattern(names: frozenset[str]) -> re.Pattern[str]:
     return re.compile(longest_of(names))
 
 
+def first_refused(text: str, reading: Reading, names: Mapping[str, int]) -> str | None:
+    """The first token that a text spells where ``reading`` does not permit it; None if there is none."""
+    known = frozenset(name for name in names if name)
+    place = 0
+    while (found := search_any(known, text, place)) is not None:
+        if not reading.permits(names[found.group()], *found.span()):
+            return found.group()
+        place = found.start() + 1
+    return None
+
+
 def cut_at_tokens(text: str, reading: Reading, names: Mapping[str, int]) -> list[tuple[int, int, int | None]]:
     """``(begin, end, id)`` for each stretch of a text; the id is None for text between the tokens that are read.
 

@@ -16,9 +16,11 @@ from constrain.errors import TokenizerError
 from constrain.generation.prompts import encode_chat
 from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.adapters import adapt
+from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat.tool_descriptions import describe_function
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
+from constrain.tokenizers.special_text import Reading
 
 SPECIAL = (
     "<s>",
@@ -373,3 +375,18 @@ def test_functions_and_models_as_tools():
     assert described["function"]["name"] == "Search"
     assert described["function"]["description"] == "Search for words."
     assert described["function"]["parameters"]["properties"]["words"]["type"] == "string"
+
+
+def test_a_tokenizer_of_ones_own_takes_what_is_harmless():
+    class Own(MockTokenizer):
+        read_text = Tokenizer.read_text
+
+        def encode(self, text, add_special_tokens=False):
+            return MockTokenizer.read_text(self, text, add_special_tokens, Reading())
+
+    tokenizer = Own(special_tokens=SPECIAL)
+    tokenizer.chat_template = TEMPLATES["plain"]
+    ids = tokenizer.apply_chat_template(conversation("x"), tokenize=True)
+    assert ids == tokenizer.encode(tokenizer.apply_chat_template(conversation("x"))).ids
+    with pytest.raises(TokenizerError, match="Own cannot tell the token '<s>' from the text that spells it"):
+        tokenizer.apply_chat_template(conversation("<s>"), tokenize=True)

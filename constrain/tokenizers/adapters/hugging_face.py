@@ -123,6 +123,8 @@ class HuggingFaceTokenizer(TableTokenizer):
 
     def _renamed(self, ids: frozenset[int]) -> Any:
         """The tokenizer with other names for some tokens, so that their own names are text; the last is kept."""
+        if not ids:
+            return self._library_tokenizer
         if self._copy is None or self._copy[0] != ids:
             settings = json.loads(self._library_tokenizer.to_str())
             kind = type(self._library_tokenizer)

@@ -59,7 +59,7 @@ class Sequence:
 
         They need not be the tokens that the whole text would have: nothing merges across the border.
         """
-        encoding = self._tokenizer.encode(text, add_special_tokens, special=special, disallowed=disallowed)
+        (encoding,) = self._tokenizer.encode_batch([text], add_special_tokens, special=special, disallowed=disallowed)
         ids: list[int] = encoding.ids
         for token_id in ids:
             self.append_token(token_id)
