@@ -26,6 +26,7 @@ from constrain.cli.grammar_options import (
     show_warnings,
 )
 from constrain.cli.output import write
+from constrain.cli.sampling_options import further_sampling_options, make_sampler
 from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
@@ -156,6 +157,7 @@ _LAYOUT = {"indent": 2}
     type=click.IntRange(min=0, max=_LARGEST_SEED - 1),
     help="Equal seeds give equal texts.  [default: random]",
 )
+@further_sampling_options
 @option("--kv-type", section=_MEMORY, type=click.Choice(KV_TYPES), help="What keys and values are kept as.")
 @option(
     "--max-seq-len",
@@ -234,7 +236,6 @@ def generate(
     # All that can be wrong with the input is said before the first kernel is compiled.
     announce_compilation()
     from constrain.backends import load_backend
-    from constrain.sampling import Sampler
 
     loaded = load_backend(model, backend, options)
     compiled = None if grammar is None or source is None else _compile(source, grammar, loaded, layout, num_tokens)
@@ -243,7 +244,10 @@ def generate(
         click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
 
     for number in range(count):
-        sampler = Sampler(seed=seed, **sampling)
+        try:
+            sampler = make_sampler(seed, sampling, settings, loaded.tokenizer)
+        except ConstrainError as error:
+            raise click.UsageError(str(error)) from error
         seed = sampler.seed
         generation = _start(loaded, compiled, ids, num_tokens, sampler, stop)
         for step in generation:

@@ -31,6 +31,14 @@ _LINES_AT_ONCE = 1000
 @tokenizer_option
 @option("--special", section="Tokens", is_flag=True, help="With the special tokens that a model expects around a text.")
 @option(
+    "--read",
+    "read",
+    section="Tokens",
+    multiple=True,
+    metavar="all|none|TOKEN",
+    help="Which special tokens are read where TEXT spells them; may be given several times. The others are text.",
+)
+@option(
     "--decode", section="Text", is_flag=True, help="The other way: TEXT is ids, between blanks, commas or brackets."
 )
 @option("--ids", "only_ids", section="Output", is_flag=True, help="Only the ids, on one line.")
@@ -40,6 +48,7 @@ def tokenize(
     file: str | None,
     tokenizer: str | None,
     special: bool,
+    read: tuple[str, ...],
     decode: bool,
     only_ids: bool,
     as_json: bool,
@@ -58,7 +67,8 @@ def tokenize(
         if decode:
             _decode(loaded, _parse_ids(source, text), as_json)
             return
-        encoding = loaded.encode(text, add_special_tokens=special)
+        asked = read[0] if read in (("all",), ("none",)) else read or None
+        encoding = loaded.encode(text, add_special_tokens=special, special=asked)
     if only_ids:
         write(" ".join(map(str, encoding.ids)) + "\n")
     elif as_json:

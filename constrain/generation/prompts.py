@@ -43,7 +43,7 @@ def encode_chat(
     template: str | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> list[int]:
-    """The tokens of a conversation, up to where the model's answer begins.
+    """The tokens of a conversation, up to where the model's answer begins; no message holds a control token.
 
     Parameters
     ----------
@@ -53,12 +53,13 @@ def encode_chat(
     variables : mapping, optional
         What else the template reads, by name.
     """
-    text = tokenizer.apply_chat_template(
+    ids: list[int] = tokenizer.apply_chat_template(
         messages,
         tools=tools,
         documents=documents,
         add_generation_prompt=True,
         template=template,
+        tokenize=True,
         **(variables or {}),
     )
-    return tokenizer.encode(text).ids
+    return ids

@@ -8,12 +8,16 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
 _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+Permits = Callable[[int, int, int], bool]
+"""Whether a token is read from some characters of a text: its id, and where they begin and end."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +39,21 @@ class AddedTokenFinder:
     def __init__(self, tokens: Sequence[AddedToken], normalize: Callable[[str], str] = str) -> None:
         """``normalize`` is applied to the tokens; the text to split has been normalized already."""
         self._by_content = {normalize(token.content): token for token in tokens if token.content}
-        self._pattern = _compiled(frozenset(self._by_content)) if self._by_content else None
+        # Compiled once it is needed, which for thousands of tokens takes a tenth of a second.
+        self._contents = frozenset(self._by_content)
+        self._lengths = sorted({len(content) for content in self._contents}, reverse=True)
 
-    def split(self, text: str) -> list[tuple[int, int, AddedToken | None]]:
-        """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between."""
-        if self._pattern is None:
+    def split(self, text: str, permits: Permits | None = None) -> list[tuple[int, int, AddedToken | None]]:
+        """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between.
+
+        ``permits``: tokens that it says no to are as if they were not there.
+        """
+        if not self._by_content:
             return [(0, len(text), None)] if text else []
         parts: list[tuple[int, int, AddedToken | None]] = []
         done = 0
-        for match in self._pattern.finditer(text):
-            begin, end = match.span()
-            token = self._by_content[match.group()]
+        for begin, end in self._matches(_compiled(self._contents), text, permits):
+            token = self._by_content[text[begin:end]]
             if token.single_word and (_is_word(text[begin - 1 : begin]) or _is_word(text[end : end + 1])):
                 continue
             if token.lstrip:
@@ -61,6 +69,38 @@ class AddedTokenFinder:
         if done < len(text):
             parts.append((done, len(text), None))
         return parts
+
+    def _matches(self, pattern: re.Pattern[str], text: str, permits: Permits | None) -> Iterator[tuple[int, int]]:
+        if permits is None:
+            for match in pattern.finditer(text):
+                yield match.span()
+            return
+        place = 0
+        while (found := pattern.search(text, place)) is not None:
+            begin = found.start()
+            place = begin + 1
+            for length in self._lengths:
+                end = begin + length
+                token = self._by_content.get(text[begin:end]) if end <= len(text) else None
+                if token is not None and permits(token.id, begin, end):
+                    yield begin, end
+                    place = end
+                    break
+
+
+def moved(permits: Permits, begin: int, origins: Sequence[tuple[int, int]] | None) -> Permits:
+    """The same for a stretch of the text that begins at ``begin``.
+
+    ``origins``: where each character of the normalized stretch comes from, within the stretch; None: it is not changed.
+    """
+
+    def permitted(token_id: int, first: int, last: int) -> bool:
+        if origins is None:
+            return permits(token_id, begin + first, begin + last)
+        places = origins[first:last]
+        return permits(token_id, begin + min(a for a, _ in places), begin + max(b for _, b in places))
+
+    return permitted
 
 
 def _is_word(char: str) -> bool:
@@ -80,14 +120,20 @@ def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], objec
     for content in contents:
         while not content.startswith(common):
             common = common[:-1]
-    return common, _compiled(frozenset(contents)).search
+    known = frozenset(contents)
+    if len(known) > _FEW:
+        return common, lambda text: _compiled(known).search(text)
+    return common, _compiled(known).search
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _compiled(contents: frozenset[str]) -> re.Pattern[str]:
     # A tokenizer, and each copy of it, asks twice for the same pattern.
     return re.compile(longest_of(contents))
 
+
+_FEW = 300
+"""So many tokens are compiled in a few milliseconds, so they need not wait until they are needed."""
 
 _DEEPEST = 40
 """Groups within groups; the compiler of :mod:`re` is recursive."""

@@ -11,14 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.arguments import checked_id, checked_texts, listed_ids
-from constrain.tokenizers.chat.templates import choose_template, render_chat
+from constrain.tokenizers.arguments import checked_id, checked_text, checked_texts, listed_ids
+from constrain.tokenizers.chat.control_tokens import control_tokens, reading_of_chat
+from constrain.tokenizers.chat.marked_text import MarkedText, marks_of, plain, where_generated
+from constrain.tokenizers.chat.templates import GENERATION_TAG, choose_template, render_chat
+from constrain.tokenizers.chat.tool_descriptions import described_tools
 from constrain.tokenizers.flat_decoding import FlatOutputs
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, first_refused, reading_of
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _MANY_IDS = 100
@@ -111,19 +115,53 @@ class Encoder(ABC):
     """Text to token ids."""
 
     @abstractmethod
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
         """Split ``text`` into tokens.
 
-        ``add_special_tokens`` adds what the model expects around a text (such as a beginning-of-text
-        token), where the file says what that is.  The text of a special token inside ``text`` becomes
-        that token.
+        Parameters
+        ----------
+        text : str
+        add_special_tokens : bool
+            Add what the model expects around a text (such as a beginning-of-text token), where the file says what that
+            is.
+        special : "all", "none" or names of special tokens, optional
+            Which special tokens are read where ``text`` spells them.  By default it is as the library of the file does
+            it: all of them, and of a SentencePiece ``.model`` none.  Text from a stranger must be encoded with
+            ``"none"``, or it can end its turn and begin another one.
+        disallowed : "text" or "raise"
+            What becomes of special tokens that ``special`` leaves out: they are encoded as the text that they are, or
+            are an error.
 
-        Raises :class:`TokenizerError` if ``text`` is no str, or holds a lone surrogate or a byte without a token.
+        Raises :class:`TokenizerError` if ``text`` is no str, or holds a lone surrogate, a byte without a token or a
+        special token that ``disallowed="raise"`` forbids.
         """
 
-    def encode_batch(self, texts: Iterable[str], add_special_tokens: bool = False) -> list[Encoding]:
+    def encode_ordinary(self, text: str, add_special_tokens: bool = False) -> Encoding:
+        """:meth:`encode` of text that holds no special tokens, whatever it spells."""
+        return self.encode(text, add_special_tokens, special="none")
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> list[Encoding]:
         """:meth:`encode` for each text.  A str instead of several is a :class:`TokenizerError`."""
-        return [self.encode(text, add_special_tokens) for text in checked_texts(texts)]
+        checked = checked_texts(texts)
+        if special is None and disallowed == "text":
+            return [self.encode(text, add_special_tokens) for text in checked]
+        if not isinstance(special, str) and isinstance(special, Iterable):
+            special = list(special)  # an iterator can be read once
+        return [self.encode(text, add_special_tokens, special=special, disallowed=disallowed) for text in checked]
 
 
 class Decoder(ABC):
@@ -192,6 +230,51 @@ class Tokenizer(Encoder, Decoder):
     def id_to_token(self, token_id: int) -> str | None:
         """The token as the vocabulary writes it, which need not be its text; ``None`` without a token."""
 
+    def get_vocab(self) -> dict[str, int]:
+        """Every token as :meth:`id_to_token` writes it, and its id; of equal ones the first id counts."""
+        spelled = ((self.id_to_token(token_id), token_id) for token_id in range(self.vocab_size - 1, -1, -1))
+        return {text: token_id for text, token_id in spelled if text is not None}
+
+    def count_tokens(self, text: str, add_special_tokens: bool = False, *, special: Special = None) -> int:
+        """How many tokens :meth:`encode` makes of a text."""
+        return len(self.encode(text, add_special_tokens, special=special).ids)
+
+    def decode_batch(self, batch: Iterable[Iterable[int]], skip_special_tokens: bool = True) -> list[str]:
+        """:meth:`decode` of each list of ids."""
+        return [self.decode(ids, skip_special_tokens) for ids in batch]
+
+    def spelled_special_tokens(self) -> Mapping[str, int]:
+        """The special tokens that a text can spell, by their text there."""
+        names: dict[str, int] | None = self.__dict__.get("_spelled_special")
+        if names is None:
+            spelled = ((self.id_to_token(token_id), token_id) for token_id in sorted(self.special_ids, reverse=True))
+            names = self.__dict__["_spelled_special"] = {name: token_id for name, token_id in spelled if name}
+        return names
+
+    def spelled_added_tokens(self) -> Mapping[str, int]:
+        """All tokens that are found in a text before anything else, special or not, by their text there."""
+        return self.spelled_special_tokens()
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        """:meth:`encode` where ``reading`` says which tokens are read; for chat templates.
+
+        A class that does not define it takes text only where all tokens that are spelled are read.
+        """
+        refused = first_refused(text, reading, self.spelled_added_tokens())
+        if refused is not None:
+            raise TokenizerError(
+                f"{type(self).__name__} cannot tell the token {refused!r} from the text that spells it"
+            )
+        return self.encode(text, add_special_tokens)
+
+    def _reading(self, text: str, special: Special, disallowed: Disallowed) -> Reading | None:
+        """What the arguments of :meth:`encode` mean; None: as without them."""
+        if special is None and disallowed == "text":
+            return None
+        if special is None:
+            raise TokenizerError("disallowed= needs special=, which says what is allowed")
+        return reading_of(special, disallowed, checked_text(text), self.spelled_special_tokens(), self.special_ids)
+
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         """Works out the tokens and offsets of :meth:`encode` with these arguments; for tokenizers that put it off."""
         raise NotImplementedError
@@ -255,25 +338,29 @@ class Tokenizer(Encoder, Decoder):
 
     def apply_chat_template(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Sequence[Mapping[str, Any]] | Sequence[Sequence[Mapping[str, Any]]],
         *,
         tools: Iterable[Any] | None = None,
         documents: Iterable[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool = False,
         template: str | None = None,
+        tokenize: bool = False,
+        special: Special = "none",
+        return_dict: bool = False,
+        return_assistant_tokens_mask: bool = False,
         **variables: object,
-    ) -> str:
-        """The text of a conversation, as the model was trained on it.
-
-        Encode it without ``add_special_tokens``: the special tokens are in the text.
+    ) -> Any:
+        """The text of a conversation, as the model was trained on it, or its tokens.
 
         Parameters
         ----------
-        messages : list of mappings
-            ``{"role": "user", "content": "..."}`` and so on: JSON, or Pydantic models.
-        tools : iterable of mappings, optional
-            Descriptions with the JSON Schema of the arguments.
+        messages : list of mappings, or a list of such lists
+            ``{"role": "user", "content": "..."}`` and so on: JSON, or Pydantic models.  Of several conversations the
+            result is a list.
+        tools : iterable, optional
+            Descriptions with the JSON Schema of the arguments; or functions and Pydantic models, which are described
+            (:mod:`constrain.tokenizers.chat.tool_descriptions`).
         documents : iterable of mappings, optional
         add_generation_prompt : bool
             End with what introduces the model's answer.
@@ -281,30 +368,62 @@ class Tokenizer(Encoder, Decoder):
             End within the last message, for the model to go on with it.
         template : str, optional
             The name of one of several templates, or a template, instead of the tokenizer's own.
+        tokenize : bool
+            Return token ids (list of int) instead of text.  What the template writes may become control tokens; what
+            messages, tools, documents and ``variables`` hold stays text, however the template cuts and joins it.
+            Encoding the text afterwards cannot tell the two apart.
+        special : "none", "all" or names of special tokens
+            With ``tokenize``: which special tokens are read in messages too, such as ``{"<image>"}``.
+        return_dict : bool
+            With ``tokenize``: return ``{"input_ids": [...], "attention_mask": [...]}``.
+        return_assistant_tokens_mask : bool
+            With ``tokenize``: the same with ``"assistant_masks"``: 1 for the tokens of what is within the template's
+            ``{% generation %}``, else 0.
         variables
             Further variables of the template, such as ``enable_thinking``.
 
         Raises
         ------
         TokenizerError
-            There is no template (the message says how to give one), it has an error, or it refuses the
-            conversation.
+            There is no template (the message says how to give one), it has an error, or it refuses the conversation.
+            It cannot be told whether the template or a message wrote a control token.  There is no
+            ``{% generation %}`` for a mask.
         LimitError
             The template wants too much time or memory.
         """
+        if not tokenize and (return_dict or return_assistant_tokens_mask or special != "none"):
+            raise TokenizerError("special=, return_dict= and return_assistant_tokens_mask= need tokenize=True")
         source = choose_template(self.chat_template, template, tools is not None)
-        special = {
-            f"{role}_token": self.id_to_token(token_id) for role, token_id in self.special_tokens.roles().items()
-        }
-        return render_chat(
-            source,
-            messages,
-            tools=tools,
-            documents=documents,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            variables={**special, **variables},
-        )
+        named = {f"{role}_token": self.id_to_token(token_id) for role, token_id in self.special_tokens.roles().items()}
+        batch = isinstance(messages, list | tuple) and bool(messages) and isinstance(messages[0], list | tuple)
+        described = None if tools is None else described_tools(tools)
+        results: list[Any] = []
+        for conversation in messages if batch else [messages]:
+            text = render_chat(
+                source,
+                cast(Any, conversation),
+                tools=described,
+                documents=documents,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=continue_final_message,
+                variables=variables,
+                special={name: spelled for name, spelled in named.items() if name not in variables},
+            )
+            if not tokenize:
+                results.append(plain(text))
+                continue
+            encoding = self._encode_chat(text, source, special)
+            found = {"input_ids": encoding.ids, "attention_mask": [1] * len(encoding.ids)}
+            if return_assistant_tokens_mask:
+                found["assistant_masks"] = _generated_tokens(text, source, encoding)
+            results.append(found if return_dict or return_assistant_tokens_mask else encoding.ids)
+        return results if batch else results[0]
+
+    def _encode_chat(self, text: MarkedText, source: str, special: Special) -> Encoding:
+        """The tokens of a rendered conversation, with control tokens only where the template wrote them."""
+        names = self.spelled_special_tokens()
+        controls = control_tokens(source, names, self.spelled_added_tokens())
+        return self.read_text(plain(text), False, reading_of_chat(text, controls, special, {**names, **controls}))
 
     def _output_bytes(self, token_id: int, skip_special_tokens: bool) -> bytes:
         """What a token adds to the output."""
@@ -326,3 +445,11 @@ class Tokenizer(Encoder, Decoder):
     def _check_id(self, token_id: int) -> None:
         if not 0 <= checked_id(token_id) < self.vocab_size:
             raise TokenizerError(f"id {token_id} is out of range: this vocabulary has ids 0 to {self.vocab_size - 1}")
+
+
+def _generated_tokens(text: MarkedText, source: str, encoding: Encoding) -> list[int]:
+    """1 for each token with a character within ``{% generation %}``, else 0."""
+    if not GENERATION_TAG.search(source):
+        raise TokenizerError("return_assistant_tokens_mask: the chat template has no {% generation %}")
+    inside = where_generated(marks_of(text))
+    return [int(inside.find(1, begin, end) >= 0) for begin, end in encoding.offsets]

@@ -21,6 +21,7 @@ from constrain.tokenizers.formats.sentencepiece_file import load_sentencepiece_f
 from constrain.tokenizers.formats.tiktoken_file import load_tiktoken_file
 from constrain.tokenizers.formats.tokenizer_json import load_tokenizer_json
 from constrain.tokenizers.hub import folder_of_hub_id, is_hub_id
+from constrain.tokenizers.load_cache import loaded_through_cache
 from constrain.tokenizers.model_names import MODEL_ENCODINGS, encoding_of_name, find_rank_file
 
 SUPPORTED = "tokenizer.json, GGUF, SentencePiece .model, .tiktoken rank files, or a folder with one of them"
@@ -145,6 +146,10 @@ def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[in
     ends = None if eos_ids is None else tuple(sorted(set(checked_ids(eos_ids))))
     if place.is_dir():
         place = _file_in_folder(place)
+    return loaded_through_cache(place, (encoding, ends), lambda: _read(place, encoding, ends))
+
+
+def _read(place: Path, encoding: str | RankEncoding | None, ends: tuple[int, ...] | None) -> Tokenizer:
     head = _first_bytes(place)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
         if encoding is not None:

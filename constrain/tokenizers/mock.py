@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, Tokenizer
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _WORDS = (" the", " and", "ing", "Hello", " world", "{", "}", '":', '", "', "true", "false", "null", "  ", "\n")
@@ -43,8 +43,6 @@ class MockTokenizer(Tokenizer):
         if b"" in self._ids or "" in self._special:
             raise TokenizerError("a token is empty")
         self._longest = max(map(len, self._tokens), default=0)
-        names = sorted(self._special, key=len, reverse=True)
-        self._find_special = re.compile("|".join(map(re.escape, names))) if names else None
         self.vocab_size = len(self._tokens) + len(self._special)
         self.special_ids = frozenset(self._special.values())
         roles = {"<s>": "bos", "</s>": "eos", "<unk>": "unk", "<pad>": "pad", "<sep>": "sep"}
@@ -77,17 +75,26 @@ class MockTokenizer(Tokenizer):
             return self._tokens[token_id].decode("utf-8", "surrogateescape")
         return list(self._special)[token_id - len(self._tokens)]
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
+        return self.read_text(text, add_special_tokens, self._reading(text, special, disallowed) or Reading())
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
         utf8_of(text)
         ids: list[int] = []
         lengths: list[int] = []
-        done = 0
-        for match in self._find_special.finditer(text) if self._find_special else ():
-            self._encode_plain(text[done : match.start()], ids, lengths)
-            ids.append(self._special[match.group()])
-            lengths.append(len(match.group().encode("utf-8")))
-            done = match.end()
-        self._encode_plain(text[done:], ids, lengths)
+        for begin, end, token_id in cut_at_tokens(text, reading, self._special):
+            if token_id is None:
+                self._encode_plain(text[begin:end], ids, lengths)
+            else:
+                ids.append(token_id)
+                lengths.append(len(text[begin:end].encode("utf-8")))
         offsets, mask = offsets_of_bytes(text, lengths), [0] * len(ids)
         if add_special_tokens and self.special_tokens.bos is not None:
             ids, offsets, mask = [self.special_tokens.bos, *ids], [(0, 0), *offsets], [1, *mask]

@@ -221,6 +221,7 @@ def test_help_is_in_sections(run):
         "Prompt",
         "Output",
         "Sampling",
+        "Further samplers",
         "Memory of the model",
         "Options",
     ]

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.adapters.table import TableTokenizer, check_size, well_known_eos
-from constrain.tokenizers.arguments import utf8_of
+from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.byte_alphabet import alphabet_bytes
 from constrain.tokenizers.ready_encoding import ready_encoding
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
 from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -67,6 +69,9 @@ class HuggingFaceTokenizer(TableTokenizer):
             # The library may spell, and decode, an added token as the normalizer changes it.
             spellings[token_id] = tokenizer.id_to_token(token_id)
         added = {int(entry["id"]): entry for entry in settings.get("added_tokens") or ()}
+        self._added = {str(entry["content"]): token_id for token_id, entry in added.items()}
+        self._secret = secrets.token_hex(8)
+        self._copy: tuple[frozenset[int], Any] | None = None
         special = {token_id for token_id, entry in added.items() if entry.get("special")}
         unknown = settings["model"].get("unk_token")
         if settings["model"].get("type") == "Unigram" and settings["model"].get("unk_id") is not None:
@@ -80,13 +85,54 @@ class HuggingFaceTokenizer(TableTokenizer):
             eos_ids = [roles.eos] if roles.eos is not None else well_known_eos(spellings, WELL_KNOWN_EOS)
         super().__init__(data, spellings, special, roles, eos_ids)
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
+        reading = self._reading(text, special, disallowed)
+        if reading is not None:
+            return self.read_text(text, add_special_tokens, reading)
+        found = self._encoded_by(self._library_tokenizer, text, add_special_tokens)
+        return ready_encoding(found.ids, found.tokens, found.offsets, found.special_tokens_mask)
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        checked_text(text)
+        names = {name: token_id for name, token_id in self._added.items() if token_id in reading.guarded}
+        changed, places = _renamed_text(text, names, reading, self._secret)
+        library = self._renamed(reading.unreachable)
+        found = self._encoded_by(library, changed, add_special_tokens)
+        tokens = [self._spellings[token_id] or "" for token_id in found.ids]
+        offsets = found.offsets
+        if names:
+            offsets = [(places[begin], places[end - 1] + 1 if begin < end else places[begin]) for begin, end in offsets]
+        return ready_encoding(found.ids, tokens, offsets, found.special_tokens_mask)
+
+    def spelled_added_tokens(self) -> Mapping[str, int]:
+        return self._added
+
+    def _encoded_by(self, library: Any, text: str, add_special_tokens: bool) -> Any:
         utf8_of(text)
         try:
-            found = self._library_tokenizer.encode(text, add_special_tokens=add_special_tokens)
+            return library.encode(text, add_special_tokens=add_special_tokens)
         except Exception as error:  # the library raises plain Exception
             raise TokenizerError(f"tokenizers cannot encode this text: {error}") from None
-        return ready_encoding(found.ids, found.tokens, found.offsets, found.special_tokens_mask)
+
+    def _renamed(self, ids: frozenset[int]) -> Any:
+        """The tokenizer with other names for some tokens, so that their own names are text; the last is kept."""
+        if not ids:
+            return self._library_tokenizer
+        if self._copy is None or self._copy[0] != ids:
+            settings = json.loads(self._library_tokenizer.to_str())
+            kind = type(self._library_tokenizer)
+            copy = kind.from_str(json.dumps(_with_other_names(settings, ids, self._secret)))
+            if any(copy.token_to_id(_other_name(self._secret, token_id)) != token_id for token_id in ids):
+                raise TokenizerError("tokenizers gives the special tokens of this file other ids under other names")
+            self._copy = (ids, copy)
+        return self._copy[1]
 
     def token_to_id(self, token: str) -> int | None:
         found = super().token_to_id(token)
@@ -103,6 +149,51 @@ class HuggingFaceTokenizer(TableTokenizer):
             return data
         text = self._spellings[token_id]
         return data if text is None or not first else self._spell.first(text)
+
+
+def _renamed_text(text: str, names: Mapping[str, int], reading: Reading, secret: str) -> tuple[str, list[int]]:
+    """The text with the tokens that are read under their other names, and where each character comes from, with the
+    end."""
+    if not names:
+        return text, []
+    pieces: list[str] = []
+    places: list[int] = []
+    for begin, end, token_id in cut_at_tokens(text, reading, names):
+        piece = text[begin:end] if token_id is None else _other_name(secret, token_id)
+        pieces.append(piece)
+        places += range(begin, end) if token_id is None else [begin] * len(piece)
+    return "".join(pieces), [*places, len(text)]
+
+
+def _other_name(secret: str, token_id: int) -> str:
+    """A name of a token that nobody outside can spell."""
+    return f"\ue000{secret}{token_id:x}\ue001"
+
+
+def _with_other_names(settings: dict[str, Any], ids: frozenset[int], secret: str) -> dict[str, Any]:
+    """The settings of a tokenizer whose tokens ``ids`` are spelled with :func:`_other_name`; no id changes."""
+    renamed: dict[str, str] = {}
+    for entry in settings.get("added_tokens") or ():
+        if entry["id"] in ids:
+            renamed[entry["content"]] = entry["content"] = _other_name(secret, entry["id"])
+            entry["normalized"] = False
+    model = settings["model"]
+    vocab = model.get("vocab")
+    if isinstance(vocab, dict):
+        for name, token_id in list(vocab.items()):
+            if token_id in ids:
+                renamed[name] = _other_name(secret, token_id)
+        model["vocab"] = {renamed.get(name, name): token_id for name, token_id in vocab.items()}
+    else:
+        for token_id, entry in enumerate(vocab or ()):
+            if token_id in ids:
+                entry[0] = _other_name(secret, token_id)
+    if model.get("unk_token") in renamed:
+        model["unk_token"] = renamed[model["unk_token"]]
+    if model.get("merges"):
+        pairs = (entry.split(" ") if isinstance(entry, str) else entry for entry in model["merges"])
+        model["merges"] = [pair for pair in pairs if "".join(pair) not in renamed and renamed.keys().isdisjoint(pair)]
+    return settings
 
 
 class _Decoder:

@@ -12,6 +12,7 @@ from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.byte_alphabet import text_to_bytes
 from constrain.tokenizers.chat.templates import gguf_chat_template
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
@@ -71,9 +72,36 @@ class LlamaCppTokenizer(TableTokenizer):
         super().__init__(data, spellings, special, roles, eos_ids)
         self.chat_template = gguf_chat_template(metadata)
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
+        reading = self._reading(text, special, disallowed)
+        if reading is not None:
+            return self.read_text(text, add_special_tokens, reading)
         data = utf8_of(text)
         ids: list[int] = list(self._llama.tokenize(data, add_bos=add_special_tokens, special=True))
+        return self._encoding_of(text, data, ids, add_special_tokens)
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        data = utf8_of(text)
+        ids: list[int] = []
+        # The library cuts a text at special tokens too, and encodes what is between them by itself.
+        for begin, end, token_id in cut_at_tokens(text, reading, self.spelled_special_tokens()):
+            piece = text[begin:end].encode()
+            ids += self._llama.tokenize(piece, add_bos=False, special=False) if token_id is None else [token_id]
+        if add_special_tokens:
+            # What the file asks for around a text is around an empty one too.
+            around = list(self._llama.tokenize(b"", add_bos=True, special=False))
+            before = around[:1] if around[:1] == [self.special_tokens.bos] else []
+            ids = [*before, *ids, *around[len(before) :]]
+        return self._encoding_of(text, data, ids, add_special_tokens)
+
+    def _encoding_of(self, text: str, data: bytes, ids: list[int], add_special_tokens: bool) -> Encoding:
         # The library adds the tokens that the file asks for: a beginning in front of the text, an end behind it.
         before = int(add_special_tokens and ids[:1] == [self.special_tokens.bos])
         after = int(

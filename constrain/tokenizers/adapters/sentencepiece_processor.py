@@ -11,6 +11,7 @@ from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.ready_encoding import ready_encoding
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
@@ -21,8 +22,8 @@ class SentencePieceTokenizer(TableTokenizer):
     """A ``sentencepiece.SentencePieceProcessor``.
 
     Control symbols and the unknown piece are special tokens.  The library never finds them in a text, so their names in
-    a text are plain text, unlike with other tokenizers.  Where nothing is skipped, they decode to their
-    names.
+    a text are plain text, unlike with other tokenizers, unless the caller asks for special tokens; then the stretches
+    between them are encoded one by one.  Where nothing is skipped, they decode to their names.
 
     Parameters
     ----------
@@ -59,16 +60,34 @@ class SentencePieceTokenizer(TableTokenizer):
             word is not None and spellings[space] == _SPACE and not processor.decode([space, word]).startswith(" ")
         )
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
+        reading = self._reading(text, special, disallowed)
+        return self.read_text(text, add_special_tokens, Reading(self.special_ids) if reading is None else reading)
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
         utf8_of(text)
-        ids: list[int] = self._processor.encode(text, out_type=int)
+        parts = cut_at_tokens(text, reading, self.spelled_special_tokens())
+        ids: list[int] = []
+        for begin, end, token_id in parts:
+            ids += self._processor.encode(text[begin:end], out_type=int) if token_id is None else [token_id]
         before = [self._processor.bos_id()] if add_special_tokens and self._add_bos else []
         after = [self._processor.eos_id()] if add_special_tokens and self._add_eos else []
         mask = [1] * len(before) + [0] * len(ids) + [1] * len(after)
         whole = [*before, *ids, *after]
 
         def offsets() -> list[tuple[int, int]]:
-            return [(0, 0)] * len(before) + self._offsets(text) + [(0, 0)] * len(after)
+            spans: list[tuple[int, int]] = []
+            for begin, end, token_id in parts:
+                inner = self._offsets(text[begin:end]) if token_id is None else [(0, end - begin)]
+                spans += [(begin + first, begin + last) for first, last in inner]
+            return [(0, 0)] * len(before) + spans + [(0, 0)] * len(after)
 
         return ready_encoding(whole, [self._spellings[token_id] or "" for token_id in whole], offsets, mask)
 

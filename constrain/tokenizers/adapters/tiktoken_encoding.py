@@ -10,6 +10,7 @@ from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
+from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
 from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
 
 
@@ -45,10 +46,24 @@ class TiktokenTokenizer(TableTokenizer):
         ends = sorted(set(eos_ids))
         super().__init__(data, spellings, special, SpecialTokens(eos=ends[0] if ends else None), ends)
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
         """An encoding says nothing about tokens around a text, so ``add_special_tokens`` adds none."""
         utf8_of(text)
-        ids: list[int] = self._encoding.encode(text, allowed_special="all")
+        return self.read_text(text, add_special_tokens, self._reading(text, special, disallowed) or Reading())
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        utf8_of(text)
+        ids: list[int] = []
+        # The library cuts a text at special tokens too, and encodes what is between them by itself.
+        for begin, end, token_id in cut_at_tokens(text, reading, self.spelled_special_tokens()):
+            ids += self._encoding.encode_ordinary(text[begin:end]) if token_id is None else [token_id]
 
         def offsets() -> list[tuple[int, int]]:
             return offsets_of_bytes(text, [len(self._encoding.decode_single_token_bytes(token_id)) for token_id in ids])

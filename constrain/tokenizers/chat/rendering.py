@@ -1,6 +1,6 @@
 """Compiles chat templates and runs them in the sandbox; whatever Jinja raises becomes an error of this package.
 
-This file and sandbox.py import Jinja, and no other file does.
+Jinja is imported by this file, sandbox.py and marked_filters.py, and by no other.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from constrain.errors import LimitError, TokenizerError
+from constrain.tokenizers.chat.marked_text import MarkedText
 from constrain.tokenizers.chat.sandbox import TemplateSandbox
 
 _LONGEST_TEMPLATE = 2**18
@@ -37,8 +38,8 @@ class CompiledTemplate:
         except Exception as error:  # the template becomes Python code, which can be wrong in ways of its own
             raise TokenizerError(f"the chat template cannot be compiled: {error}") from None
 
-    def run(self, values: dict[str, Any]) -> str:
-        """The text.  ``values``: the variables of the template by name, plain JSON.
+    def run(self, values: dict[str, Any]) -> MarkedText:
+        """The text.  ``values``: the variables of the template by name, JSON whose strings have marks.
 
         Raises :class:`TokenizerError` if the template fails or refuses the values, :class:`LimitError` if it wants too
         much time or memory.

@@ -29,6 +29,16 @@ import jinja2.sandbox
 import jinja2.utils
 
 from constrain.errors import LimitError
+from constrain.tokenizers.chat.marked_filters import FILTERS, marked, marked_format, with_marks_of
+from constrain.tokenizers.chat.marked_text import (
+    CONTENT,
+    TEMPLATE,
+    MarkedText,
+    common_mark,
+    generated,
+    origins_of,
+    plain,
+)
 
 CHARACTERS = 2**24
 """Longest string, in characters, and longest container, in characters and members."""
@@ -44,6 +54,9 @@ DATE_CHARACTERS = 1000
 
 _NESTED_WIDTH = re.compile(r":[^}]*\{|\*")
 _WIDTH = re.compile(r"\d+")
+_GENERATION = "generation of an assistant"
+"""The filter of ``{% generation %}``; no template can spell its name."""
+_NOTHING = MarkedText()
 _UNUSED_FILTERS = ("pprint", "random", "urlize", "wordwrap", "xmlattr")
 _SEQUENCES: Any = (list, tuple, set, frozenset, type({}.keys()), type({}.values()), type({}.items()))
 
@@ -93,18 +106,49 @@ class Namespace(jinja2.utils.Namespace):
 
 
 class _GenerationTag(jinja2.ext.Extension):
-    """``{% generation %}`` marks what an assistant said, for training; here it is its content."""
+    """``{% generation %}`` marks what an assistant said, for training."""
 
     tags = {"generation"}  # noqa: RUF012  # as the base class declares it
 
     def parse(self, parser: Any) -> Any:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return jinja2.nodes.Scope(body).set_lineno(line)
+        kept = jinja2.nodes.Filter(None, _GENERATION, [], [], None, None, lineno=line)
+        return jinja2.nodes.FilterBlock(body, kept, lineno=line)
 
 
 class _Bounder(jinja2.visitor.NodeTransformer):
-    """Rewrites a template so that loops count, and literals and ``~`` are checked."""
+    """Rewrites a template so that loops count, literals and ``~`` are checked, and the template's own text is marked.
+
+    ``texts`` gets the template's own strings.
+    """
+
+    def __init__(self, texts: list[MarkedText]) -> None:
+        self._texts = texts
+
+    def visit_Const(self, node: Any) -> Any:
+        return self._own_text(node, node.value) if isinstance(node.value, str) else node
+
+    def visit_TemplateData(self, node: Any) -> Any:
+        return self._own_text(node, node.data)
+
+    def visit_Getitem(self, node: Any) -> Any:
+        # A name of a member becomes part of no text.
+        node.node = self.visit(node.node)
+        if not isinstance(node.arg, jinja2.nodes.Const):
+            node.arg = self.visit(node.arg)
+        return node
+
+    def visit_Operand(self, node: Any) -> Any:
+        if not isinstance(node.expr, jinja2.nodes.Const):
+            node.expr = self.visit(node.expr)
+        return node
+
+    def _own_text(self, node: Any, text: str) -> Any:
+        self._texts.append(MarkedText(text, TEMPLATE))
+        texts = jinja2.nodes.EnvironmentAttribute("own_texts", lineno=node.lineno)
+        place = jinja2.nodes.Const(len(self._texts) - 1, lineno=node.lineno)
+        return jinja2.nodes.Getitem(texts, place, "load", lineno=node.lineno)
 
     def visit_For(self, node: Any) -> Any:
         return self._counting(node)
@@ -151,23 +195,28 @@ class TemplateSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             optimized=False,
-            finalize=self.bounded,
+            finalize=self.shown,
             extensions=[jinja2.ext.loopcontrols, _GenerationTag],
         )
         self._clock = threading.local()
+        self.own_texts: list[MarkedText] = []
         self.concat = self._join  # type: ignore[method-assign]  # of the pieces of a macro, a block or a template
         for name in _UNUSED_FILTERS:
             del self.filters[name]
+        self.filters.update(FILTERS)
         for name, function in list(self.filters.items()):
             self.filters[name] = self._checked(name, function)
         self.filters["tojson"] = self._to_json
+        self.filters[_GENERATION] = generated
         del self.globals["lipsum"]
         self.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now, namespace=Namespace)
 
-    def run(self, template: jinja2.Template, variables: dict[str, Any]) -> str:
+    def run(self, template: jinja2.Template, variables: dict[str, Any]) -> MarkedText:
         """Render with a fresh clock."""
         self._clock.deadline = time.monotonic() + SECONDS
-        return template.render(variables)
+        # The environment's own concatenation makes the text, which may be none.
+        text = template.render(variables)
+        return text if isinstance(text, MarkedText) else MarkedText(text)
 
     # What the rewritten template calls.
 
@@ -187,14 +236,18 @@ class TemplateSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         self._check_length(length)
         return value
 
+    def shown(self, value: Any) -> Any:
+        """What is written where a template says ``{{ value }}``."""
+        return marked(self.bounded(value))
+
     def bounded_concat(self, *values: Any) -> str:
         """``a ~ b``."""
-        return self._join([str(self.bounded(value)) for value in values])
+        return self._join([str(self.shown(value)) for value in values])
 
     # What Jinja calls.
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> Any:
-        return _Bounder().visit(super()._parse(source, name, filename))
+        return _Bounder(self.own_texts).visit(super()._parse(source, name, filename))
 
     def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         self.count()
@@ -205,7 +258,27 @@ class TemplateSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
             args = self._check_text_call(str(getattr(method, "__name__", "")), owner, args, kwargs)
         if not isinstance(function, jinja2.runtime.Macro):
             self._check_numbers(args, kwargs)
-        return self.bounded(super().call(context, function, *args, **kwargs))
+        result = self.bounded(super().call(context, function, *args, **kwargs))
+        if type(result) is str:
+            return MarkedText(result, common_mark((args, kwargs, () if owner is None else (owner,))))
+        return result
+
+    def wrap_str_format(self, value: Any) -> Any:
+        wrapped = super().wrap_str_format(value)
+        text = getattr(value, "__self__", None)
+        if wrapped is None or not isinstance(text, MarkedText):
+            return wrapped
+
+        @wraps(value)
+        def formatted(*args: Any, **kwargs: Any) -> MarkedText:
+            result = plain(wrapped(*args, **kwargs))
+            formatter = jinja2.sandbox.SandboxedFormatter(self)
+            if value.__name__ == "format_map":
+                (mapping,) = args
+                return marked_format(formatter, text, (), mapping, result)
+            return marked_format(formatter, text, args, kwargs, result)
+
+        return formatted
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "*":
@@ -250,7 +323,10 @@ class TemplateSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
                     )
                 else:
                     self._check_text_call(special, str(text), rest, {})
-            return self.bounded(function(*args, **kwargs))
+            result = self.bounded(function(*args, **kwargs))
+            if isinstance(result, MarkedText) or not isinstance(result, str):
+                return result
+            return with_marks_of(result, args[first:], kwargs)
 
         return filter_
 
@@ -293,13 +369,13 @@ class TemplateSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         if length > CHARACTERS:
             raise _exceeded(f"makes a text or a list of {length} characters or members", "CHARACTERS")
 
-    def _join(self, parts: Any) -> str:
+    def _join(self, parts: Any) -> MarkedText:
         pieces, length = [], 0
         for part in parts:
             pieces.append(part)
             length += len(part)
             self._check_length(length)
-        return "".join(pieces)
+        return _NOTHING.join(pieces)
 
     def _to_json(
         self,
@@ -316,7 +392,9 @@ class TemplateSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         encoder = json.JSONEncoder(
             ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, default=_no_json
         )
-        return self._join(encoder.iterencode(value))
+        text = plain(self._join(encoder.iterencode(value)))
+        # Text of messages among the template's own makes all of it untrusted: there are no special tokens in JSON.
+        return MarkedText(text, CONTENT if CONTENT in origins_of(value) else common_mark(value))
 
 
 def _no_json(value: Any) -> Any:

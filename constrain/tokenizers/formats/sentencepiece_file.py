@@ -8,6 +8,7 @@ import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import models
+from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.formats import sentencepiece_proto as proto
 from constrain.tokenizers.models.piece_model import MARKER, UNKNOWN_PENALTY, PieceModel, byte_of_token, byte_tokens
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
@@ -52,7 +53,10 @@ def tokenizer_of_model(
     roles = _roles(model, special)
     # The package never encodes to an unused piece, but decodes it.
     unused = {i: text.replace(space, " ").encode() for i, text in texts.items() if kinds[i] == proto.UNUSED}
-    vocabulary = PieceVocabulary(texts, piece_bytes(texts, kinds, space), special_ids=special, shown=unused)
+    # The package never finds control symbols in a text.  Who asks for special tokens wants them.
+    silent = [AddedToken(i, texts[i], special=True) for i in sorted(special)]
+    data = piece_bytes(texts, kinds, space)
+    vocabulary = PieceVocabulary(texts, data, special_ids=special, shown=unused, silent=silent)
     options = PieceOptions(
         steps=(steps,),
         stages=(RegexStage(f"{space}[^{space}]*|[^{space}]+"),) if model.kind == proto.WORD else (),

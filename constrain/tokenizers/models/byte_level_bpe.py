@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
 from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
@@ -27,9 +27,10 @@ from constrain.tokenizers.models import bpe_kernels
 from constrain.tokenizers.models.byte_level_kernels import encode_short
 from constrain.tokenizers.models.merge_ids import Merges
 from constrain.tokenizers.models.ranks import pairs_of_ranks
-from constrain.tokenizers.normalizing.normal_forms import NormalForm, normalize, normalize_aligned
+from constrain.tokenizers.normalizing.normal_forms import NormalForm, Spans, normalize, normalize_aligned
 from constrain.tokenizers.short.frames import words_of
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.special_text import Reading
 from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.patterns import SplitPattern
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
@@ -122,8 +123,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         }
         self._added_ids = {text: token_id for token_id, text in self._added_texts.items()}
         self._added_ids |= {token.content: token.id for token in added}
-        self._find_raw = AddedTokenFinder([token for token in added if not token.normalized])
-        self._find_normalized = AddedTokenFinder([token for token in added if token.normalized], self._normalize)
+        self._make_finders()
 
         self._bytes: list[bytes | None] = [None] * self.vocab_size
         for token_id, data in tokens.items():
@@ -139,6 +139,19 @@ class ByteLevelBPE(ShortTextTokenizer):
         self._added_bytes = {token_id: to_bytes(text) for token_id, text in self._added_texts.items()}
         for token_id, data in self._added_bytes.items():
             self._bytes[token_id] = None if token_id in self.special_ids else data
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._make_finders()
+
+    def _make_finders(self) -> None:
+        raw = [token for token in self.added_tokens if not token.normalized]
+        self._find_raw = AddedTokenFinder(raw)
+        normalized = [token for token in self.added_tokens if token.normalized]
+        self._find_normalized = AddedTokenFinder(normalized, self._normalize)
 
     def _fill_tables(self, tokens: dict[int, bytes], merges: Merges | None) -> None:
         """The arrays of :mod:`constrain.tokenizers.models.bpe_kernels`."""
@@ -239,7 +252,20 @@ class ByteLevelBPE(ShortTextTokenizer):
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return self._encode_long(text, add_special_tokens)._known_source()
 
-    def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
+    def _remove_tokens(self, ids: frozenset[int]) -> None:
+        gone = np.fromiter(ids, dtype=np.int64, count=len(ids))
+        kept = np.sort(self._slots[self._slots >= 0])
+        kept = kept[~np.isin(kept, gone)]
+        self._slots = np.full(_table_size(len(kept)), -1, dtype=np.int32)
+        bpe_kernels.fill_tokens(self._blob, self._starts, kept, self._slots)
+        there = (self._keys != -1) & ~np.isin(self._values & 0xFFFFFFFF, gone)
+        keys, values = self._keys[there], self._values[there]
+        self._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
+        self._values = np.zeros(len(self._keys), dtype=np.int64)
+        bpe_kernels.fill_merges(keys, values, self._keys, self._values)
+        self._direct = np.zeros(self.vocab_size, dtype=np.uint8)
+
+    def _encode_long(self, text: str, add_special_tokens: bool, reading: Reading | None = None) -> Encoding:
         ids: list[int] = []
         segments: list[_Segment] = []
         before = self.options.before if add_special_tokens else ()
@@ -247,31 +273,45 @@ class ByteLevelBPE(ShortTextTokenizer):
         if before:
             ids += before
             segments.append(_Segment(0, 0, len(before), "outside", ""))
-        for begin, end, token in self._find_raw.split(text):
+        for begin, end, token in self._find_raw.split(text, None if reading is None else reading.permits):
             if token is not None:
                 ids.append(token.id)
                 segments.append(_Segment(begin, end, 1, "added", ""))
             else:
-                self._encode_stretch(text, begin, end, ids, segments)
+                self._encode_stretch(text, begin, end, ids, segments, reading)
         if after:
             ids += after
             segments.append(_Segment(0, 0, len(after), "outside", ""))
         return Encoding(ids, _Source(self, text, segments))
 
-    def _encode_stretch(self, text: str, begin: int, end: int, ids: list[int], segments: list[_Segment]) -> None:
+    def _encode_stretch(
+        self,
+        text: str,
+        begin: int,
+        end: int,
+        ids: list[int],
+        segments: list[_Segment],
+        reading: Reading | None,
+    ) -> None:
         """Text without any raw added token: normalize, cut at the other added tokens, merge."""
         form = self.options.normal_form
         whole = text if end - begin == len(text) else text[begin:end]
         normal = self._normalize(whole)
         changed = normal != whole
-        parts = self._find_normalized.split(normal)
+        to_input: Spans | None = None
+        permits: Permits | None = None
+        if reading is not None:
+            to_input = normalize_aligned(form, whole)[1] if changed and form is not None else None
+            permits = moved(reading.permits, begin, to_input)
+        parts = self._find_normalized.split(normal, permits)
         # Only where normalization changed something do the places have to be mapped back.
-        to_input = normalize_aligned(form, whole)[1] if changed and form is not None and len(parts) > 1 else None
+        if to_input is None and changed and form is not None and len(parts) > 1:
+            to_input = normalize_aligned(form, whole)[1]
         for first, last, token in parts:
             outer_first, outer_last = begin + first, begin + last
             if changed:
                 outer_first, outer_last = begin, end
-                if to_input is not None:
+                if to_input is not None and len(parts) > 1:
                     outer_first, outer_last = begin + to_input[first][0], begin + to_input[last - 1][1]
             if token is not None:
                 ids.append(token.id)
@@ -281,6 +321,8 @@ class ByteLevelBPE(ShortTextTokenizer):
             if self.options.add_prefix_space and not part.startswith(" "):
                 part = " " + part
             new = self._encode_plain(part, begin)
+            if reading is not None and not reading.unreachable.isdisjoint(new):
+                new = self._without(reading.unreachable)._encode_plain(part, begin)
             ids += new
             same = not changed and not self.options.add_prefix_space
             segments.append(_Segment(outer_first, outer_last, len(new), "same" if same else "changed", part))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.short.texts import ShortKernel
+from constrain.tokenizers.trie_kernels import TOKEN
 
 MARKER = "\u2581"
 """How vocabularies write a space."""
@@ -29,12 +30,23 @@ class PieceModel(ABC):
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """int32[k, 3]: id, begin and end in ``data`` (well-formed UTF-8) of each token; ``ends``: of the pieces."""
 
+    @abstractmethod
+    def without(self, ids: npt.NDArray[np.int64]) -> PieceModel:
+        """The model as if it had never had these tokens; what is unknown stays so."""
+
     def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel] | None:
         """For one thread the kernel for short texts after this normalization; None if the model has none.
 
         Returns the arrays that have to be kept alive, and the kernel.
         """
         return None
+
+
+def without_tokens(units: npt.NDArray[np.int32], ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """A copy of a trie in which these tokens end nowhere."""
+    copy: npt.NDArray[np.int32] = units.copy()
+    copy[np.isin(copy[:, TOKEN], ids), TOKEN] = -1
+    return copy
 
 
 def byte_tokens(ids: dict[str, int]) -> npt.NDArray[np.int32] | None:

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder
+from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
 from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.text_steps import TextStep, align_steps, apply_steps
 from constrain.tokenizers.short.texts import ShortKernel, ShortTextTokenizer
+from constrain.tokenizers.special_text import Reading
 from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
 
@@ -38,6 +39,8 @@ class PieceVocabulary:
     added : sequence of AddedToken
         Tokens found in a text before anything else.  Those that are not in ``texts`` or ``data`` are spelled, and stand
         for, their content.
+    silent : sequence of AddedToken
+        Special tokens that are found in a text only where the caller asks for special tokens.
     special_ids : frozenset of int
         Tokens that stand for no text, whether they are found in text or not.
     shown : dict of int to bytes
@@ -56,6 +59,7 @@ class PieceVocabulary:
     size: int = 0
     shown: dict[int, bytes] = field(default_factory=dict)
     first_forms: dict[int, bytes] = field(default_factory=dict)
+    silent: Sequence[AddedToken] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class PieceTokenizer(ShortTextTokenizer):
         self.model = model
         self.options = options
         self.added_tokens = tuple(vocabulary.added)
+        self.silent_tokens = tuple(vocabulary.silent)
         self.special_tokens = special_tokens
         self.special_ids = vocabulary.special_ids | {token.id for token in self.added_tokens if token.special}
         ids = [*vocabulary.texts, *(token.id for token in self.added_tokens)]
@@ -123,11 +128,7 @@ class PieceTokenizer(ShortTextTokenizer):
             self._bytes[token_id] = None
         self._shown = dict(vocabulary.shown)
         self.first_forms = dict(vocabulary.first_forms)
-        self._find_raw = AddedTokenFinder([token for token in self.added_tokens if not token.normalized])
-        self._find_normalized = AddedTokenFinder(
-            [token for token in self.added_tokens if token.normalized],
-            lambda text: apply_steps(options.steps, text, False),
-        )
+        self._make_finders()
 
         self.around = (options.before, options.after)
         step = options.steps[0] if len(options.steps) == 1 else None
@@ -136,6 +137,22 @@ class PieceTokenizer(ShortTextTokenizer):
         has_kernel = type(self.model).short is not PieceModel.short
         self._prepare_short(has_kernel and self._only_charsmap is not None)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._make_finders()
+
+    def _make_finders(self) -> None:
+        raw = [token for token in self.added_tokens if not token.normalized]
+        self._find_raw = AddedTokenFinder(raw)
+        self._find_asked = AddedTokenFinder([*raw, *self.silent_tokens]) if self.silent_tokens else self._find_raw
+        self._find_normalized = AddedTokenFinder(
+            [token for token in self.added_tokens if token.normalized],
+            lambda text: apply_steps(self.options.steps, text, False),
+        )
+
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
         assert self._only_charsmap is not None
         found = self.model.short(self._only_charsmap)
@@ -143,54 +160,78 @@ class PieceTokenizer(ShortTextTokenizer):
         return found
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
-        return _Source(self, text, add_special_tokens)
+        return _Source(self, text, add_special_tokens, None)
 
-    def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
+    def _remove_tokens(self, ids: frozenset[int]) -> None:
+        self.model = self.model.without(np.fromiter(ids, dtype=np.int64, count=len(ids)))
+
+    def _encode_long(self, text: str, add_special_tokens: bool, reading: Reading | None = None) -> Encoding:
         ids: list[int] = []
-        for begin, end, token in self._find_raw.split(text):
+        for begin, end, token in self._raw_parts(text, reading):
             if token is not None:
                 ids.append(token.id)
                 continue
-            whole = text if end - begin == len(text) else text[begin:end]
-            utf8_of(whole, begin)
-            short = self._short_ids(whole)
-            if short is not None:
-                ids += short
-                continue
-            if self._only_charsmap is not None:
-                # Nothing comes between normalization and model, so the bytes need not become text and bytes again.
-                data = self._only_charsmap.normalized(whole)
-                ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
-                ids += np.ascontiguousarray(self.model.encode(data, ends)[:, 0]).tolist()
-                continue
-            normal = apply_steps(self.options.steps, whole, begin == 0)
-            for first, last, inner in self._find_normalized.split(normal):
-                if inner is not None:
-                    ids.append(inner.id)
-                else:
-                    part = apply_steps(self.options.piece_steps, normal[first:last], begin == 0 and first == 0)
-                    _, tokens = self._encode_normal(part)
-                    ids += np.ascontiguousarray(tokens[:, 0]).tolist()
+            ids += self._reader_of(text, begin, end, reading)._stretch_ids(text, begin, end, reading)
         if add_special_tokens:
             ids = [*self.options.before, *ids, *self.options.after]
-        return Encoding(ids, _Source(self, text, add_special_tokens))
+        return Encoding(ids, _Source(self, text, add_special_tokens, reading))
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
+    def _reader_of(self, text: str, begin: int, end: int, reading: Reading | None) -> PieceTokenizer:
+        """What encodes a stretch: this tokenizer, or a copy without the special tokens that its model makes there."""
+        if reading is None or reading.unreachable.isdisjoint(self._stretch_ids(text, begin, end, reading)):
+            return self
+        copy: PieceTokenizer = self._without(reading.unreachable)
+        return copy
+
+    def _raw_parts(self, text: str, reading: Reading | None) -> list[tuple[int, int, AddedToken | None]]:
+        return self._find_raw.split(text) if reading is None else self._find_asked.split(text, reading.permits)
+
+    def _stretch_ids(self, text: str, begin: int, end: int, reading: Reading | None) -> list[int]:
+        """The ids of text without any raw added token."""
+        whole = text if end - begin == len(text) else text[begin:end]
+        utf8_of(whole, begin)
+        short = self._short_ids(whole)
+        if short is not None:
+            return short
+        ids: list[int] = []
+        if self._only_charsmap is not None:
+            # Nothing comes between normalization and model, so the bytes need not become text and bytes again.
+            data = self._only_charsmap.normalized(whole)
+            ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
+            ids = np.ascontiguousarray(self.model.encode(data, ends)[:, 0]).tolist()
+            return ids
+        normal = apply_steps(self.options.steps, whole, begin == 0)
+        permits: Permits | None = None
+        if reading is not None:
+            origins = None if normal == whole else align_steps(self.options.steps, whole, begin == 0)[1]
+            permits = moved(reading.permits, begin, origins)
+        for first, last, inner in self._find_normalized.split(normal, permits):
+            if inner is not None:
+                ids.append(inner.id)
+            else:
+                part = apply_steps(self.options.piece_steps, normal[first:last], begin == 0 and first == 0)
+                _, tokens = self._encode_normal(part)
+                ids += np.ascontiguousarray(tokens[:, 0]).tolist()
+        return ids
+
+    def spans(self, text: str, reading: Reading | None = None) -> list[tuple[int, int]]:
         """The characters of ``text`` that each of its tokens covers, without special tokens around it."""
         spans: list[tuple[int, int]] = []
-        for begin, end, token in self._find_raw.split(text):
+        for begin, end, token in self._raw_parts(text, reading):
             if token is not None:
                 spans.append((begin, end))
                 continue
+            reader = self._reader_of(text, begin, end, reading)
             normal, origins = align_steps(self.options.steps, text[begin:end], begin == 0)
-            for first, last, inner in self._find_normalized.split(normal):
+            permits = None if reading is None else moved(reading.permits, begin, origins)
+            for first, last, inner in self._find_normalized.split(normal, permits):
                 if inner is not None:
                     spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
                     continue
                 part, inner_origins = align_steps(
                     self.options.piece_steps, normal[first:last], begin == 0 and first == 0
                 )
-                pieces, tokens = self._encode_normal(part)
+                pieces, tokens = reader._encode_normal(part)
                 for left, right in _characters(pieces, part, tokens):
                     outer_first = first + inner_origins[left][0]
                     outer_last = first + max(inner_origins[right - 1][1], inner_origins[left][0] + 1)
@@ -232,10 +273,11 @@ class PieceTokenizer(ShortTextTokenizer):
 
 
 class _Source(EncodingSource):
-    def __init__(self, tokenizer: PieceTokenizer, text: str, with_special: bool) -> None:
+    def __init__(self, tokenizer: PieceTokenizer, text: str, with_special: bool, reading: Reading | None) -> None:
         self._tokenizer = tokenizer
         self._text = text
         self._with_special = with_special
+        self._reading = reading
 
     def _around(self) -> tuple[int, int]:
         options = self._tokenizer.options
@@ -250,7 +292,7 @@ class _Source(EncodingSource):
 
     def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         before, after = self._around()
-        return [(0, 0)] * before + self._tokenizer.spans(self._text) + [(0, 0)] * after
+        return [(0, 0)] * before + self._tokenizer.spans(self._text, self._reading) + [(0, 0)] * after
 
 
 def _characters(pieces: Pieces, text: str, tokens: npt.NDArray[np.int32]) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,21 @@ class SymbolBPE(PieceModel):
         self._values = np.zeros(len(self._keys), dtype=np.int64)
         fill_merges(keys, values, self._keys, self._values)
         self._direct = np.zeros(len(self._starts), dtype=np.uint8)
+
+    def without(self, ids: npt.NDArray[np.int64]) -> SymbolBPE:
+        other = copy(self)
+        kept = np.sort(self._slots[self._slots >= 0])
+        kept = kept[~np.isin(kept, ids)]
+        other._slots = np.full(_table_size(len(kept)), -1, dtype=np.int32)
+        fill_tokens(self._blob, self._starts, kept, other._slots)
+        there = (self._keys != -1) & ~np.isin(self._values & 0xFFFFFFFF, ids)
+        keys, values = self._keys[there], self._values[there]
+        other._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
+        other._values = np.zeros(len(other._keys), dtype=np.int64)
+        fill_merges(keys, values, other._keys, other._values)
+        other._char_ids = np.where(np.isin(self._char_ids, ids), -1, self._char_ids).astype(np.int32)
+        other._direct = np.zeros(len(self._starts), dtype=np.uint8)
+        return other
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         size = len(data)

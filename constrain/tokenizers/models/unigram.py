@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
+from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary, without_tokens
 from constrain.tokenizers.models.unigram_kernels import encode_short, encode_unigram
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.scratch import scratch
@@ -58,6 +59,11 @@ class Unigram(PieceModel):
         self._unk_score = float(unknown_score)
         self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
+
+    def without(self, ids: npt.NDArray[np.int64]) -> Unigram:
+        other = copy(self)
+        other._units = without_tokens(self._units, ids)
+        return other
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         size = len(data)

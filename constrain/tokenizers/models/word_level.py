@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
+from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary, without_tokens
 from constrain.tokenizers.models.wordpiece_kernels import encode_words
 from constrain.tokenizers.trie_kernels import trie_of
 
@@ -24,6 +26,11 @@ class WordLevel(PieceModel):
         check_vocabulary(tokens)
         self._unk, self._fuse = unk, fuse
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
+
+    def without(self, ids: npt.NDArray[np.int64]) -> WordLevel:
+        other = copy(self)
+        other._units = without_tokens(self._units, ids)
+        return other
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         out = np.empty((len(data), 3), dtype=np.int32)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import numpy.typing as npt
 
-from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
+from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary, without_tokens
 from constrain.tokenizers.models.wordpiece_kernels import encode_words
 from constrain.tokenizers.trie_kernels import trie_of, walk
 
@@ -37,6 +39,11 @@ class WordPiece(PieceModel):
             prefix = "\0"
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
         self._inner = walk(self._units, prefix.encode())
+
+    def without(self, ids: npt.NDArray[np.int64]) -> WordPiece:
+        other = copy(self)
+        other._units = without_tokens(self._units, ids)
+        return other
 
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         out = np.empty((len(data), 3), dtype=np.int32)

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from constrain.tokenizers.added_tokens import AddedToken, any_finder
 from constrain.tokenizers.arguments import checked_text
 from constrain.tokenizers.base import Encoding, Tokenizer
+from constrain.tokenizers.special_text import Disallowed, Reading, Special
+
+_COPIES = 4
+"""Copies of a tokenizer that lack some tokens."""
 
 SHORT_LENGTH = 2048
 """Characters of a short text.  The buffers are virtual memory until a text has used them."""
@@ -38,6 +43,9 @@ class ShortTextTokenizer(Tokenizer):
     around: tuple[tuple[int, ...], tuple[int, ...]]
     added_tokens: tuple[AddedToken, ...]
 
+    silent_tokens: tuple[AddedToken, ...] = ()
+    """Special tokens that are found in a text only where the caller asks for special tokens."""
+
     def _prepare_short(self, possible: bool) -> None:
         """To be called when everything else is there, and again after unpickling."""
         self._local = threading.local()
@@ -49,20 +57,78 @@ class ShortTextTokenizer(Tokenizer):
         """For one thread: the arrays to keep alive, and the kernel."""
 
     @abstractmethod
-    def _encode_long(self, text: str, add_special_tokens: bool) -> Encoding:
-        """The encoding of any text."""
+    def _encode_long(self, text: str, add_special_tokens: bool, reading: Reading | None = None) -> Encoding:
+        """The encoding of any text; without ``reading`` all added tokens are read."""
+
+    @abstractmethod
+    def _remove_tokens(self, ids: frozenset[int]) -> None:
+        """Make the model as if it had never had these tokens."""
+
+    def _without(self, ids: frozenset[int]) -> Any:
+        """A copy of the tokenizer whose model never makes these tokens; the last few are kept."""
+        kept: dict[frozenset[int], Any] = self.__dict__.setdefault("_copies", {})
+        found = kept.get(ids)
+        if found is None:
+            found = copy(self)
+            found._remove_tokens(ids)
+            if len(kept) >= _COPIES:
+                kept.clear()
+            kept[ids] = found
+        return found
+
+    def spelled_special_tokens(self) -> Mapping[str, int]:
+        names: dict[str, int] | None = self.__dict__.get("_spelled_special")
+        if names is None:
+            tokens = (*self.added_tokens, *self.silent_tokens)
+            names = {token.content: token.id for token in tokens if token.id in self.special_ids and token.content}
+            self.__dict__["_spelled_special"] = names
+        return names
+
+    def spelled_added_tokens(self) -> Mapping[str, int]:
+        tokens = (*self.added_tokens, *self.silent_tokens)
+        return {token.content: token.id for token in tokens if token.content}
+
+    def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        checked_text(text)
+        if len(text) <= self._short_length and not self._holds_tokens(text):
+            try:
+                ids = self._short_ids(text)
+            except UnicodeEncodeError:
+                ids = None
+            if ids is not None and reading.unreachable.isdisjoint(ids):
+                if add_special_tokens:
+                    ids = [*self.around[0], *ids, *self.around[1]]
+                return Encoding(ids, (self, text, add_special_tokens))
+        return self._encode_long(text, add_special_tokens, reading)
+
+    def _holds_tokens(self, text: str) -> bool:
+        """Whether a text may have an added token."""
+        if self._common in text and self._find_any(text):
+            return True
+        return any(token.content in text for token in self.silent_tokens)
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to a thread, or can be made anew, stays here.
-        left_out = ("_local", "_find_any", "_outputs", "_flat")
+        left_out = ("_local", "_find_any", "_outputs", "_flat", "_copies", "_spelled_special")
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._prepare_short(self._short_length > 0)
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
         # Every 0.1 us counts here.
+        if special is not None or disallowed != "text":
+            reading = self._reading(text, special, disallowed)
+            if reading is not None:
+                return self.read_text(text, add_special_tokens, reading)
         if type(text) is not str:
             checked_text(text)
         if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from constrain.tokenizers.arguments import listed_ids
 from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.special_text import Disallowed, Special
 from constrain.tokenizers.streaming.decode_stream import DecodeStream
 
 
@@ -46,12 +47,20 @@ class Sequence:
         self._text = [complete] if complete else []
         return complete + self._stream.incomplete_character
 
-    def append_text(self, text: str, add_special_tokens: bool = False) -> list[int]:
-        """Append the tokens of ``text``, encoded on its own; returns them.
+    def append_text(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> list[int]:
+        """Append the tokens of ``text``, encoded on its own; returns them.  The arguments are those of ``encode``.
 
         They need not be the tokens that the whole text would have: nothing merges across the border.
         """
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens).ids
+        (encoding,) = self._tokenizer.encode_batch([text], add_special_tokens, special=special, disallowed=disallowed)
+        ids: list[int] = encoding.ids
         for token_id in ids:
             self.append_token(token_id)
         return ids

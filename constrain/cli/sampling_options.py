@@ -1,0 +1,158 @@
+"""The options of ``constrain generate`` for steps that are not in the usual sampler, and the chain they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from constrain.cli.sections import option
+from constrain.errors import ConstrainError
+
+if TYPE_CHECKING:
+    from constrain.sampling import Sampler
+    from constrain.tokenizers.base import Tokenizer
+
+_SECTION = "Further samplers"
+_BREAKERS = ("\n", ":", '"', "*")
+_DEFAULTS: dict[str, Any] = {
+    "samplers": None,
+    "typical": 1.0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "top_n_sigma": 0.0,
+    "dynatemp_range": 0.0,
+    "dynatemp_exponent": 1.0,
+    "xtc_probability": 0.0,
+    "xtc_threshold": 0.1,
+    "dry_multiplier": 0.0,
+    "dry_base": 1.75,
+    "dry_allowed_length": 2,
+    "dry_window": 0,
+    "dry_breaker": (),
+    "mirostat": False,
+    "mirostat_tau": 5.0,
+    "mirostat_eta": 0.1,
+    "min_tokens": 0,
+    "ignore_eos": False,
+    "bad_word": (),
+}
+_HELP = {
+    "samplers": "Steps by name, with commas between; those that are not named are left out.",
+    "typical": "Only the tokens nearest to the expected surprise, that have this probability together; 1: off.",
+    "frequency_penalty": "Less likely for each time a token was there; 0: off.",
+    "presence_penalty": "Less likely where a token was there; 0: off.",
+    "top_n_sigma": "Only tokens within so many standard deviations of the highest logit; 0: off.",
+    "dynatemp_range": "How far the temperature goes up and down with the entropy; 0: off.",
+    "dynatemp_exponent": "How the entropy counts for that.",
+    "xtc_probability": "How often the most likely tokens are left out; 0: off.",
+    "xtc_threshold": "Which: those with this probability, but for the last of them.",
+    "dry_multiplier": "How much less likely what lengthens a repetition is; 0: off.",
+    "dry_base": "How that grows with the length.",
+    "dry_allowed_length": "From which length on.",
+    "dry_window": "Among how many last tokens; 0: all.",
+    "dry_breaker": "No repetition goes across this text; may be repeated.  [default: a new line, ':', '\"' and '*']",
+    "mirostat": "Hold the surprise of the text near a target (version 2).",
+    "mirostat_tau": "That target, in bits.",
+    "mirostat_eta": "How fast it is followed.",
+    "min_tokens": "No end before so many tokens, unless the grammar is complete.",
+    "ignore_eos": "No end but where nothing else is allowed.",
+    "bad_word": "Text that is not generated, unless nothing else is allowed; may be repeated.",
+}
+
+
+def further_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add these options to a command; :func:`make_sampler` reads them."""
+    for name, default in reversed(_DEFAULTS.items()):
+        settings: dict[str, Any] = {"section": _SECTION, "help": _HELP[name], "default": default}
+        if isinstance(default, bool):
+            settings["is_flag"] = True
+        elif isinstance(default, tuple):
+            settings |= {"multiple": True, "metavar": "TEXT"}
+        elif default is None:
+            settings["metavar"] = "NAME,..."
+        else:
+            settings |= {"type": type(default), "metavar": "N" if type(default) is int else "X", "show_default": True}
+        command = option(f"--{name.replace('_', '-')}", **settings)(command)
+    return command
+
+
+def make_sampler(seed: int | None, usual: Mapping[str, Any], given: Mapping[str, Any], tokenizer: Tokenizer) -> Sampler:
+    """The sampler that the options ask for: the usual one, or a chain where further steps are wanted.
+
+    ``usual``: the options of :class:`~constrain.sampling.Sampler`; ``given``: all options of the command.
+
+    Raises :class:`ConstrainError` for options that make no sense.
+    """
+    from constrain.sampling import Sampler
+
+    further = {name: given[name] for name in _DEFAULTS}
+    simple = ("typical", "frequency_penalty", "presence_penalty")
+    if all(further[name] == default for name, default in _DEFAULTS.items() if name not in simple):
+        return Sampler(seed=seed, **usual, **{name: further[name] for name in simple})
+    from constrain.sampling.chain.chain import ORDER, SamplerChain, steps_in_order
+
+    order: Sequence[str] = ORDER
+    if further["samplers"] is not None:
+        order = [name.strip() for name in further["samplers"].split(",") if name.strip()]
+        if not order:
+            raise ConstrainError(f"--samplers needs names of steps: {', '.join(ORDER)}")
+    return SamplerChain(steps_in_order(order, _steps(usual, further, tokenizer)), seed)
+
+
+def _steps(usual: Mapping[str, Any], further: Mapping[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
+    from constrain.sampling.chain.bad_texts import BadTexts
+    from constrain.sampling.chain.dry import DRY
+    from constrain.sampling.chain.min_p import MinP
+    from constrain.sampling.chain.min_tokens import MinTokens
+    from constrain.sampling.chain.mirostat import Mirostat
+    from constrain.sampling.chain.penalties import Penalties
+    from constrain.sampling.chain.temperature import Temperature
+    from constrain.sampling.chain.top_k import TopK
+    from constrain.sampling.chain.top_n_sigma import TopNSigma
+    from constrain.sampling.chain.top_p import TopP
+    from constrain.sampling.chain.typical import Typical
+    from constrain.sampling.chain.xtc import XTC
+
+    steps: dict[str, Any] = {
+        "penalties": Penalties(
+            usual["repetition_penalty"],
+            further["frequency_penalty"],
+            further["presence_penalty"],
+            usual["repetition_window"],
+        ),
+        "top_n_sigma": TopNSigma(further["top_n_sigma"]),
+        "top_k": TopK(usual["top_k"]),
+        "typical": Typical(further["typical"]),
+        "top_p": TopP(usual["top_p"]),
+        "min_p": MinP(usual["min_p"]),
+        "xtc": XTC(further["xtc_probability"], further["xtc_threshold"]),
+        "temperature": Temperature(usual["temperature"], further["dynatemp_range"], further["dynatemp_exponent"]),
+        "dry": DRY(
+            further["dry_multiplier"],
+            further["dry_base"],
+            further["dry_allowed_length"],
+            further["dry_window"],
+            {_end_of(tokenizer, text) for text in further["dry_breaker"] or _BREAKERS},
+        ),
+    }
+    if further["mirostat"]:
+        steps["mirostat"] = Mirostat(further["mirostat_tau"], further["mirostat_eta"])
+        # As in llama.cpp: mirostat does its own cutting.
+        for name in ("top_n_sigma", "top_k", "typical", "top_p", "min_p", "xtc"):
+            del steps[name]
+    if further["min_tokens"] or further["ignore_eos"]:
+        count = None if further["ignore_eos"] else further["min_tokens"]
+        steps["min_tokens"] = MinTokens(count, tokenizer.eos_ids)
+    if further["bad_word"]:
+        if "" in further["bad_word"]:
+            raise ConstrainError("--bad-word needs a text of at least one character")
+        texts = [word.encode() for word in further["bad_word"]]
+        steps["bad_words"] = BadTexts(texts, tokenizer.tokens_as_bytes())
+    return steps
+
+
+def _end_of(tokenizer: Tokenizer, text: str) -> int:
+    """The token that a text ends with, behind something else."""
+    if not text:
+        raise ConstrainError("--dry-breaker needs a text of at least one character")
+    return tokenizer.encode_ordinary(f"a{text}").ids[-1]

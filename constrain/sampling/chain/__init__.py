@@ -1,0 +1,1 @@
+"""Samplers made of steps in any order, one file a step."""

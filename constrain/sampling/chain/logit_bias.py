@@ -1,0 +1,38 @@
+"""What is added to the logits of some tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from constrain.errors import ConstrainError
+from constrain.sampling.chain.step import Candidates, Situation, Step
+from constrain.sampling.options import check_integer, check_number
+
+
+class LogitBias(Step):
+    """``x + bias[token]``; ``-inf`` rules a token out, unless it is the only one left."""
+
+    def __init__(self, bias: Mapping[int, float]) -> None:
+        for token, value in bias.items():
+            check_integer("logit_bias: a token", token)
+            check_number(f"logit_bias: the bias of token {token}", value)
+            if not value < math.inf:
+                raise ConstrainError(f"logit_bias: the bias of token {token} must be a number or -inf, not {value}")
+        self._bias = {int(token): float(value) for token, value in bias.items()}
+
+    def apply(self, candidates: Candidates, situation: Situation) -> Candidates:
+        if not self._bias:
+            return candidates
+        logits = candidates.logits.copy()
+        for token, value in self._bias.items():
+            logits[candidates.ids == token] += value
+        finite = logits > -math.inf
+        return Candidates(candidates.ids[finite], logits[finite]) if finite.any() else candidates
+
+
+def without(candidates: Candidates, ids: frozenset[int]) -> Candidates:
+    """The candidates but for some tokens; all of them if nothing would be left."""
+    return candidates.keep(~np.isin(candidates.ids, list(ids)))

@@ -1,0 +1,72 @@
+"""Further samplers on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from constrain.cli.generate import generate
+
+CHOICES = ["--choices", "alpha,beta,gamma", "--seed", "3"]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(generate, [*CHOICES, *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--typical", "0.9", "--presence-penalty", "0.1"],
+        ["--top-n-sigma", "1"],
+        ["--dynatemp-range", "0.5"],
+        ["--xtc-probability", "1", "--xtc-threshold", "0.05"],
+        ["--dry-multiplier", "0.8", "--dry-breaker", ","],
+        ["--mirostat", "--mirostat-tau", "3"],
+        ["--min-tokens", "5"],
+        ["--ignore-eos"],
+        ["--bad-word", "alpha"],
+        ["--samplers", "temperature, top_k,min_p"],
+    ],
+    ids=lambda options: options[0],
+)
+def test_every_option_gives_a_text_of_the_grammar(options):
+    code, text, said = run(*options)
+    assert code == 0, said
+    assert text.strip() in ("alpha", "beta", "gamma")
+    assert run(*options)[1] == text
+
+
+def test_a_bad_word_is_not_written():
+    for seed in range(6):
+        arguments = ["--regex", "[ab]{8}", "--seed", str(seed)]
+        text = CliRunner().invoke(generate, [*arguments, "--bad-word", "ab"]).stdout.strip()
+        assert len(text) == 8
+        assert "ab" not in text
+    # Unless the grammar leaves nothing else.
+    assert "alpha" in {run("--bad-word", "alpha", "--seed", str(seed))[1].strip() for seed in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--samplers", "topk"], "no step is called 'topk'"),
+        (["--samplers", ","], "--samplers needs names of steps"),
+        (["--xtc-probability", "2"], "xtc_probability must be from 0 to 1"),
+        (["--dry-multiplier", "1", "--dry-breaker", ""], "--dry-breaker needs a text"),
+        (["--typical", "0"], "typical must be above 0"),
+    ],
+)
+def test_what_is_refused(options, message):
+    code, text, said = run(*options)
+    assert (code, text) == (2, "")
+    assert message in said
+
+
+def test_the_help_has_a_section_for_them():
+    text = CliRunner().invoke(generate, ["--help"]).output
+    assert "Further samplers" in text
+    assert json.dumps("--dry-base")[1:-1] in text

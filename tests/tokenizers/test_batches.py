@@ -1,0 +1,66 @@
+"""Batches as arrays, vocabularies as mappings, and counts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.batches import padded_batch
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.mock import MockTokenizer
+
+TEXTS = ["The dog ran.", "", "The"]
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+@pytest.mark.parametrize("truncation", ["left", "right"])
+@pytest.mark.parametrize("most", [None, 2, 9])
+def test_arrays_equal_those_of_tokenizers(small_json, padding, truncation, most):
+    library = pytest.importorskip("tokenizers").Tokenizer.from_str(json.dumps(small_json))
+    library.enable_padding(direction=padding, pad_id=5, pad_to_multiple_of=4)
+    if most is not None:
+        library.enable_truncation(most, direction=truncation)
+    expected = library.encode_batch(TEXTS, add_special_tokens=False)
+    tokenizer = parse_tokenizer_json(json.dumps(small_json).encode())
+    batch = padded_batch(
+        tokenizer.encode_batch(TEXTS),
+        5,
+        max_length=most,
+        multiple_of=4,
+        padding_side=padding,
+        truncation_side=truncation,
+    )
+    assert batch["input_ids"].tolist() == [row.ids for row in expected]
+    assert batch["attention_mask"].tolist() == [row.attention_mask for row in expected]
+    assert batch["input_ids"].dtype == batch["attention_mask"].dtype == np.int64
+
+
+def test_lengths_and_refusals():
+    assert padded_batch([[1], []], 0, length=3)["input_ids"].tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert padded_batch([], 0)["input_ids"].shape == (0, 0)
+    for call, message in (
+        (lambda: padded_batch([[1, 2]], 0, length=1), "a row has 2 tokens, and length is 1"),
+        (lambda: padded_batch([[1]], None), "has no token for padding"),
+        (lambda: padded_batch([[1]], 0, multiple_of=0), "multiple_of must be 1 or more"),
+        (lambda: padded_batch([[1]], 0, max_length=-1), "max_length must be 0 or more"),
+        (lambda: padded_batch([[1]], 0, padding_side="up"), 'padding_side must be "left" or "right"'),
+        (lambda: padded_batch([[1.5]], 0), "must be an integer"),
+    ):
+        with pytest.raises(TokenizerError, match=message):
+            call()
+
+
+def test_vocabulary_and_counts(small_json):
+    library = pytest.importorskip("tokenizers").Tokenizer.from_str(json.dumps(small_json))
+    tokenizer = parse_tokenizer_json(json.dumps(small_json).encode())
+    assert tokenizer.get_vocab() == library.get_vocab(with_added_tokens=True)
+    assert MockTokenizer().get_vocab()["</s>"] == MockTokenizer().eos_ids[0]
+    text = "The dog<|endoftext|>"
+    assert tokenizer.count_tokens(text) == len(tokenizer.encode(text))
+    assert tokenizer.count_tokens(text, special="none") == len(tokenizer.encode_ordinary(text))
+    rows = [tokenizer.encode(text).ids, []]
+    assert tokenizer.decode_batch(rows) == ["The dog", ""]
+    assert tokenizer.decode_batch(rows, skip_special_tokens=False) == [text, ""]
