@@ -3,8 +3,9 @@
 A back end of vLLM is not told how many tokens a request gets, nor how many of them went into thinking.  The functions
 here stand around the manager's own and tell it.
 
-Thinking is not constrained by a grammar.  It is ended, by a mask with nothing but the token that ends it, when what is
-left of the limit is just what that token, the shortest text and its end take.  The text gets what thinking has left.
+Thinking is not constrained by a grammar, but the tokens that end a request are forbidden in it, since there would be no
+text.  It is ended, by a mask with nothing but the token that ends it, when what is left of the limit is just what that
+token, the shortest text and its end take.  The text gets what thinking has left.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from vllm.logger import init_logger
 from vllm.v1.structured_output.utils import strip_speculative_padding
 
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allow
+from constrain.engine.vocabulary.bitmasks import allow, forbid
 from constrain.errors import ConstrainError
 from constrain.integrations.vllm.backend import ConstrainGrammar
 from constrain.integrations.vllm.versions import end_of_thinking, first_rows, limit_of
@@ -102,7 +103,7 @@ def begin_texts(manager: Any, requests: dict[str, Any], drafts: dict[str, list[i
     return thinking
 
 
-def end_thinking(
+def mask_thinking(
     manager: Any,
     requests: dict[str, Any],
     drafts: dict[str, list[int]],
@@ -110,7 +111,7 @@ def end_thinking(
     thinking: dict[str, int],
     mask: NDArray[np.int32],
 ) -> None:
-    """Leave only the token that ends thinking where there is no time for another one.
+    """Forbid the end of a request in its thinking; leave only the end of thinking where there is no time for more.
 
     Parameters
     ----------
@@ -121,21 +122,26 @@ def end_thinking(
     """
     begins = first_rows(len(mask), ids, drafts, manager.vllm_config.num_speculative_tokens)
     for request_id, begin in zip(ids, begins, strict=True):
-        request = requests[request_id]
-        if request_id not in thinking:
-            continue
-        grammar = request.structured_output_request.grammar
-        end = grammar.end_of_thinking
-        if not end or grammar.limit is None:
-            continue
-        # One for the token that ends the text.
-        needed = len(end) + grammar.shortest + 1
-        said = [*request.output_token_ids[-len(end) :], *drafts.get(request_id, [])]
-        known = len(said) - len(drafts.get(request_id, []))
-        for row in range(thinking[request_id]):
-            if grammar.limit - request.num_output_tokens - row <= needed:
-                mask[begin + row] = 0
-                allow(mask[begin + row], end[_begun(said[: known + row], end)])
+        if request_id in thinking:
+            rows = mask[begin : begin + thinking[request_id]]
+            _mask_thinking_of(requests[request_id], drafts.get(request_id, []), rows)
+
+
+def _mask_thinking_of(request: Any, drafts: list[int], rows: NDArray[np.int32]) -> None:
+    grammar: ConstrainGrammar = request.structured_output_request.grammar
+    end = grammar.end_of_thinking
+    # One for the token that ends the text.
+    needed = len(end) + grammar.shortest + 1
+    left = None if grammar.limit is None or not end else grammar.limit - request.num_output_tokens
+    before = request.output_token_ids[-len(end) :] if end else []
+    for number, row in enumerate(rows):
+        if left is not None and left - number <= needed:
+            row[:] = 0
+            allow(row, end[_begun([*before, *drafts[:number]], end)])
+        else:
+            for token in request.sampling_params.all_stop_token_ids:
+                if token not in end:
+                    forbid(row, token)
 
 
 def _begun(said: Sequence[int], end: tuple[int, ...]) -> int:

@@ -109,7 +109,7 @@ def _wrap_manager(manager: Any) -> None:
         thinking = in_time.begin_texts(self, requests, drafts, ids)
         mask = grammar_bitmask(self, requests, ids, drafts)
         if thinking:
-            in_time.end_thinking(self, requests, drafts, ids, thinking, mask)
+            in_time.mask_thinking(self, requests, drafts, ids, thinking, mask)
         return mask
 
     @functools.wraps(accept_tokens)
