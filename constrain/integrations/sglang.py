@@ -126,7 +126,10 @@ def limit_request(request: Any) -> None:
 
 
 def _limit_thinking(outer: ReasonerGrammarObject, grammar: ConstrainGrammar, limit: int) -> None:
-    """End thinking when just the tokens are left that end it, and the shortest text with its end token."""
+    """End thinking when just the tokens are left that end it, and the shortest text with its end token.
+
+    Nor may thinking end the request, since there would be no text.
+    """
     needed = len(outer.think_end_ids) + Matcher(grammar.compiled).tokens_to_finish()
     if needed > limit:
         raise ConstrainError(
@@ -134,6 +137,7 @@ def _limit_thinking(outer: ReasonerGrammarObject, grammar: ConstrainGrammar, lim
         )
     most = max(limit - needed - 1, 0)
     outer.max_think_tokens = most if outer.max_think_tokens < 0 else min(outer.max_think_tokens, most)
+    outer.think_excluded_token_ids = [*(outer.think_excluded_token_ids or ()), *grammar.compiled.vocabulary.eos_ids]
     outer.enable_token_filter, outer.token_filter_fn = True, ConstrainBackend.set_token_filter
     grammar.limit(limit, lambda: len(outer._thinking_match_history))
 
