@@ -42,7 +42,9 @@ _SUBJECTS = {f"docs/{page}.md": (ROOT / "constrain" / "engine",) for page in ("h
 NO_FILES = {"maskbench.md", "file.lark"}
 NO_FLAGS = {
     "--strict",  # MkDocs
-    "--enable-custom-logit-processor",  # SGLang
+    *("--reasoning-parser", "--structured-outputs-config"),  # vLLM
+    *("--model-path", "--grammar-backend", "--reasoning-parser"),  # SGLang
+    *(f"--constrained-json-{end}" for end in ("disable-any-whitespace", "max-whitespace-cnt", "whitespace-pattern")),
     "--hypothesis-profile",
     "--no-cov",
     "--help",
@@ -267,11 +269,11 @@ def identifiers() -> tuple[set[str], set[str]]:
 
 
 # Functions and options of other software that the pages speak of.
-OTHER_FUNCTIONS = {"dumps", "exp", "to_str"}  # json, mathematics, SGLang
+OTHER_FUNCTIONS = {"dumps", "exp"}  # json, mathematics
 OTHER_OPTIONS = {
     *("any_whitespace", "strict_mode"),  # XGrammar
     "_CONSTRAIN_COMPLETE",  # click
-    *("logits_processor", "logits_processors", "extra_args", "custom_logit_processor", "custom_params"),
+    *("logits_processor", "logits_processors"),
     "gt",  # pydantic
     "gc",  # Unicode's general category
     "vocab_only",  # llama-cpp-python

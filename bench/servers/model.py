@@ -21,7 +21,7 @@ CONTEXT = 2048
 
 
 def special_tokens() -> list[str]:
-    """Llama-3's special tokens in the order of their ids, two reserved ones renamed to those of thinking."""
+    """Llama-3's special tokens in the order of their ids; two reserved ones are those of thinking instead."""
     named = {
         0: "<|begin_of_text|>",
         1: "<|end_of_text|>",
@@ -53,7 +53,9 @@ def write_model(folder: Path, data: Path, *, seed: int = 0) -> Path:
 
     text = gzip.decompress((data / "vocab" / "llama3-tokenizer.json.gz").read_bytes()).decode()
     tokenizer = Tokenizer.from_str(text)
-    tokenizer.add_special_tokens(special_tokens())
+    for name in special_tokens():
+        # As in the models that think, these two are text and no special tokens; a server's reasoning parser reads them.
+        (tokenizer.add_tokens if name in (THINK, END_OF_THINKING) else tokenizer.add_special_tokens)([name])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<|begin_of_text|>",

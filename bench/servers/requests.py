@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +45,16 @@ def _schema_request(name: str, schema: Any) -> Request:
             return judge.verdict(text)
         except (NoVerdict, RepeatedKey):
             # Numbers of thousands of digits, and keys that come twice, of which a schema says nothing.
-            error = next(second.iter_errors(json.loads(text)), None)
+            error = next(second.iter_errors(json.loads(text, parse_float=_finite)), None)
             return "" if error is None else error.message[:200]
 
     form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     return Request(f"schema {name}", {"response_format": form}, verdict)
+
+
+def _finite(text: str) -> float:
+    """A float; the greatest there is for one that is too large to be one, whose type is right at least."""
+    return max(min(float(text), sys.float_info.max), -sys.float_info.max)
 
 
 def _structured(name: str, judge: Callable[[str], str], **asked: Any) -> Request:

@@ -85,7 +85,7 @@ def test_every_text_is_complete_and_valid(address):
 
 
 def test_thinking_and_drafts(thinking_address):
-    requests = [*small_requests() * 3, *maskbench_requests(DATA, 4)]
+    requests = [*small_requests() * 2, *maskbench_requests(DATA, 4)]
     check(ask_all(thinking_address, requests, WAYS), WAYS)
     with OpenAI(base_url=thinking_address, api_key="none", timeout=300) as client:
         found = client.chat.completions.create(
