@@ -236,7 +236,7 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
         """The mask on the model's device; from pinned memory without waiting for it."""
-        return vocab_mask.to(device, non_blocking=True)
+        return ConstrainBackend.move_vocab_mask(vocab_mask, device)
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
@@ -415,7 +415,8 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
         """The mask on the model's device."""
-        return vocab_mask.to(device, non_blocking=True)
+        moved: torch.Tensor = vocab_mask.to(device, non_blocking=True)
+        return moved
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
