@@ -275,6 +275,7 @@ OTHER_OPTIONS = {
     "_CONSTRAIN_COMPLETE",  # click
     *("logits_processor", "logits_processors"),
     "gt",  # pydantic
+    "processor",  # outlines
     "gc",  # Unicode's general category
     "vocab_only",  # llama-cpp-python
 }

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 import torch
@@ -371,13 +370,6 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
         """What cannot be enforced is said to be so."""
         return InvalidGrammarObject(f"grammars of the kind {key_type!r} are not known to constrain")
 
-    def get_cached_or_future_value(
-        self, key: tuple[str, str], require_reasoning: bool
-    ) -> tuple[BaseGrammarObject | Future[BaseGrammarObject], bool]:
-        """A copy of the grammar that is known, and True; or one that is being compiled, and False."""
-        value, is_known = super().get_cached_or_future_value(key, require_reasoning)
-        return value, is_known
-
     def reset(self) -> None:
         """Forget all grammars."""
         super().reset()
@@ -385,7 +377,9 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
 
     def initialize_vocab_mask_buffer(self, name: str, vocab_size: int, max_rows: int, device: Any) -> torch.Tensor:
         """A mask that is used again and again."""
-        return register_vocab_mask_buffer(name, self.allocate_vocab_mask(vocab_size, max_rows, device), max_rows)
+        fresh = self.allocate_vocab_mask(vocab_size, max_rows, device)
+        buffer: torch.Tensor = register_vocab_mask_buffer(name, fresh, max_rows)
+        return buffer
 
     @property
     def is_support_token_filter(self) -> bool:
