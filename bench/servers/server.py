@@ -44,7 +44,7 @@ def vllm_server(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model.resolve())]
     command += ["--served-model-name", NAME, "--host", "127.0.0.1", "--port", str(port), "--enforce-eager"]
     command += ["--dtype", "float32", "--max-model-len", "1024", "--max-num-seqs", "16", *options]
     with log.open("wb") as file:
@@ -52,6 +52,8 @@ def vllm_server(
             command,
             stdout=file,
             stderr=subprocess.STDOUT,
+            # Not in a checkout: the package that is installed is what is served.
+            cwd=log.parent,
             env={**os.environ, **ENVIRONMENT, **(environment or {})},
             start_new_session=True,
         )
