@@ -40,6 +40,7 @@ _SUBJECTS = {f"docs/{page}.md": (ROOT / "constrain" / "engine",) for page in ("h
 
 # Mentioned as examples, written by a command, or parts of other software.
 NO_FILES = {"maskbench.md", "file.lark"}
+ENGINES = {"outlines", "sglang", "vllm"}
 NO_FLAGS = {
     "--strict",  # MkDocs
     *("--reasoning-parser", "--structured-outputs-config"),  # vLLM
@@ -135,7 +136,14 @@ def resolves(dotted: str) -> bool:
         if place.with_suffix(".py").exists() or (place / "__init__.py").exists():
             if size == len(parts):
                 return True
-            return has(importlib.import_module(name), parts[size:])
+            try:
+                return has(importlib.import_module(name), parts[size:])
+            except ModuleNotFoundError as error:
+                # What is made of an engine that is not here has the names that its source defines.
+                if (error.name or "").split(".")[0] not in ENGINES:
+                    raise
+                source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+                return set(parts[size:]) <= defined_in(source)
     return False
 
 

@@ -33,6 +33,7 @@ from constrain.errors import ConstrainError
 from constrain.integrations.vllm import places, versions
 from constrain.integrations.vllm.backend import ConstrainBackend
 from constrain.integrations.vllm.plugin import SWITCH, register
+from constrain.limits import Deadline
 
 END, END_OF_THINKING, OTHER_END = id_of("</s>"), id_of("</think>"), id_of("<|eot_id|>")
 
@@ -236,6 +237,22 @@ def test_requests_that_can_be_met_are_left_as_they_are(kind):
 def test_requests_that_cannot_be_met_are_refused(asked, message):
     with pytest.raises(VLLMValidationError, match=re.escape(message)):
         validate(**asked)
+
+
+def test_a_grammar_is_read_and_compiled_once(monkeypatch):
+    manager = make_manager(monkeypatch, config())
+    found = [compile_request(manager, make_request(20, regex="[ad]+!")) for _ in range(3)]
+    assert len({id(grammar.compiled.grammar) for grammar in found}) == 1
+    compilers = manager.backend._compilers
+    deadline = Deadline()
+    for count in range(200):
+        compilers.read("REGEX", f"a{{{count}}}", is_compact=False, deadline=deadline)
+    assert len(compilers._grammars) == 128
+    first, again = (compilers.read("REGEX", "a{199}", is_compact=False, deadline=deadline) for _ in range(2))
+    assert first is again
+    long = "|".join("abc" for _ in range(20_000))
+    assert compilers.read("REGEX", long, is_compact=False, deadline=deadline)
+    assert not any(spec == long for _, spec, _ in compilers._grammars)
 
 
 def test_compact_json(monkeypatch):

@@ -21,7 +21,6 @@ from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask
 from constrain.errors import ConstrainError
 from constrain.integrations.request_matcher import RequestMatcher
 from constrain.integrations.vllm.compilers import Compiled, Compilers
-from constrain.integrations.vllm.requests import grammar_of
 from constrain.limits import Deadline
 
 # A name below "vllm" is in the log that vLLM sets up.
@@ -220,5 +219,5 @@ def compile_request(
     """Read and compile what a request asks for, within ``VLLM_REGEX_COMPILATION_TIMEOUT_S`` (0: without a limit)."""
     seconds = envs.VLLM_REGEX_COMPILATION_TIMEOUT_S
     deadline = Deadline(seconds if seconds > 0 else None)
-    grammar = grammar_of(kind, spec, is_compact=is_compact, deadline=deadline)
+    grammar = compilers.read(kind, spec, is_compact=is_compact, deadline=deadline)
     return compilers.compile(grammar, stop_token_ids, deadline)

@@ -17,10 +17,18 @@ from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
+from constrain.integrations.vllm.requests import grammar_of
 from constrain.limits import Deadline
 
 _MOST_VOCABULARIES = 4
 """Vocabularies that are kept for ordinary stop tokens; each takes some 25 MB."""
+
+_MOST_GRAMMARS, _LONGEST_SPEC = 128, 1 << 16
+"""Grammars that are kept as they were read, and how many characters their texts may have.
+
+The API server and the engine read a request's grammar one after the other, and most requests of a server are for one of
+a few grammars.
+"""
 
 
 class Compiled(NamedTuple):
@@ -59,7 +67,24 @@ class Compilers:
         if not self.vocabulary.eos_ids:
             raise ConstrainError("the tokenizer has no end token, so that no text could end")
         self._others: OrderedDict[tuple[int, ...], GrammarCompiler] = OrderedDict()
+        self._grammars: OrderedDict[tuple[str, str, bool], Grammar] = OrderedDict()
         self._lock = threading.Lock()
+
+    def read(self, kind: str, spec: str, *, is_compact: bool, deadline: Deadline) -> Grammar:
+        """The grammar of a request, from those that have been read if it is there; as :func:`grammar_of`."""
+        key = kind, spec, is_compact
+        with self._lock:
+            known = self._grammars.get(key)
+            if known is not None:
+                self._grammars.move_to_end(key)
+                return known
+        grammar = grammar_of(kind, spec, is_compact=is_compact, deadline=deadline)
+        if len(spec) <= _LONGEST_SPEC:
+            with self._lock:
+                self._grammars[key] = grammar
+                while len(self._grammars) > _MOST_GRAMMARS:
+                    self._grammars.popitem(last=False)
+        return grammar
 
     def compile(self, grammar: Grammar, stops: Iterable[int] | None, deadline: Deadline) -> Compiled:
         """The grammar for a request that ends with any of ``stops``; None: with the tokenizer's own end tokens.
