@@ -36,7 +36,8 @@ class Request:
     judge: Callable[[str], str]
 
 
-def _schema_request(name: str, schema: Any) -> Request:
+def _judge_of(schema: Any) -> Callable[[str], str]:
+    """What says why a text is not valid for a schema."""
     judge = Judge(schema)
     second = jsonschema_rs.validator_for(schema, validate_formats=True)
 
@@ -48,8 +49,12 @@ def _schema_request(name: str, schema: Any) -> Request:
             error = next(second.iter_errors(json.loads(text, parse_float=_finite)), None)
             return "" if error is None else error.message[:200]
 
+    return verdict
+
+
+def _schema_request(name: str, schema: Any) -> Request:
     form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    return Request(f"schema {name}", {"response_format": form}, verdict)
+    return Request(f"schema {name}", {"response_format": form}, _judge_of(schema))
 
 
 def _finite(text: str) -> float:
@@ -118,8 +123,8 @@ def small_requests() -> list[Request]:
     requests.append(_structured("choice", lambda text: "" if text in CHOICES else "no choice", choice=CHOICES))
     requests.append(_structured("EBNF", _is_nested, grammar=EBNF))
     requests.append(_structured("Lark", _is_nested, grammar=LARK))
-    any_object = Judge({"type": "object"})
-    requests.append(Request("JSON object", {"response_format": {"type": "json_object"}}, any_object.verdict))
+    any_object = {"response_format": {"type": "json_object"}}
+    requests.append(Request("JSON object", any_object, _judge_of({"type": "object"})))
     return requests
 
 
