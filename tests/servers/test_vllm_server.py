@@ -44,7 +44,10 @@ def model(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def address(model, tmp_path_factory):
     log = tmp_path_factory.mktemp("log") / "vllm.log"
-    with vllm_server(model, log, environment={"CONSTRAIN_VLLM": "1"}) as address:
+    # Of tools, a JSON Schema is asked for, and no structural tag.
+    environment = {"CONSTRAIN_VLLM": "1", "VLLM_ENFORCE_STRICT_TOOL_CALLING": "0"}
+    options = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    with vllm_server(model, log, options=options, environment=environment) as address:
         yield address
 
 
@@ -126,6 +129,44 @@ def test_what_cannot_be_met_is_refused_with_the_reason(address, asked, message):
         )
     assert refused.value.status_code == 400
     assert message in refused.value.message
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {
+                "type": "object",
+                "properties": {argument: {"enum": ["a", "b", 3]}},
+                "required": [argument],
+                "additionalProperties": False,
+            },
+        },
+    }
+    for name, argument in (("look", "where"), ("wait", "how_long"))
+]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "wait"}}])
+def test_tools(address, choice):
+    with OpenAI(base_url=address, api_key="none", timeout=300) as client:
+        for seed in range(3):
+            found = client.chat.completions.create(
+                model=NAME,
+                messages=[{"role": "user", "content": "?"}],
+                tools=TOOLS,
+                tool_choice=choice,
+                max_tokens=96,
+                seed=seed,
+            )
+            calls = found.choices[0].message.tool_calls
+            assert calls
+            assert {call.function.name for call in calls} <= ({"look", "wait"} if choice == "required" else {"wait"})
+            for call in calls:
+                (argument,) = json.loads(call.function.arguments).items()
+                assert argument[0] == {"look": "where", "wait": "how_long"}[call.function.name]
+                assert argument[1] in ("a", "b", 3)
 
 
 def test_a_request_without_a_grammar_is_left_alone(address):
