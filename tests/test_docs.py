@@ -77,6 +77,7 @@ _EXTRAS = {
     **{name: f"constrain-llm[{name}]" for name in ("pydantic", "tiktoken", "tokenizers", "sentencepiece")},
     "llama_cpp": "constrain-llm[llama-cpp]",
     "mlx": "mlx-lm",
+    "openai": "`openai`",
     "mlx_lm": "mlx-lm",
     "vllm": "vLLM",
     "sglang": "SGLang",

@@ -40,9 +40,12 @@ _SUBJECTS = {f"docs/{page}.md": (ROOT / "constrain" / "engine",) for page in ("h
 
 # Mentioned as examples, written by a command, or parts of other software.
 NO_FILES = {"maskbench.md", "file.lark"}
+ENGINES = {"outlines", "sglang", "vllm"}
 NO_FLAGS = {
     "--strict",  # MkDocs
-    "--enable-custom-logit-processor",  # SGLang
+    *("--reasoning-parser", "--structured-outputs-config"),  # vLLM
+    *("--model-path", "--grammar-backend", "--reasoning-parser"),  # SGLang
+    *(f"--constrained-json-{end}" for end in ("disable-any-whitespace", "max-whitespace-cnt", "whitespace-pattern")),
     "--hypothesis-profile",
     "--no-cov",
     "--help",
@@ -133,7 +136,14 @@ def resolves(dotted: str) -> bool:
         if place.with_suffix(".py").exists() or (place / "__init__.py").exists():
             if size == len(parts):
                 return True
-            return has(importlib.import_module(name), parts[size:])
+            try:
+                return has(importlib.import_module(name), parts[size:])
+            except ModuleNotFoundError as error:
+                # What is made of an engine that is not here has the names that its source defines.
+                if (error.name or "").split(".")[0] not in ENGINES:
+                    raise
+                source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+                return set(parts[size:]) <= defined_in(source)
     return False
 
 
@@ -267,12 +277,13 @@ def identifiers() -> tuple[set[str], set[str]]:
 
 
 # Functions and options of other software that the pages speak of.
-OTHER_FUNCTIONS = {"dumps", "exp", "to_str"}  # json, mathematics, SGLang
+OTHER_FUNCTIONS = {"dumps", "exp"}  # json, mathematics
 OTHER_OPTIONS = {
     *("any_whitespace", "strict_mode"),  # XGrammar
     "_CONSTRAIN_COMPLETE",  # click
-    *("logits_processor", "logits_processors", "extra_args", "custom_logit_processor", "custom_params"),
+    *("logits_processor", "logits_processors"),
     "gt",  # pydantic
+    "processor",  # outlines
     "gc",  # Unicode's general category
     "vocab_only",  # llama-cpp-python
 }

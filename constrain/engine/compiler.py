@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from constrain.engine.compile_jobs import CompileJobs
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES
 from constrain.engine.masks.accelerators import names_in_use
@@ -61,6 +63,7 @@ class GrammarCompiler:
         self.mask_limit_bytes = mask_limit_bytes
         self._lock = threading.Lock()
         self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
+        self._jobs = CompileJobs()
         renew_in_child(self)
         if vocabulary.size >= _LARGE and not len(vocabulary.shared) and "shared_masks" in self.accelerators:
             self._share_usual_masks()
@@ -75,6 +78,8 @@ class GrammarCompiler:
         if self._lock.locked():
             self._cache = OrderedDict()
         self._lock = threading.Lock()
+        # Nobody compiles in the child what was asked for in the parent.
+        self._jobs = CompileJobs()
 
     def __reduce__(self) -> Any:
         # What it has compiled stays here.
@@ -113,14 +118,9 @@ class GrammarCompiler:
         LimitError
             If it needs more memory than ``limit_bytes``, or more time than ``time_limit``.
         """
-        if not isinstance(grammar, Grammar):
-            raise TypeError(f"compile() takes a Grammar, not {type(grammar).__name__}: use one of Grammar.from_...")
-        key = grammar.key
-        with self._lock:
-            compiled = self._cache.get(key)
-            if compiled is not None:
-                self._cache.move_to_end(key)
-                return compiled
+        compiled = self._known(grammar, "compile()")
+        if compiled is not None:
+            return compiled
         with limited(time_limit):
             compiled = CompiledGrammar(
                 grammar.ir,
@@ -131,10 +131,52 @@ class GrammarCompiler:
             )
         with self._lock:
             if self.cache_limit_bytes > 0:
-                compiled = self._cache.setdefault(key, compiled)
-                self._cache.move_to_end(key)
+                compiled = self._cache.setdefault(grammar.key, compiled)
+                self._cache.move_to_end(grammar.key)
                 self._evict()
         return compiled
+
+    def _known(self, grammar: Grammar, method: str) -> CompiledGrammar | None:
+        """What the cache has of a grammar."""
+        if not isinstance(grammar, Grammar):
+            raise TypeError(f"{method} takes a Grammar, not {type(grammar).__name__}: use one of Grammar.from_...")
+        with self._lock:
+            compiled = self._cache.get(grammar.key)
+            if compiled is not None:
+                self._cache.move_to_end(grammar.key)
+        return compiled
+
+    def submit(self, grammar: Grammar, *, time_limit: float | Deadline | None = None) -> Future[CompiledGrammar]:
+        """Compile in the background, in one of a few threads that all compilers of the process share.
+
+        Equal grammars with equal limits that are asked for at once are compiled once.  ``asyncio.wrap_future`` makes
+        the future awaitable.
+
+        Parameters
+        ----------
+        grammar : Grammar
+        time_limit : float or Deadline, optional
+            Seconds that the compile may take once it has begun; a :class:`~constrain.limits.Deadline` has a clock of
+            its own.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            With the compiled grammar, or the error that :meth:`compile` would raise.  It can be cancelled until then; a
+            compile that nobody waits for any more ends soon.
+
+        Raises
+        ------
+        ConstrainError
+            If ``time_limit`` is no positive number.
+        """
+        compiled = self._known(grammar, "submit()")
+        if compiled is not None:
+            future: Future[CompiledGrammar] = Future()
+            future.set_result(compiled)
+            return future
+        key = grammar.key, time_limit
+        return self._jobs.submit(key, lambda deadline: self.compile(grammar, time_limit=deadline), time_limit)
 
     def _evict(self) -> None:
         total = sum(compiled.nbytes for compiled in self._cache.values())

@@ -1,8 +1,10 @@
-"""Constrained decoding inside ``transformers``: a logits processor for ``model.generate()``.
+"""Constrained decoding inside ``transformers``: an object in one line, and a logits processor for ``model.generate()``.
 
 ::
 
-    processor = ConstrainLogitsProcessor(compiled_grammar, max_tokens=200)
+    person = generate(model, "Who wrote it?", Person, tokenizer=tokenizer)
+
+    processor = ConstrainLogitsProcessor(compiled_grammar, max_new_tokens=200)
     model.generate(**inputs, logits_processor=[processor], eos_token_id=vocabulary.eos_ids, max_new_tokens=200)
 
 ``generate()`` hands a processor the token ids of each row and nothing about where a row came from:
@@ -16,19 +18,25 @@ What it does not do: beam search cannot find more hypotheses than the grammar ha
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.extras import how_to_install
+from constrain.grammar.grammar import Grammar
 
 try:
     import torch
-    from transformers import LogitsProcessor
+    from transformers import AutoTokenizer, GenerationConfig, LogitsProcessor
 except ImportError as error:
     raise ConstrainError(
         f"constrain.integrations.transformers needs {error.name}: {how_to_install('transformers')}"
@@ -60,14 +68,19 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
     prompt_length : int, optional
         Number of leading tokens of each row, padding included, that the grammar does not speak about.  By default the
         length of the rows in the first call, so that what ``generate()`` adds is what the grammar describes.
+    max_new_tokens : int, optional
+        That of ``generate()``, so that every row is complete by then (``Matcher``).
+    generation_config : transformers.GenerationConfig, optional
+        Where ``max_new_tokens``, or else ``max_length``, is read from if it is not given: what ``generate()`` is called
+        with, or ``model.generation_config``.
     max_tokens : int, optional
-        The ``max_new_tokens`` of ``generate()``, so that every row is complete by then (``Matcher``).
+        Another name of ``max_new_tokens``.
 
     Raises
     ------
     ConstrainError
         There is no grammar, their vocabularies differ, or have no end-of-sequence token.  With the first token:
-        ``max_tokens`` are too few for any text of a grammar.
+        ``max_new_tokens`` are too few for any text of a grammar.
     """
 
     def __init__(
@@ -75,8 +88,14 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         compiled_grammars: CompiledGrammar | Sequence[CompiledGrammar],
         prompt_length: int | None = None,
         *,
+        max_new_tokens: int | None = None,
+        generation_config: GenerationConfig | None = None,
         max_tokens: int | None = None,
     ) -> None:
+        if max_tokens is not None:
+            if max_new_tokens not in (None, max_tokens):
+                raise ConstrainError(f"max_tokens is {max_tokens}, but max_new_tokens is {max_new_tokens}")
+            max_new_tokens = max_tokens
         if isinstance(compiled_grammars, CompiledGrammar):
             compiled_grammars = [compiled_grammars]
         self._grammars = list(compiled_grammars)
@@ -93,7 +112,13 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         if prompt_length is not None and prompt_length < 0:
             raise ConstrainError(f"prompt_length must be 0 or more, not {prompt_length}")
         self._given_prompt_length = prompt_length
-        self._max_tokens = max_tokens
+        self._max_new_tokens = max_new_tokens
+        self._max_length: int | None = None
+        if max_new_tokens is None and generation_config is not None:
+            self._max_new_tokens = generation_config.max_new_tokens
+            self._max_length = generation_config.max_length if self._max_new_tokens is None else None
+        # The length of the rows in the first call, prompts alone.
+        self._width = 0
         self._prompts: torch.Tensor | None = None
         # None stands for a row that is over: it has ended, or it is none that the grammar allows (see _state).
         self._states: OrderedDict[_History, Matcher | None] = OrderedDict()
@@ -102,6 +127,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
     def reset(self) -> None:
         """Forget the last call of ``generate()``."""
         self._prompts = None
+        self._width = 0
         self._states.clear()
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
@@ -128,6 +154,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             raise ConstrainError(f"the model has scores for {columns} tokens, but the vocabulary has {self._size}")
         rows_per_grammar = rows // len(self._grammars)
         start = self._prompt_length(input_ids, rows_per_grammar)
+        self._width = self._width or int(input_ids.shape[1])
         histories = _histories(input_ids, start, rows_per_grammar)
         states = [self._state(history) for history in histories]
         while len(self._states) > max(_MIN_KEPT, _STEPS_KEPT * rows):
@@ -180,6 +207,13 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         self._prompts = input_ids.clone()
         return int(input_ids.shape[1])
 
+    def _budget(self) -> int | None:
+        """How many tokens a text may have; what of it is in the prompt already (``prompt_length``) comes on top."""
+        inside = 0 if self._given_prompt_length is None else self._width - self._given_prompt_length
+        if self._max_new_tokens is not None:
+            return self._max_new_tokens + inside
+        return None if self._max_length is None else max(self._max_length - self._width, 0) + inside
+
     def _state(self, history: _History) -> Matcher | None:
         """The matcher after ``history``, or None if nothing can follow it.
 
@@ -196,7 +230,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             known -= 1
         parent = self._states.get((grammar, tokens[:known]))
         if parent is None and known == 0 and (grammar, ()) not in self._states:
-            parent = self._states[(grammar, ())] = Matcher(self._grammars[grammar], self._max_tokens)
+            parent = self._states[(grammar, ())] = Matcher(self._grammars[grammar], self._budget())
         state = parent.fork() if parent is not None else None
         for token in tokens[known:]:
             if state is not None and (token >= self._size or not state.accept_token(token) or state.is_terminated()):
@@ -208,3 +242,121 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 def _histories(input_ids: torch.LongTensor, start: int, rows_per_grammar: int) -> list[_History]:
     rows: list[list[int]] = input_ids[:, start:].tolist()
     return [(row // rows_per_grammar, tuple(tokens)) for row, tokens in enumerate(rows)]
+
+
+DEFAULT_MAX_NEW_TOKENS = 512
+"""Where neither the call nor the model's generation settings say how long an answer may be."""
+
+_compilers: WeakKeyDictionary[Any, dict[tuple[int, tuple[int, ...]], GrammarCompiler]] = WeakKeyDictionary()
+"""For each tokenizer, by the model's number of logits and its end tokens."""
+
+
+def generate(
+    model: Any,
+    prompt: str | Sequence[dict[str, Any]],
+    output: Any,
+    *,
+    tokenizer: Any = None,
+    max_new_tokens: int | None = None,
+    **options: Any,
+) -> Any:
+    """Ask a model for an object.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        One that generates.
+    prompt : str or sequence of dict
+        The text to go on from, or the messages of a chat, for the tokenizer's chat template.
+    output : type, dict, bool or Grammar
+        What is wanted: a pydantic model or any other type that pydantic knows (``list[int]``, a dataclass), a JSON
+        Schema, or a grammar.
+    tokenizer : optional
+        The model's; by default what ``AutoTokenizer`` finds under the name that the model was loaded by.
+    max_new_tokens : int, optional
+        How many tokens the answer may take; it is complete by then.  By default what the model's generation settings
+        say, else 512, in what is left of its context.
+    **options
+        For ``model.generate()``: ``do_sample``, ``temperature``, ``num_beams``, ...
+
+    Returns
+    -------
+    object
+        An instance of the type; of a JSON Schema what ``json.loads`` makes of the answer; of a grammar the text.
+
+    Raises
+    ------
+    ConstrainError
+        If the output cannot be enforced, its shortest text takes more tokens than there may be, the tokenizer cannot be
+        found, or an option is what this function sets itself.
+    """
+    for name in ("logits_processor", "eos_token_id", "generation_config", "num_return_sequences"):
+        if name in options:
+            raise ConstrainError(f"{name} cannot be given to this generate(): use ConstrainLogitsProcessor instead")
+    tokenizer = _tokenizer_of(model) if tokenizer is None else tokenizer
+    grammar, read = _reader(output)
+    compiler = _compiler_of(model, tokenizer)
+    ends = list(compiler.vocabulary.eos_ids)
+    if isinstance(prompt, str):
+        inputs = tokenizer(prompt, return_tensors="pt")
+    else:
+        inputs = tokenizer.apply_chat_template(
+            list(prompt), add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+    ids = inputs["input_ids"].to(model.device)
+    if max_new_tokens is None:
+        max_new_tokens = _usual_length(model, ids.shape[1])
+    processor = ConstrainLogitsProcessor(compiler.compile(grammar), ids.shape[1], max_new_tokens=max_new_tokens)
+    options.setdefault("pad_token_id", ends[0])
+    row = model.generate(
+        ids,
+        attention_mask=inputs["attention_mask"].to(model.device),
+        logits_processor=[processor],
+        eos_token_id=ends,
+        max_new_tokens=max_new_tokens,
+        **options,
+    )[0, ids.shape[1] :].tolist()
+    said = row[: next((at for at, token in enumerate(row) if token in ends), len(row))]
+    return read(b"".join(compiler.vocabulary.tokens[token] for token in said).decode())
+
+
+def _reader(output: Any) -> tuple[Grammar, Callable[[str], Any]]:
+    """The grammar of what is wanted, and what makes it of a text."""
+    if isinstance(output, Grammar):
+        return output, str
+    if isinstance(output, (dict, bool)):
+        return Grammar.from_json_schema(output), json.loads
+    grammar = Grammar.from_pydantic(output)
+    # It is there, or the line before would have failed.
+    return grammar, import_module("pydantic").TypeAdapter(output).validate_json
+
+
+def _tokenizer_of(model: Any) -> Any:
+    name = model.name_or_path
+    if not name:
+        raise ConstrainError("the model does not say where it was loaded from: give its tokenizer, tokenizer=")
+    return AutoTokenizer.from_pretrained(name)
+
+
+def _compiler_of(model: Any, tokenizer: Any) -> GrammarCompiler:
+    """The compiler for a model's logits and end tokens; the same again for the same tokenizer."""
+    size = int(model.get_output_embeddings().weight.shape[0])
+    named = model.generation_config.eos_token_id
+    ends = {named} if isinstance(named, int) else set(named or ())
+    if tokenizer.eos_token_id is not None:
+        ends.add(tokenizer.eos_token_id)
+    if not ends:
+        raise ConstrainError("neither the model nor the tokenizer has an end-of-sequence token")
+    known = _compilers.setdefault(tokenizer, {})
+    key = size, tuple(sorted(ends))
+    if key not in known:
+        known[key] = GrammarCompiler(Vocabulary.from_huggingface(tokenizer, size=size, eos_ids=key[1]))
+    return known[key]
+
+
+def _usual_length(model: Any, prompt: int) -> int:
+    """How many tokens an answer may take where nobody has said so."""
+    settings = model.generation_config
+    context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    most = DEFAULT_MAX_NEW_TOKENS if settings.max_new_tokens is None else int(settings.max_new_tokens)
+    return most if context is None else max(min(most, context - prompt), 0)

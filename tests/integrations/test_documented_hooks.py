@@ -5,13 +5,10 @@ A stand-in has the interface that the engine documents, and calls the hook the w
 
 from __future__ import annotations
 
-import inspect
-import json
 import re
 import sys
 import types
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,71 +88,6 @@ def test_llama_cpp_with_a_stand_in(stand_in, monkeypatch, capsys):
     monkeypatch.setattr(constrain, "load_tokenizer", lambda path: TOKENIZER)
     run("llama.cpp")
     assert capsys.readouterr().out in ("yes\n", "no\n")
-
-
-def test_vllm_with_a_stand_in(stand_in):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-
-    class AdapterLogitsProcessor:
-        def __init__(self, vllm_config, device, is_pin_memory):
-            self.requests = {}
-
-        def add(self, row, params, prompt_ids, output_ids):
-            processor = self.new_req_logits_processor(params)
-            if processor is not None:
-                both = len(inspect.signature(processor).parameters) == 3
-                self.requests[row] = (processor, [prompt_ids, output_ids] if both else [output_ids])
-
-        def apply(self, logits):
-            for row, (processor, ids) in self.requests.items():
-                logits[row] = processor(*ids, logits[row])
-            return logits
-
-    stand_in("vllm.v1.sample.logits_processor", AdapterLogitsProcessor=AdapterLogitsProcessor)
-    hook = run("vLLM")["ConstrainProcessor"]
-    config = SimpleNamespace(model_config=SimpleNamespace(tokenizer=str(DEMO_FILE)))
-    adapter = hook(config, "cpu", False)
-    assert adapter.is_argmax_invariant() is False
-    params = SimpleNamespace(extra_args={"constrain_schema": SCHEMA})
-    hook.validate_params(params)
-    hook.validate_params(SimpleNamespace(extra_args=None))
-    with pytest.raises(ValueError, match="strin"):
-        hook.validate_params(SimpleNamespace(extra_args={"constrain_schema": {"type": "strin"}}))
-    outputs = [[], []]
-    adapter.add(0, SimpleNamespace(extra_args=None), [1, 2], outputs[0])
-    adapter.add(1, params, [1, 2], outputs[1])
-    for _ in range(40):
-        free = torch.from_numpy(np.stack([MODEL.logits([1, 2, *ids]) for ids in outputs]))
-        logits = adapter.apply(free.clone())
-        assert torch.equal(logits[0], free[0])
-        for ids, row in zip(outputs, logits, strict=True):
-            ids.append(choose(row))
-        if outputs[1][-1] in TOKENIZER.eos_ids:
-            break
-    assert set(json.loads(decoded(outputs[1]))) == {"ok"}
-
-
-def test_sglang_with_a_stand_in(stand_in):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-
-    class CustomLogitProcessor:
-        pass
-
-    stand_in("sglang.srt.sampling.custom_logit_processor", CustomLogitProcessor=CustomLogitProcessor)
-    processor = run("SGLang")["ConstrainProcessor"]()
-    parameters = {"constrain_schema": SCHEMA, "constrain_model": str(DEMO_FILE)}
-    requests = [SimpleNamespace(output_ids=[]), SimpleNamespace(output_ids=[])]
-    listed = [{**parameters, "__req__": requests[0]}, None]
-    for _ in range(40):
-        free = torch.from_numpy(np.stack([MODEL.logits([1, 2, *each.output_ids]) for each in requests]))
-        logits = processor(free.clone(), listed)
-        assert torch.equal(logits[1], free[1])
-        for each, row in zip(requests, logits, strict=True):
-            each.output_ids.append(choose(row))
-        if requests[0].output_ids[-1] in TOKENIZER.eos_ids:
-            break
-    assert set(json.loads(decoded(requests[0].output_ids))) == {"ok"}
-    assert processor(free, None) is free
 
 
 def test_mlx(monkeypatch, capsys):

@@ -9,9 +9,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra 'transformers' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
 
+from tiny_models import write_folder  # noqa: E402
+
 from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
 from constrain.errors import ConstrainError  # noqa: E402
-from constrain.integrations.transformers import ConstrainLogitsProcessor  # noqa: E402
+from constrain.integrations.transformers import ConstrainLogitsProcessor, generate  # noqa: E402
 
 PAD, EOS = 0, 1
 TOKENS = [b"<pad>", b"</s>"] + [bytes([b]) for b in range(32, 127)] + [b"ab", b'": ', b'{"', b"true", b"10", b'",']
@@ -269,3 +271,93 @@ def test_mismatches_are_errors(compiled):
     mute = GrammarCompiler(Vocabulary([b"x", b"</s>"], eos_ids=[1], special_ids=[1])).compile(Grammar.from_regex("y"))
     with pytest.raises(ConstrainError, match="row 0: no token of the vocabulary"):
         ConstrainLogitsProcessor(mute)(ids, scores)
+
+
+def test_the_limit_of_generate(model, compiled):
+    grammar = compiled["x*y"]
+    for given in ({"max_new_tokens": 9}, {"max_tokens": 9}, {"max_tokens": 9, "max_new_tokens": 9}):
+        rows = generated(model, ConstrainLogitsProcessor(grammar, **given), max_new_tokens=9)
+        assert all(re.fullmatch("x*y", text) for text in rows)
+    settings = transformers.GenerationConfig(max_new_tokens=9)
+    assert all(re.fullmatch("x*y", text) for text in generated(model, with_config(grammar, settings), max_new_tokens=9))
+    # Prompts of three rows are five tokens long.
+    settings = transformers.GenerationConfig(max_length=12)
+    assert all(re.fullmatch("x*y", text) for text in generated(model, with_config(grammar, settings), max_new_tokens=7))
+    with pytest.raises(ConstrainError, match="max_tokens is 3, but max_new_tokens is 4"):
+        ConstrainLogitsProcessor(grammar, max_tokens=3, max_new_tokens=4)
+    with pytest.raises(ConstrainError, match="the shortest text"):
+        generated(model, ConstrainLogitsProcessor(compiled["[0-9]{2}-[0-9]{1,3}"], max_new_tokens=2), max_new_tokens=2)
+
+
+def with_config(grammar, settings):
+    return ConstrainLogitsProcessor(grammar, generation_config=settings)
+
+
+def generated(model, processor, **options):
+    """What three rows say that had rather go on: y is made unlikely."""
+    bias = {(TOKENS.index(b"y"),): -50.0}
+    inputs = prompts(3)
+    rows = model.generate(**inputs, logits_processor=[processor], sequence_bias=bias, do_sample=True, **options)
+    assert rows.shape[1] <= 5 + options["max_new_tokens"]
+    return [b"".join(TOKENS[token] for token in row if token > EOS).decode() for row in rows[:, 5:].tolist()]
+
+
+def test_a_limit_counts_what_generate_adds(model, compiled):
+    """What a prompt holds of the text already is none of the new tokens."""
+    ids = torch.tensor([[TOKENS.index(b"a"), *[TOKENS.index(b"x")] * 6]])
+    processor = ConstrainLogitsProcessor(compiled["x*y"], 1, max_new_tokens=3)
+    rows = model.generate(
+        ids, attention_mask=torch.ones_like(ids), logits_processor=[processor], max_new_tokens=3, do_sample=True
+    )
+    text = b"".join(TOKENS[token] for token in rows[0, 1:].tolist() if token > EOS).decode()
+    assert re.fullmatch("x{6,8}y", text)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_folder(tmp_path_factory.mktemp("model"), chat=True)
+
+
+@pytest.fixture(scope="module")
+def loaded(folder):
+    return transformers.AutoModelForCausalLM.from_pretrained(folder)
+
+
+def test_an_object_in_one_line(loaded):
+    pydantic = pytest.importorskip("pydantic", reason="the extra 'pydantic' is not installed")
+
+    class Person(pydantic.BaseModel, extra="forbid"):
+        name: str
+        age: int = pydantic.Field(ge=0, le=130)
+
+    torch.manual_seed(3)
+    for options in ({}, {"do_sample": True}, {"num_beams": 2}):
+        person = generate(loaded, "Who? ", Person, max_new_tokens=60, **options)
+        assert type(person) is Person
+        assert 0 <= person.age <= 130
+    messages = [{"role": "user", "content": "Which ones?"}]
+    numbers = generate(loaded, messages, list[int], max_new_tokens=20, do_sample=True)
+    assert type(numbers) is list
+    assert all(type(each) is int for each in numbers)
+
+
+def test_schemas_and_grammars_in_one_line(loaded, folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert generate(loaded, "Yes? ", {"const": [True]}, tokenizer=tokenizer) == [True]
+    assert generate(loaded, "Yes? ", Grammar.from_choices(["yes", "no"])) in ("yes", "no")
+    # Without a limit it is as long as the context lets it be.
+    text = generate(loaded, "a" * 200, Grammar.from_regex("[bcd]+!"), tokenizer=tokenizer, do_sample=True)
+    assert re.fullmatch("[bcd]+!", text)
+
+
+@pytest.mark.parametrize("name", ["logits_processor", "eos_token_id", "generation_config", "num_return_sequences"])
+def test_one_line_sets_some_options_itself(loaded, name):
+    with pytest.raises(ConstrainError, match=f"{name} cannot be given"):
+        generate(loaded, "?", Grammar.from_choices(["a"]), **{name: None})
+
+
+def test_one_line_says_what_it_lacks(model, loaded):
+    with pytest.raises(ConstrainError, match="give its tokenizer"):
+        generate(model, "?", Grammar.from_choices(["a"]))
+    with pytest.raises(ConstrainError, match="the shortest text"):
+        generate(loaded, "?", Grammar.from_regex("[bcd]{30}"), max_new_tokens=20)

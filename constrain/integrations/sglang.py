@@ -1,0 +1,418 @@
+"""SGLang's grammar back end: ``--grammar-backend constrain`` (docs/serving.md).
+
+SGLang finds :func:`constrain.integrations.sglang_plugin.register` by its entry point and calls it in each of its
+processes.
+
+A back end of SGLang is not told how many tokens a request gets.  A hook at the place where its grammar manager hands a
+grammar to a request tells it, so that texts are complete within ``max_new_tokens``, thinking included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES
+from sglang.srt.constrained.base_grammar_backend import (
+    BaseGrammarBackend,
+    BaseGrammarObject,
+    GrammarRow,
+    GrammarStats,
+    InvalidGrammarObject,
+    register_grammar_backend,
+    register_vocab_mask_buffer,
+)
+from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend, ReasonerGrammarObject
+from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
+from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+from sglang.srt.runtime_context import get_serving
+
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiler import GrammarCompiler
+from constrain.engine.masks.batches import fill_next_token_bitmask_batch
+from constrain.engine.matcher import Matcher
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace, words_for
+from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.errors import ConstrainError
+from constrain.grammar.grammar import Grammar
+from constrain.integrations.request_matcher import matcher_within
+from constrain.integrations.structural_tags import structural_tag_grammar
+from constrain.limits import Deadline
+
+NAME = "constrain"
+ANY_JSON = "$$ANY$$"
+"""What SGLang writes for ``{"type": "json_object"}``: any JSON text."""
+
+TIME_LIMIT = 30.0
+"""Seconds that a grammar may take to be read and compiled."""
+
+_THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
+"""How many threads may fill one batch of masks; SGLang's own processes need the others."""
+
+_MANAGER = "sglang.srt.constrained.grammar_manager.GrammarManager"
+
+
+def register() -> None:
+    """Make ``constrain`` a grammar back end of this process; twice is as good as once."""
+    if NAME in GRAMMAR_BACKEND_CHOICES:
+        return
+    GRAMMAR_BACKEND_CHOICES.append(NAME)
+    register_grammar_backend(NAME, create_backend)
+    # It is called for each request that has got its grammar, be it from the cache or just compiled.
+    HookRegistry.register(f"{_MANAGER}._apply_request_reasoning_config", _limit_after, HookType.AROUND)
+
+
+def _limit_after(original: Callable[..., None], manager: Any, request: Any) -> None:
+    original(manager, request)
+    limit_request(request)
+
+
+def create_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None) -> Any:
+    """The back end for a server's options; SGLang calls it by the name that was registered.
+
+    Raises
+    ------
+    ConstrainError
+        If the tokenizer's tokens have no exact bytes, there is no end token, or an option cannot be met.
+    """
+    serving = get_serving()
+    if serving.constrained_json_whitespace_pattern:
+        raise ConstrainError(
+            "constrain has no --constrained-json-whitespace-pattern: use --constrained-json-disable-any-whitespace or "
+            "--constrained-json-max-whitespace-cnt"
+        )
+    backend = ConstrainBackend(
+        tokenizer,
+        vocab_size,
+        eos_token_ids,
+        is_compact=bool(serving.constrained_json_disable_any_whitespace),
+        max_whitespace=serving.constrained_json_max_whitespace_cnt,
+    )
+    if not serving.reasoning_parser:
+        return backend
+    # SGLang wraps its own back ends, not those that are registered.
+    parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
+    return ReasonerGrammarBackend(
+        backend, parser, tokenizer, enable_strict_thinking=bool(serving.enable_strict_thinking)
+    )
+
+
+def limit_request(request: Any) -> None:
+    """Let a request's text be complete within its ``max_new_tokens``; end the request if they are too few for any text.
+
+    Parameters
+    ----------
+    request : sglang.srt.managers.schedule_batch.Req
+        With its grammar; one of another back end, or one that could not be compiled, is left as it is.
+    """
+    limit = request.sampling_params.max_new_tokens
+    outer = request.grammar
+    is_thinking = isinstance(outer, ReasonerGrammarObject)
+    grammar = outer.grammar if is_thinking else outer
+    if limit is None or not isinstance(grammar, ConstrainGrammar):
+        return
+    try:
+        if is_thinking and outer._is_thinking():
+            _limit_thinking(outer, grammar, limit)
+        else:
+            grammar.limit(limit)
+    except ConstrainError as error:
+        request.set_finish_with_abort(str(error))
+
+
+def _limit_thinking(outer: ReasonerGrammarObject, grammar: ConstrainGrammar, limit: int) -> None:
+    """End thinking when just the tokens are left that end it, and the shortest text with its end token.
+
+    Nor may thinking end the request, since there would be no text.
+    """
+    needed = len(outer.think_end_ids) + Matcher(grammar.compiled).tokens_to_finish()
+    if needed > limit:
+        raise ConstrainError(
+            f"max_new_tokens is {limit}, but the end of thinking and the shortest text take {needed} tokens"
+        )
+    most = max(limit - needed - 1, 0)
+    outer.max_think_tokens = most if outer.max_think_tokens < 0 else min(outer.max_think_tokens, most)
+    outer.think_excluded_token_ids = [*(outer.think_excluded_token_ids or ()), *grammar.compiled.vocabulary.eos_ids]
+    outer.enable_token_filter, outer.token_filter_fn = True, ConstrainBackend.set_token_filter
+    grammar.limit(limit, lambda: len(outer._thinking_match_history))
+
+
+class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
+    """One request.
+
+    Parameters
+    ----------
+    compiled : CompiledGrammar
+    key : str
+        What was asked for, for messages.
+    stats : GrammarStats, optional
+    """
+
+    def __init__(self, compiled: CompiledGrammar, key: str, stats: GrammarStats | None = None) -> None:
+        super().__init__()
+        self.compiled = compiled
+        self.key = key
+        self.grammar_stats = stats
+        self._matcher = Matcher(compiled)
+        self._limit: int | None = None
+        self._before: Callable[[], int] | None = None
+        self._begun_at = 0
+
+    @property
+    def matcher(self) -> Matcher:
+        """The matcher; where the request thinks, one for what thinking has left, until a token is accepted."""
+        if self._before is not None and self._limit is not None and not self._matcher.steps:
+            before = self._before()
+            if before != self._begun_at:
+                try:
+                    self._matcher = matcher_within(self.compiled, self._limit - before)
+                except ConstrainError:
+                    # A draft that thinks on where the mask does not let the model do so.
+                    self._matcher = Matcher(self.compiled)
+                self._begun_at = before
+        return self._matcher
+
+    def limit(self, tokens: int, before: Callable[[], int] | None = None) -> None:
+        """Let the text be complete within so many tokens, those included that ``before()`` says went into thinking.
+
+        Raises
+        ------
+        ConstrainError
+            If they are too few for any text of the grammar.
+        """
+        self._matcher = matcher_within(self.compiled, tokens)
+        self._limit, self._before, self._begun_at = tokens, before, 0
+
+    def accept_token(self, token: int) -> None:
+        """Go on with a token; after an end token nothing happens.
+
+        Raises
+        ------
+        ConstrainError
+            If the grammar does not allow it here.
+        """
+        matcher = self.matcher
+        if matcher.is_terminated():
+            return
+        self.current_token = token
+        if not 0 <= token < self.compiled.vocabulary.size or not matcher.accept_token(token):
+            raise ConstrainError(f"token {token} is not allowed here, after {matcher.steps} tokens of {self.key[:200]}")
+
+    def rollback(self, k: int) -> None:
+        """Take back the last ``k`` tokens."""
+        self._matcher.rollback(k)
+
+    def is_terminated(self) -> bool:
+        """Whether an end token has been accepted."""
+        return self._matcher.is_terminated()
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """A mask in the machine's memory, all tokens allowed: int32[batch_size, ceil(vocab_size / 32)]."""
+        return ConstrainBackend.allocate_vocab_mask(vocab_size, batch_size, device)
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        """Write the tokens that may come next into a row."""
+        self.matcher.fill_next_token_bitmask(vocab_mask, idx)
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
+        """Write the rows of a batch, in one call where all are constrain's; other rows stay as they are."""
+        if all(isinstance(entry.grammar, ConstrainGrammar) for entry in entries):
+            matchers, rows = [entry.grammar.matcher for entry in entries], [entry.row for entry in entries]
+            fill_next_token_bitmask_batch(matchers, vocab_mask, indices=rows, threads=_THREADS)
+        else:
+            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        """Allow all tokens in all rows."""
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """The mask on the model's device; from pinned memory without waiting for it."""
+        return ConstrainBackend.move_vocab_mask(vocab_mask, device)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """Set the logits of what a mask does not allow to -inf, in place: float[rows, vocabulary]."""
+        ConstrainBackend.apply_vocab_mask(logits, vocab_mask)
+
+    def copy(self) -> ConstrainGrammar:
+        """An independent one at the same place."""
+        twin = ConstrainGrammar.__new__(ConstrainGrammar)
+        twin.__dict__.update(self.__dict__)
+        twin._matcher = self._matcher.fork()
+        if self.grammar_stats is not None:
+            twin.grammar_stats = GrammarStats(
+                compilation_time=self.grammar_stats.compilation_time,
+                is_cache_hit=True,
+                dispatch_type=self.grammar_stats.dispatch_type,
+            )
+        return twin
+
+    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
+        """The text that has to come next, as ``([], text)``; None where there is a choice."""
+        forced = self.matcher.forced_bytes()
+        # The last character may be there in part.
+        text = forced.decode("utf-8", "ignore") if forced else ""
+        return ([], text) if text and forced.startswith(text.encode()) else None
+
+    def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
+        """The text of :meth:`try_jump_forward`; there is no state besides."""
+        return helper[1], -1
+
+    def jump_and_retokenize(
+        self, old_output_ids: Sequence[int], new_output_ids: Sequence[int], next_state: int
+    ) -> None:
+        """Go back to where two outputs differ, and on with the new one.
+
+        Raises
+        ------
+        ConstrainError
+            If the grammar does not allow the new one.
+        """
+        both = min(len(old_output_ids), len(new_output_ids))
+        same = next((at for at in range(both) if old_output_ids[at] != new_output_ids[at]), both)
+        self.rollback(len(old_output_ids) - same)
+        for token in new_output_ids[same:]:
+            self.accept_token(token)
+
+    def __repr__(self) -> str:
+        return f"<ConstrainGrammar: {self._matcher!r} of {self.key[:200]!r}>"
+
+
+class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
+    """Makes the grammars of one server.
+
+    Parameters
+    ----------
+    tokenizer
+        The model's.
+    vocab_size : int
+        How many logits the model has.
+    eos_token_ids : ids, optional
+        The tokens that end a text; by default the tokenizer's.
+    is_compact : bool
+        Whether JSON is written without white space.
+    max_whitespace : int, optional
+        How many white space characters may follow each other in JSON.
+
+    Raises
+    ------
+    ConstrainError
+        If the tokens have no exact bytes, or there is no end token.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        vocab_size: int,
+        eos_token_ids: Iterable[int] | None = None,
+        *,
+        is_compact: bool = False,
+        max_whitespace: int | None = None,
+    ) -> None:
+        super().__init__()
+        ends = None if not eos_token_ids else list(eos_token_ids)
+        vocabulary = Vocabulary.from_huggingface(tokenizer, size=vocab_size, eos_ids=ends)
+        if not vocabulary.eos_ids:
+            raise ConstrainError("the tokenizer has no end token, so that no text could end")
+        self.compiler = GrammarCompiler(vocabulary)
+        self._is_compact, self._max_whitespace = is_compact, max_whitespace
+
+    def _compile(self, kind: str, key: str, make: Callable[[Deadline], Grammar]) -> BaseGrammarObject:
+        deadline = Deadline(TIME_LIMIT)
+        try:
+            compiled = self.compiler.compile(make(deadline), time_limit=deadline)
+        except ConstrainError as error:
+            return InvalidGrammarObject(str(error))
+        grammar = ConstrainGrammar(compiled, key, GrammarStats(dispatch_type=kind))
+        # The first mask takes longest; here it holds nobody up.
+        grammar.matcher.fill_next_token_bitmask(allocate_token_bitmask(1, compiled.vocabulary.size))
+        return grammar
+
+    def _schema(self, key_string: str, deadline: Deadline) -> Grammar:
+        try:
+            schema = True if key_string == ANY_JSON else json.loads(key_string)
+        except ValueError as error:
+            raise ConstrainError(f"the JSON schema is no JSON: {error}") from None
+        return Grammar.from_json_schema(
+            schema,
+            whitespace="compact" if self._is_compact else "flexible",
+            max_whitespace=None if self._is_compact else self._max_whitespace,
+            time_limit=deadline,
+        )
+
+    def dispatch_json(self, key_string: str) -> BaseGrammarObject:
+        """The grammar of a JSON Schema, or of any JSON."""
+        return self._compile("json", key_string, lambda deadline: self._schema(key_string, deadline))
+
+    def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
+        """The grammar of a regular expression."""
+        return self._compile("regex", key_string, lambda deadline: Grammar.from_regex(key_string, time_limit=deadline))
+
+    def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
+        """The grammar of an EBNF."""
+        return self._compile("ebnf", key_string, lambda deadline: Grammar.from_gbnf(key_string, time_limit=deadline))
+
+    def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
+        """The grammar of a structural tag."""
+        return self._compile(
+            "structural_tag", key_string, lambda deadline: structural_tag_grammar(key_string, time_limit=deadline)
+        )
+
+    def dispatch_fallback(self, key_type: str, key_string: str) -> BaseGrammarObject:
+        """What cannot be enforced is said to be so."""
+        return InvalidGrammarObject(f"grammars of the kind {key_type!r} are not known to constrain")
+
+    def reset(self) -> None:
+        """Forget all grammars."""
+        super().reset()
+        self.compiler.clear()
+
+    def initialize_vocab_mask_buffer(self, name: str, vocab_size: int, max_rows: int, device: Any) -> torch.Tensor:
+        """A mask that is used again and again."""
+        fresh = self.allocate_vocab_mask(vocab_size, max_rows, device)
+        buffer: torch.Tensor = register_vocab_mask_buffer(name, fresh, max_rows)
+        return buffer
+
+    @property
+    def is_support_token_filter(self) -> bool:
+        """Whether :meth:`set_token_filter` works: yes."""
+        return True
+
+    @staticmethod
+    def set_token_filter(
+        vocab_mask: torch.Tensor,
+        token_ids: list[int],
+        batch_idx: int,
+        is_allowed: bool = True,
+        reset_vocab_mask: bool = True,
+    ) -> None:
+        """Allow or forbid tokens in a row; ``reset_vocab_mask`` does the opposite with all others before."""
+        set_token_filter_torch(
+            vocab_mask, token_ids, batch_idx, is_allowed=is_allowed, reset_vocab_mask=reset_vocab_mask
+        )
+
+    @staticmethod
+    def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """A mask in the machine's memory, pinned where a GPU is, all tokens allowed."""
+        return torch.full(
+            (batch_size, words_for(vocab_size)), -1, dtype=torch.int32, pin_memory=torch.cuda.is_available()
+        )
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """The mask on the model's device."""
+        moved: torch.Tensor = vocab_mask.to(device, non_blocking=True)
+        return moved
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """Set the logits of what a mask does not allow to -inf, in place: float[rows, vocabulary]."""
+        apply_token_bitmask_inplace(logits, vocab_mask)

@@ -1,0 +1,223 @@
+"""The back end of vLLM's engine: makes a grammar of a request, and its masks.
+
+It is used in the place of vLLM's ``XgrammarBackend`` and has the same methods (vLLM calls them by name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import torch
+from vllm import envs
+from vllm.logger import init_logger
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+
+from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask, words_for
+from constrain.errors import ConstrainError
+from constrain.integrations.request_matcher import RequestMatcher
+from constrain.integrations.vllm.compilers import Compiled, Compilers
+from constrain.limits import Deadline
+
+# A name below "vllm" is in the log that vLLM sets up.
+logger = init_logger("vllm.constrain")
+
+
+class MaskTensors:
+    """The tensor in which vLLM has its masks, as a numpy array on the same memory; it is nearly always the same one."""
+
+    def __init__(self) -> None:
+        # One pair, so that threads with different tensors cannot mix theirs up.
+        self._known: tuple[torch.Tensor, Bitmask] | None = None
+
+    def array(self, tensor: torch.Tensor) -> Bitmask:
+        """The array, int32[rows, words]."""
+        known = self._known
+        if known is None or known[0] is not tensor:
+            known = self._known = tensor, tensor.numpy()
+        return known[1]
+
+
+class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ignore]
+    """One request.
+
+    Parameters
+    ----------
+    compiled : Compiled
+    tensors : MaskTensors
+    limit : int, optional
+        How many tokens the request gets at most: thinking, text and end token together.
+
+    Raises
+    ------
+    ConstrainError
+        If that is too few for any text of the grammar.
+    """
+
+    def __init__(self, compiled: Compiled, tensors: MaskTensors, limit: int | None = None) -> None:
+        self.compiled = compiled
+        self.limit = limit
+        self.shortest = 0
+        """How many tokens the shortest text takes that is known; only said where the request thinks."""
+        self.end_of_thinking: tuple[int, ...] = ()
+        """The tokens that end the request's thinking; none where it does not think, or they are not known."""
+        self.tokens_at_end: int | None = None
+        """How many tokens the request has with those that it is given next; None where it does not think."""
+        self._tensors = tensors
+        self._begun_at = 0
+        self._place = RequestMatcher(compiled.grammar, compiled.ends, limit)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a token of the text has been accepted."""
+        return self._place.matcher.steps > 0
+
+    def begin(self, tokens: int) -> None:
+        """Let the text begin after so many tokens of the request, in what is left of its limit.
+
+        Where that is too little the text has no limit of its own.  It is so for drafts, which may think on where the
+        mask does not let the model do so, and for thinking that cannot be ended.
+        """
+        if self.limit is None or tokens == self._begun_at or self.has_begun:
+            return
+        compiled, ends = self.compiled
+        try:
+            self._place = RequestMatcher(compiled, ends, self.limit - tokens)
+        except ConstrainError:
+            self._place = RequestMatcher(compiled, ends)
+        self._begun_at = tokens
+
+    def _begin_before(self, tokens: list[int]) -> None:
+        if self.tokens_at_end is not None and tokens:
+            self.begin(self.tokens_at_end - len(tokens))
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Go on with tokens; False at the first that is not allowed.  Those after an end token are of no matter."""
+        self._begin_before(tokens)
+        for token in tokens:
+            if self.is_terminated():
+                break
+            if not self._place.accept(token):
+                logger.error("request %s: the grammar does not allow token %s here", request_id, token)
+                return False
+        return True
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        """Those of the tokens, from the first on, that could be accepted; nothing changes."""
+        if self.is_terminated():
+            return []
+        self._begin_before(tokens)
+        return tokens[: self._place.count_legal(tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        """Take back the last accepted tokens."""
+        self._place.matcher.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        """Write the tokens that may come next into a row of int32[rows, ceil(vocabulary / 32)]."""
+        self._place.fill(self._tensors.array(bitmask), batch_index)
+
+    def is_terminated(self) -> bool:
+        """Whether an end token has been accepted."""
+        return self._place.matcher.is_terminated()
+
+    def reset(self) -> None:
+        """Go back to the beginning of the text."""
+        self._place.matcher.reset()
+
+
+class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ignore]
+    """Makes the grammars of one engine; ``compile_grammar`` is called from several threads.
+
+    Parameters
+    ----------
+    vllm_config : vllm.config.VllmConfig
+    tokenizer
+        The model's.
+    vocab_size : int
+        How many logits the model has.
+
+    Raises
+    ------
+    ConstrainError
+        If the tokens of the tokenizer have no exact bytes, or it has no end token.
+    """
+
+    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
+        super().__init__(vllm_config, tokenizer, vocab_size)
+        self._tensors = MaskTensors()
+        self._compilers = compilers_of(tokenizer, vocab_size)
+        self._is_compact = bool(vllm_config.structured_outputs_config.disable_any_whitespace)
+
+    def compile_grammar(
+        self,
+        request_type: StructuredOutputOptions,
+        grammar_spec: str,
+        stop_token_ids: Collection[int] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> ConstrainGrammar:
+        """The grammar of a request.
+
+        Parameters
+        ----------
+        request_type, grammar_spec
+            What is asked for, and its text.
+        stop_token_ids : set of int, optional
+            The tokens that end this request; by default the tokenizer's end tokens.
+        limit : int, optional
+            How many tokens it gets at most, the end token included.
+
+        Raises
+        ------
+        ConstrainError
+            If it cannot be enforced, or the limit is too small for any text.
+        """
+        compiled = compile_request(self._compilers, request_type.name, grammar_spec, self._is_compact, stop_token_ids)
+        grammar = ConstrainGrammar(compiled, self._tensors, limit)
+        # The first mask takes longest; here it holds nobody up.
+        grammar._place.fill(allocate_token_bitmask(1, self.vocab_size), 0)
+        return grammar
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """A mask: int32[max_num_seqs, ceil(vocabulary / 32)] in the machine's memory, all tokens allowed."""
+        return torch.full((max_num_seqs, words_for(self.vocab_size)), -1, dtype=torch.int32)
+
+    def destroy(self) -> None:
+        """Nothing is left running, and nothing is kept that memory management would not free."""
+
+
+# The API server and the engine may be in one process; then they share what they compile.
+_known: list[tuple[Any, int, Compilers]] = []
+_MOST_KNOWN = 2
+
+
+def compilers_of(tokenizer: Any, vocab_size: int) -> Compilers:
+    """The compilers for a tokenizer, one for all that have the same tokens in this process."""
+    for other, size, compilers in _known:
+        if other is tokenizer and size == vocab_size:
+            return compilers
+    compilers = Compilers(tokenizer, vocab_size)
+    vocabulary = compilers.vocabulary
+    for _, _, other_compilers in _known:
+        other_vocabulary = other_compilers.vocabulary
+        if (other_vocabulary.tokens, other_vocabulary.eos_ids) == (vocabulary.tokens, vocabulary.eos_ids):
+            compilers = other_compilers
+            break
+    _known.append((tokenizer, vocab_size, compilers))
+    del _known[:-_MOST_KNOWN]
+    return compilers
+
+
+def compile_request(
+    compilers: Compilers, kind: str, spec: str, is_compact: bool, stop_token_ids: Collection[int] | None
+) -> Compiled:
+    """Read and compile what a request asks for, within ``VLLM_REGEX_COMPILATION_TIMEOUT_S`` (0: without a limit)."""
+    seconds = envs.VLLM_REGEX_COMPILATION_TIMEOUT_S
+    deadline = Deadline(seconds if seconds > 0 else None)
+    grammar = compilers.read(kind, spec, is_compact=is_compact, deadline=deadline)
+    return compilers.compile(grammar, stop_token_ids, deadline)

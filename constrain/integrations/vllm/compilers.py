@@ -1,0 +1,117 @@
+"""Compilers for the requests of one model: one vocabulary for the model's own end tokens, others where requests differ.
+
+A request ends with the stop tokens that it names.  Where these are special tokens, which no text has, the model's own
+vocabulary serves, and masks are told of them.  Where one of them is an ordinary token, it may not be in the text, so
+that the text needs a vocabulary without it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiler import GrammarCompiler
+from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
+from constrain.errors import ConstrainError
+from constrain.grammar.grammar import Grammar
+from constrain.integrations.vllm.requests import grammar_of
+from constrain.limits import Deadline
+
+_MOST_VOCABULARIES = 4
+"""Vocabularies that are kept for ordinary stop tokens; each takes some 25 MB."""
+
+_MOST_GRAMMARS, _LONGEST_SPEC = 128, 1 << 16
+"""Grammars that are kept as they were read, and how many characters their texts may have.
+
+The API server and the engine read a request's grammar one after the other, and most requests of a server are for one of
+a few grammars.
+"""
+
+
+class Compiled(NamedTuple):
+    """A grammar that is ready for a request.
+
+    Attributes
+    ----------
+    grammar : CompiledGrammar
+    ends : tuple of int or None
+        The tokens that end the request, where they are others than the end tokens of the grammar's vocabulary.
+    """
+
+    grammar: CompiledGrammar
+    ends: tuple[int, ...] | None
+
+
+class Compilers:
+    """Compiles grammars for a tokenizer; from any thread.
+
+    Parameters
+    ----------
+    tokenizer
+        Of ``transformers``, or what else :meth:`constrain.Vocabulary.from_huggingface` takes.
+    size : int
+        How many logits the model has.
+
+    Raises
+    ------
+    ConstrainError
+        If the tokens have no exact bytes, the library is not known, or there is no end token.
+    """
+
+    def __init__(self, tokenizer: Any, size: int) -> None:
+        self._own = GrammarCompiler(Vocabulary.from_huggingface(tokenizer, size=size))
+        self.vocabulary = self._own.vocabulary
+        if not self.vocabulary.eos_ids:
+            raise ConstrainError("the tokenizer has no end token, so that no text could end")
+        self._others: OrderedDict[tuple[int, ...], GrammarCompiler] = OrderedDict()
+        self._grammars: OrderedDict[tuple[str, str, bool], Grammar] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, kind: str, spec: str, *, is_compact: bool, deadline: Deadline) -> Grammar:
+        """The grammar of a request, from those that have been read if it is there; as :func:`grammar_of`."""
+        key = kind, spec, is_compact
+        with self._lock:
+            known = self._grammars.get(key)
+            if known is not None:
+                self._grammars.move_to_end(key)
+                return known
+        grammar = grammar_of(kind, spec, is_compact=is_compact, deadline=deadline)
+        if len(spec) <= _LONGEST_SPEC:
+            with self._lock:
+                self._grammars[key] = grammar
+                while len(self._grammars) > _MOST_GRAMMARS:
+                    self._grammars.popitem(last=False)
+        return grammar
+
+    def compile(self, grammar: Grammar, stops: Iterable[int] | None, deadline: Deadline) -> Compiled:
+        """The grammar for a request that ends with any of ``stops``; None: with the tokenizer's own end tokens.
+
+        Raises
+        ------
+        ConstrainError
+            If the grammar matches no text, needs too much memory or time, or a stop token is out of range.
+        """
+        own = self.vocabulary
+        ends = own.eos_ids if not stops else tuple(sorted({int(token) for token in stops}))
+        if ends[0] < 0 or ends[-1] >= own.size:
+            raise ConstrainError(f"stop token ids must be between 0 and {own.size - 1}, not {ends[0]} to {ends[-1]}")
+        if any(own.kinds[token] == NORMAL for token in ends):
+            return Compiled(self._compiler_of(ends).compile(grammar, time_limit=deadline), None)
+        compiled = self._own.compile(grammar, time_limit=deadline)
+        return Compiled(compiled, None if ends == own.eos_ids else ends)
+
+    def _compiler_of(self, ends: tuple[int, ...]) -> GrammarCompiler:
+        """The compiler whose vocabulary ends with these; the lock is held while one is made, a third of a second."""
+        with self._lock:
+            found = self._others.get(ends)
+            if found is None:
+                own = self.vocabulary
+                special = {*own.special_ids, *own.eos_ids}
+                found = self._others[ends] = GrammarCompiler(Vocabulary(own.tokens, ends, special))
+            self._others.move_to_end(ends)
+            while len(self._others) > _MOST_VOCABULARIES:
+                self._others.popitem(last=False)
+            return found

@@ -1,0 +1,69 @@
+"""What vLLM's requests ask for, as grammars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from constrain.errors import ConstrainError
+from constrain.grammar.grammar import Grammar
+from constrain.integrations.structural_tags import structural_tag_grammar
+from constrain.limits import Deadline
+
+
+def is_ebnf(text: str) -> bool:
+    """Whether a grammar is EBNF, as vLLM decides it: a rule is defined by ``::=``, which Lark does not have."""
+    return any("::=" in line.split("#")[0].split("//")[0] for line in text.splitlines())
+
+
+def _json(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
+    try:
+        schema = json.loads(spec)
+    except ValueError as error:
+        raise ConstrainError(f"structured_outputs.json is no JSON: {error}") from None
+    whitespace = "compact" if is_compact else "flexible"
+    return Grammar.from_json_schema(schema, whitespace=whitespace, time_limit=deadline)  # type: ignore[arg-type]
+
+
+def _choice(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
+    return Grammar.from_choices(json.loads(spec), time_limit=deadline)
+
+
+def _grammar(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
+    if is_ebnf(spec):
+        return Grammar.from_gbnf(spec, time_limit=deadline)
+    return Grammar.from_lark(spec, time_limit=deadline)
+
+
+_MAKERS: dict[str, Callable[[str, bool, Deadline], Grammar]] = {
+    "JSON": _json,
+    "JSON_OBJECT": lambda spec, is_compact, deadline: _json('{"type": "object"}', is_compact, deadline),
+    "REGEX": lambda spec, is_compact, deadline: Grammar.from_regex(spec, time_limit=deadline),
+    "CHOICE": _choice,
+    "GRAMMAR": _grammar,
+    "STRUCTURAL_TAG": lambda spec, is_compact, deadline: structural_tag_grammar(spec, time_limit=deadline),
+}
+
+
+def grammar_of(kind: str, spec: str, *, is_compact: bool, deadline: Deadline) -> Grammar:
+    """The grammar that a request asks for.
+
+    Parameters
+    ----------
+    kind : str
+        The name of vLLM's ``StructuredOutputOptions``: JSON, JSON_OBJECT, REGEX, CHOICE, GRAMMAR or STRUCTURAL_TAG.
+    spec : str
+        What vLLM keeps of it: the schema as JSON text, the pattern, the choices as JSON text, the grammar.
+    is_compact : bool
+        Whether JSON is written without white space (``disable_any_whitespace``).
+    deadline : Deadline
+
+    Raises
+    ------
+    ConstrainError
+        If it cannot be enforced, with the reason.
+    """
+    make = _MAKERS.get(kind)
+    if make is None:
+        raise ConstrainError(f"structured outputs of the kind {kind} are not known to constrain")
+    return make(spec, is_compact, deadline)

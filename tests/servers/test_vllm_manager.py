@@ -1,0 +1,299 @@
+"""Requests in vLLM's own manager of structured outputs: complete within max_tokens, whatever is drafted and thought."""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+
+import numpy as np
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM is not installed")
+
+from servers.vllm_engine import (
+    MODEL,
+    TOKENIZER,
+    VOCABULARY,
+    compile_request,
+    config,
+    id_of,
+    make_manager,
+    make_request,
+    run,
+    text_of,
+)
+from vllm.config import StructuredOutputsConfig
+from vllm.exceptions import VLLMValidationError
+from vllm.reasoning.deepseek_r1_reasoning_parser import DeepSeekR1ReasoningParser
+from vllm.v1.request import RequestStatus
+from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+
+from constrain.errors import ConstrainError
+from constrain.integrations.vllm import places, versions
+from constrain.integrations.vllm.backend import ConstrainBackend
+from constrain.integrations.vllm.plugin import SWITCH, register
+from constrain.limits import Deadline
+
+END, END_OF_THINKING, OTHER_END = id_of("</s>"), id_of("</think>"), id_of("<|eot_id|>")
+
+KINDS = {
+    "json": ({"json": {"type": "array", "items": {"enum": ["a", "no"]}, "minItems": 1}}, lambda text: json.loads(text)),
+    "json text": ({"json": '{"type": "boolean"}'}, lambda text: text.strip() in ("true", "false")),
+    "json object": ({"json_object": True}, lambda text: type(json.loads(text)) is dict),
+    "regex": ({"regex": "[abc]+!"}, lambda text: re.fullmatch("[abc]+!", text)),
+    "choice": ({"choice": ["yes", "no", "neither"]}, lambda text: text in ("yes", "no", "neither")),
+    "ebnf": ({"grammar": 'root ::= "(" root ")" | "x"'}, lambda text: re.fullmatch(r"\(*x\)*", text)),
+    "lark": ({"grammar": 'start: "(" start ")" | "x"'}, lambda text: re.fullmatch(r"\(*x\)*", text)),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _constrain_is_in_its_place():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SWITCH, "1")
+        register()
+
+
+@pytest.mark.parametrize("drafts", [0, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_complete_within_max_tokens(monkeypatch, kind, drafts):
+    asked, is_right = KINDS[kind]
+    manager = make_manager(monkeypatch, config(drafts=drafts))
+    for seed in range(12):
+        random = Random(seed)
+        # The end token is one of them.
+        request = make_request(random.randrange(9, 40), **asked)
+        assert isinstance(compile_request(manager, request), places.in_time.ConstrainGrammar)
+        tokens = run(manager, request, random, drafts=drafts)
+        assert request.status == RequestStatus.FINISHED_STOPPED
+        assert tokens[-1] == END
+        assert is_right(text_of(tokens[:-1])), text_of(tokens[:-1])
+    assert isinstance(manager.backend, ConstrainBackend)
+
+
+@pytest.mark.parametrize("drafts", [0, 4])
+def test_thinking_ends_in_time(monkeypatch, drafts):
+    manager = make_manager(monkeypatch, config(drafts=drafts), DeepSeekR1ReasoningParser)
+    forced = 0
+    for seed in range(30):
+        random = Random(seed)
+        most = random.randrange(9, 60)
+        request = make_request(most, regex="[bcd]{5,}!")
+        compile_request(manager, request)
+        tokens = run(manager, request, random, drafts=drafts)
+        assert request.status == RequestStatus.FINISHED_STOPPED
+        assert len(tokens) <= most
+        end = tokens.index(END_OF_THINKING)
+        forced += end == most - 8
+        assert re.fullmatch("[bcd]{5,}!", text_of(tokens[end + 1 : -1]))
+    assert forced
+
+
+def test_thinking_that_the_prompt_has_ended(monkeypatch):
+    manager = make_manager(monkeypatch, config(), DeepSeekR1ReasoningParser)
+    request = make_request(6, choice=["yes"])
+    request.prompt_token_ids[-1] = END_OF_THINKING
+    compile_request(manager, request)
+    assert text_of(run(manager, request, Random(1))[:-1]) == "yes"
+
+
+def test_the_context_is_a_limit_too(monkeypatch):
+    manager = make_manager(monkeypatch, config())
+    request = make_request(1000, prompt=MODEL.max_model_len - 8, regex="a[abc]*!")
+    compile_request(manager, request)
+    tokens = run(manager, request, Random(3))
+    assert len(tokens) <= 8
+    assert tokens[-1] == END
+
+
+def test_a_text_that_takes_all_tokens_is_complete_without_its_end_token(monkeypatch):
+    manager = make_manager(monkeypatch, config())
+    request = make_request(4, regex="[bcd]{4}")
+    compile_request(manager, request)
+    assert len(text_of(run(manager, request, Random(1)))) == 4
+    assert request.status == RequestStatus.FINISHED_LENGTH_CAPPED
+
+
+@pytest.mark.parametrize(("reasoner", "most"), [(None, 3), (DeepSeekR1ReasoningParser, 4)])
+def test_too_few_tokens_are_an_error_of_the_request(monkeypatch, reasoner, most):
+    manager = make_manager(monkeypatch, config(), reasoner)
+    error = compile_request(manager, make_request(most, regex="[bcd]{4}"))
+    assert isinstance(error, ConstrainError)
+    assert f"{most + 1} tokens" in str(error)
+
+
+def test_an_engine_that_only_prefills_is_not_limited(monkeypatch):
+    manager = make_manager(monkeypatch, config())
+    request = make_request(1, regex="[abc]{4}")
+    request.kv_transfer_params = {"do_remote_decode": True}
+    grammar = compile_request(manager, request)
+    assert grammar.limit is None
+    mask = manager.grammar_bitmask({"r": request}, ["r"], {})
+    assert mask.any()
+
+
+@pytest.mark.parametrize(
+    "stops", [(OTHER_END,), (VOCABULARY.tokens.index(b"c"),), (OTHER_END, VOCABULARY.tokens.index(b"c"))]
+)
+def test_stop_tokens(monkeypatch, stops):
+    """They end a text where it is complete, and are nowhere else, be they special or not."""
+    manager = make_manager(monkeypatch, config())
+    ended = set()
+    for seed in range(20):
+        request = make_request(12, stops=stops, regex="[abc]{2,}")
+        compile_request(manager, request)
+        tokens = run(manager, request, Random(seed))
+        assert request.status == RequestStatus.FINISHED_STOPPED
+        ended.add(tokens[-1])
+        assert not {*stops, END} & set(tokens[:-1])
+        assert re.fullmatch("[abc]{2,}", text_of(tokens[:-1]))
+    assert ended == {END, *stops}
+
+
+def test_grammars_go_back_and_are_begun_anew(monkeypatch):
+    manager = make_manager(monkeypatch, config())
+    grammar = compile_request(manager, make_request(20, regex="ab*!"))
+    a, b, mark = (VOCABULARY.tokens.index(each) for each in (b"a", b"b", b"!"))
+    assert grammar.validate_tokens([a, b, b, a]) == [a, b, b]
+    assert grammar.validate_tokens([b]) == []
+    assert grammar.accept_tokens("r", [a, b, mark, END])
+    assert grammar.is_terminated()
+    assert grammar.accept_tokens("r", [a])
+    assert grammar.validate_tokens([a]) == []
+    grammar.rollback(2)
+    assert not grammar.is_terminated()
+    assert not grammar.accept_tokens("r", [a])
+    assert grammar.validate_tokens([b, mark, END, b]) == [b, mark, END]
+    grammar.reset()
+    assert grammar.validate_tokens([a]) == [a]
+    assert grammar.validate_tokens([len(VOCABULARY.tokens)]) == []
+
+
+def test_two_requests_and_one_of_no_grammar(monkeypatch):
+    """Each request has its own rows, also between others whose drafts are fewer."""
+    manager = make_manager(monkeypatch, config(drafts=2), DeepSeekR1ReasoningParser)
+    thinking, saying = make_request(7, regex="aaa"), make_request(7, choice=["yes"])
+    saying.request_id = "s"
+    for request in (thinking, saying):
+        compile_request(manager, request)
+    saying.structured_output_request.reasoning_ended = True
+    yes = VOCABULARY.tokens.index(b"yes")
+    both = {"r": thinking, "s": saying}
+    think = 10
+    thinking.append_output_token_ids([think, think])
+    mask = manager.grammar_bitmask(both, ["r", "s"], {"r": [think]})
+    begins = versions.first_rows(len(mask), ["r", "s"], {"r": [think]}, 2)
+    rows = np.unpackbits(mask.view(np.uint8), axis=1, bitorder="little")
+    # Of seven tokens two are used: one for the end of thinking, three for the text and one for its end are left.
+    assert rows[begins[0]].nonzero()[0].tolist() == [END_OF_THINKING]
+    assert yes in rows[begins[1]].nonzero()[0]
+
+
+def test_rows():
+    assert versions.first_rows(6, ["a", "b"], {"a": [1]}, 2) == [0, 3]
+    assert versions.first_rows(3, ["a", "b"], {"a": [1]}, 2) == [0, 2]
+    assert versions.first_rows(2, ["a", "b"], {}, 0) == [0, 1]
+
+
+def validate(**asked):
+    """What a server does with a request before its engine sees it."""
+    more = asked.pop("more", {})
+    request = make_request(20, **asked)
+    params = request.sampling_params
+    params.structured_outputs._backend = None
+    for name, value in more.items():
+        setattr(params, name, value)
+    params._validate_structured_outputs(MODEL, StructuredOutputsConfig(), TOKENIZER)
+    return params
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_requests_that_can_be_met_are_left_as_they_are(kind):
+    params = validate(**KINDS[kind][0])
+    assert params.structured_outputs._backend == "xgrammar"
+    assert all(getattr(params.structured_outputs, name) == value for name, value in KINDS[kind][0].items())
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"json": {"type": "strin"}}, "at #/type: 'strin' is not a type"),
+        ({"json": {"type": "string", "pattern": "("}}, "at #/pattern"),
+        ({"json": {"type": "integer", "minimum": 3, "maximum": 2}}, "no"),
+        ({"json": "{"}, "is no JSON"),
+        ({"regex": "a("}, "line 1, column 2"),
+        ({"grammar": "start: nothing"}, "nothing"),
+        ({"grammar": "root ::= nothing"}, "nothing"),
+        ({"structural_tag": '{"type": "structural_tag"}'}, "structural tag"),
+        ({"regex": "[bcd]{40}"}, "max_tokens is 20, but the shortest text"),
+        ({"regex": "a", "more": {"min_tokens": 2}}, "min_tokens"),
+        ({"regex": "a", "more": {"ignore_eos": True}}, "ignore_eos"),
+        ({"regex": "a", "more": {"allowed_token_ids": [1]}}, "allowed_token_ids"),
+        ({"regex": "a", "more": {"bad_words": ["a"]}}, "bad_words"),
+        ({"regex": "a", "stops": (10_000,)}, "stop token ids"),
+    ],
+)
+def test_requests_that_cannot_be_met_are_refused(asked, message):
+    with pytest.raises(VLLMValidationError, match=re.escape(message)):
+        validate(**asked)
+
+
+def test_a_grammar_is_read_and_compiled_once(monkeypatch):
+    manager = make_manager(monkeypatch, config())
+    found = [compile_request(manager, make_request(20, regex="[ad]+!")) for _ in range(3)]
+    assert len({id(grammar.compiled.grammar) for grammar in found}) == 1
+    compilers = manager.backend._compilers
+    deadline = Deadline()
+    for count in range(200):
+        compilers.read("REGEX", f"a{{{count}}}", is_compact=False, deadline=deadline)
+    assert len(compilers._grammars) == 128
+    first, again = (compilers.read("REGEX", "a{199}", is_compact=False, deadline=deadline) for _ in range(2))
+    assert first is again
+    long = "|".join("abc" for _ in range(20_000))
+    assert compilers.read("REGEX", long, is_compact=False, deadline=deadline)
+    assert not any(spec == long for _, spec, _ in compilers._grammars)
+
+
+def test_compact_json(monkeypatch):
+    manager = make_manager(monkeypatch, config("xgrammar", disable_any_whitespace=True))
+    for seed in range(5):
+        request = make_request(60, json={"type": "array", "items": {"type": "boolean"}, "minItems": 3})
+        compile_request(manager, request)
+        assert not re.search(r"\s", text_of(run(manager, request, Random(seed))[:-1]))
+
+
+def test_another_back_end_is_not_put_aside_in_silence(monkeypatch):
+    with pytest.raises(ConstrainError, match="started with 'guidance'"):
+        make_manager(monkeypatch, config("guidance"))
+
+
+def test_an_unknown_kind_and_bitmasks(monkeypatch):
+    backend = ConstrainBackend(config(), TOKENIZER, len(VOCABULARY.tokens))
+    mask = backend.allocate_token_bitmask(3)
+    assert mask.shape == (3, -(-len(VOCABULARY.tokens) // 32))
+    assert (mask == -1).all()
+    grammar = backend.compile_grammar(StructuredOutputOptions.CHOICE, '["ab"]')
+    grammar.fill_bitmask(mask, 1)
+    rows = np.unpackbits(mask.numpy().view(np.uint8), axis=1, bitorder="little")
+    assert sorted(VOCABULARY.tokens[token] for token in rows[1].nonzero()[0]) == [b"a", b"a", b"ab"]
+    assert rows[0].all()
+    assert rows[2].all()
+    backend.destroy()
+
+
+@pytest.mark.parametrize("value", ["yes", "2"])
+def test_the_switch_has_two_positions(monkeypatch, value):
+    monkeypatch.setenv(SWITCH, value)
+    with pytest.raises(ConstrainError, match=f"{SWITCH} must be 1 or 0, not '{value}'"):
+        register()
+
+
+def test_an_unknown_version_is_refused(monkeypatch):
+    monkeypatch.delattr(places.Places().manager, "validate_tokens")
+    with pytest.raises(ConstrainError, match=r"version of vLLM, .*: StructuredOutputManager has no validate_tokens"):
+        versions.Places()
+    monkeypatch.setattr(versions.import_module("vllm.v1.structured_output"), "__name__", "vllm")
+    monkeypatch.delattr("vllm.v1.structured_output.XgrammarBackend")
+    with pytest.raises(ConstrainError, match="vllm has no XgrammarBackend"):
+        versions.Places()
