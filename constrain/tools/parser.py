@@ -61,7 +61,7 @@ class Turn:
     is_complete: bool = True
 
 
-def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None) -> Turn:
+def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None, *, reasoning: bool = True) -> Turn:
     """The parts of a turn.
 
     Parameters
@@ -72,6 +72,8 @@ def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None)
         As for :meth:`constrain.Grammar.from_tools`.
     tools : iterable, optional
         Likewise.  In XML that does not say what kind a value is, their schemas do; without them ``3`` is a number.
+    reasoning : bool
+        Whether a turn begins with thoughts in a style whose prompts have begun them.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None)
     ConstrainError
         If there is no such style, or a tool is not valid.
     """
-    parser = TurnParser(style, tools)
+    parser = TurnParser(style, tools, reasoning=reasoning)
     parser.feed(text)
     parser.finish()
     return parser.turn
@@ -96,7 +98,7 @@ class TurnParser:
 
     Parameters
     ----------
-    style, tools
+    style, tools, reasoning
         As for :func:`parse`.
 
     Attributes
@@ -105,7 +107,8 @@ class TurnParser:
         All that was read.
     """
 
-    def __init__(self, style: str | ToolStyle, tools: Iterable[Any] | None = None) -> None:
+    def __init__(self, style: str | ToolStyle, tools: Iterable[Any] | None = None, *, reasoning: bool = True) -> None:
+        self._reasoning = reasoning
         self._style = style_named(style)
         self._schemas = {tool.name: tool.parameters for tool in read_tools(tools)} if tools is not None else {}
         self.turn = Turn(is_complete=True)
@@ -168,8 +171,7 @@ class TurnParser:
         if self._may_begin(thoughts.begin):
             return False
         has_begun = self._take(thoughts.begin)
-        is_open = thoughts.is_open and (thoughts.end in self._buffer or not self._is_last)
-        if has_begun or is_open:
+        if has_begun or (thoughts.is_open and self._reasoning):
             self.turn.is_complete = False
             self._step = self._think
         else:

@@ -38,7 +38,7 @@ def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
     try:
         return write_embedded(builder, schema, layout, write, any_order=format.any_order)
     except SchemaError as error:
-        raise SchemaError(error.reason, f"{format.pointer}/json_schema{error.pointer[1:]}") from None
+        raise SchemaError(error.reason, f"{format.pointer}{format.keyword}{error.pointer[1:]}") from None
 
 
 @lru_cache(maxsize=64)

@@ -152,7 +152,13 @@ class _Turn:
         style, pointer = self._style, f"{tool.pointer}/parameters"
         first = next((part for is_pattern, part in pieces(between)[:1] if not is_pattern), "")
         value = JsonSchema(
-            pointer, tool.parameters, style.arguments, self._any_order, is_closed=self._closed, is_flexible=True
+            pointer,
+            tool.parameters,
+            style.arguments,
+            self._any_order,
+            is_closed=self._closed,
+            is_flexible=True,
+            keyword="",
         )
         content: Format = value
         if first != between:
