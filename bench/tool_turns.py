@@ -62,26 +62,26 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 MAX_TOKENS = 90
-WORDS = (
-    '"',
-    '": ',
-    '", "',
-    ', "',
-    '{"',
-    "}}",
-    '"}',
-    "\\",
-    "\\n",
-    "\\u00e9",
-    "é",
+WORDS = [
+    "get_",
+    "weather",
+    "search",
+    "_more",
+    "city",
+    "days",
+    "null",
+    "true",
+    "Oslo",
+    "name",
     "hello",
-    " world",
+    "world",
     "<",
+    "</",
     "a",
     "12",
-    "get_",
-)
-WORDS += ("weather", "search", "_more", "city", "days", "null", "true", "Oslo", "name", "\n</", "\n")
+    "é",
+]
+WORDS += ["\\", "\\n", "\\u00e9", '"', '{"', "}}", '"}', '": ', '", "', ", ", " ", "\n", "\n</"]
 
 
 def schemas() -> dict[str, Any]:

@@ -201,27 +201,41 @@ class TurnParser:
         return True
 
     def _begin_text(self) -> bool:
+        self._step = self._read_text
         if self._style.text is not None:
             before = self._style.text[0]
             if self._may_begin(before):
+                self._step = self._begin_text
                 return False
-            self._take(before)
-        self._step = self._read_text
+            # Either a text or a call.
+            self._step = self._read_framed if self._take(before) else self._begin_call
         return True
 
+    def _begin_call(self) -> bool:
+        if not self._buffer:
+            return False
+        self._step = self._read_head
+        return True
+
+    def _read_framed(self) -> bool:
+        """Text to its own end."""
+        assert self._style.text is not None
+        after = self._style.text[1]
+        found = self._buffer.find(after)
+        if found >= 0:
+            self._say("text", found)
+            self._take(after)
+            self._step = self._rest
+            return True
+        self._say("text", len(self._buffer) - self._held((after,)))
+        return False
+
     def _read_text(self) -> bool:
-        marks = self._starts
-        if self._style.text is not None:
-            marks = (*marks, self._style.text[1])
-        places = [(place, -len(mark), mark) for mark in marks if (place := self._buffer.find(mark)) >= 0]
+        places = [(place, -len(mark), mark) for mark in self._starts if (place := self._buffer.find(mark)) >= 0]
         if not places:
-            self._say("text", len(self._buffer) - self._held(marks))
+            self._say("text", len(self._buffer) - self._held(self._starts))
             return False
         place, _, mark = min(places)
-        if self._style.text is not None and mark == self._style.text[1]:
-            self._say("text", place)
-            self._take(mark)
-            return True
         if self._style.section is None:
             head = self._head.match(self._buffer, place)
             if head is None:

@@ -104,14 +104,14 @@ class _Turn:
     def _thoughts(self, thoughts: Reasoning) -> Format:
         begin: Format = ConstString("#", thoughts.begin)
         # What is thought holds no call.
-        text = Tag("#", "", AnyText("#", (self._style.trigger,)), (thoughts.end,))
+        text = Tag("#", "", AnyText("#", (self._style.trigger, *self._style.excludes)), (thoughts.end,))
         after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
         if thoughts.is_open:
             return Sequence("#", (Repeated("#", begin, 0, 1), text, after))
         return Repeated("#", Sequence("#", (begin, text, after)), 0, 1)
 
     def _text(self) -> Format:
-        excludes = (self._style.trigger, *self._marks)
+        excludes = tuple(dict.fromkeys((self._style.trigger, *self._marks, *self._style.excludes)))
         return self._framed(AnyText("#", excludes))
 
     def _framed(self, text: Format) -> Format:
@@ -129,7 +129,7 @@ class _Turn:
         if style.section is not None:
             tags = [self._section(tags, parallel)]
         stop = style.section is not None or not parallel
-        return TriggeredTags("#", (style.trigger,), tuple(tags), False, stop, self._marks)
+        return TriggeredTags("#", (style.trigger,), tuple(tags), False, stop, (*self._marks, *style.excludes))
 
     def _calls(self, tools: list[Tool], parallel: bool) -> Format:
         style = self._style

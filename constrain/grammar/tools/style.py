@@ -66,6 +66,8 @@ class ToolStyle:
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call.
+    excludes : tuple of str
+        What stands neither in free text nor in thoughts, beside the trigger and the marks of thoughts.
     notes : str
         Which models it is the syntax of.
     """
@@ -79,6 +81,7 @@ class ToolStyle:
     separator: str = "\n"
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
+    excludes: tuple[str, ...] = ()
     notes: str = ""
 
 

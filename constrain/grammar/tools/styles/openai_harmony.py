@@ -13,5 +13,6 @@ STYLE = ToolStyle(
     trigger="<|channel|>commentary to=",
     reasoning=Reasoning("<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"),
     text=("<|channel|>final<|message|>", "<|return|>"),
+    excludes=("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>"),
     notes="gpt-oss; the prompt ends with <|start|>assistant",
 )
