@@ -17,6 +17,7 @@ import argparse
 import gzip
 import json
 import multiprocessing
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from constrain.grammar.structural_tags.styles import STYLES
 Case = dict[str, Any]
 
 FIELDS = ("accept", "reject", "incomplete", "dead", "prefix")
+MOST_REASONS = 40
 SECONDS = 30
 """After so long a case counts as one that hangs."""
 
@@ -281,6 +283,7 @@ def main() -> None:
     rows: dict[str, Counter[str]] = {}
     left: list[str] = []
     lines = []
+    reasons: Counter[str] = Counter()
     begin = time.perf_counter()
     pool = Pool()
     for case in read_cases(folder):
@@ -299,13 +302,32 @@ def main() -> None:
         lines.append(json.dumps({"id": case["id"], "suite": suite, "status": status, "reason": reason}))
         if status != "agree":
             left.append(f"{case['id']} {suite}: {status}: {reason:.300}")
+            peer = suite.partition("/")[0]
+            reasons[f"{peer}: {status}: {'a text' if status == 'differs' else _kind_of_reason(reason)}"] += 1
     pool.close()
     if options.json is not None:
         options.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
     for line in left if options.left else ():
         print(line)
     _print_table(rows)
+    _print_reasons(reasons)
     print(f"{time.perf_counter() - begin:.0f} s")
+
+
+def _kind_of_reason(reason: str) -> str:
+    """A reason without places and names, so that equal ones can be counted."""
+    reason = re.sub(r"^\w+Error: |at #\S*: |line \d+, column \d+: ", "", reason)
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "...", reason)[:90]
+
+
+def _print_reasons(reasons: Counter[str]) -> None:
+    """The most frequent reasons for which cases do not agree."""
+    print("\nwhat is left, by reason:")
+    for reason, count in reasons.most_common(MOST_REASONS):
+        print(f"{count:6} {reason}")
+    rest = sum(reasons.values()) - sum(count for _, count in reasons.most_common(MOST_REASONS))
+    if rest:
+        print(f"{rest:6} others (--left lists all)")
 
 
 def _print_table(rows: dict[str, Counter[str]]) -> None:

@@ -40,6 +40,7 @@ _ORIGINS = {
     "gbnf": "GBNF",
     "choices": "choices",
     "structural_tag": "a structural tag",
+    "tools": "tools",
 }
 
 
@@ -82,14 +83,17 @@ def _is_small(schema: object) -> bool:
 
 def _structural_tag_key(tag: object) -> Hashable:
     """The text of a structural tag, if it is small and its own whole story."""
-    if isinstance(tag, (str, bytes)):
-        return ("structural_tag", tag)
-    if not _is_small(tag):
+    text = tag if isinstance(tag, (str, bytes)) else _json_of(tag)
+    return None if text is None else ("structural_tag", text)
+
+
+def _json_of(value: object) -> str | None:
+    """The JSON text of plain data, if it is small; None also for what holds a model, a class or a function."""
+    if not _is_small(value):
         return None
     try:
-        return ("structural_tag", json.dumps(tag))
+        return json.dumps(value)
     except (TypeError, ValueError, RecursionError):
-        # It holds a model or a class.
         return None
 
 
@@ -365,17 +369,19 @@ class Grammar:
         from constrain.grammar.tools.front_end import from_tools
 
         with _reading(time_limit):
-            return cls(
-                from_tools(
-                    tools,
-                    style=style,
-                    tool_choice=tool_choice,
-                    parallel=parallel,
-                    reasoning=reasoning,
-                    property_order=property_order,
-                    closed=closed,
-                )
+            tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
+            ir = from_tools(
+                tools,
+                style=style,
+                tool_choice=tool_choice,
+                parallel=parallel,
+                reasoning=reasoning,
+                property_order=property_order,
+                closed=closed,
             )
+            text = _json_of(tools)
+            options = style, tool_choice, parallel, reasoning, property_order, closed
+            return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod
     def from_choices(
