@@ -75,6 +75,10 @@ CASES: list[tuple[list[str], list[tuple[str, str, str]], list[str]]] = [
     (["a", "bb"], [("ab", "", "c"), ("bba", "c", "b")], []),
     (["cc"], [("cc", "a", "c")], ["ab"]),
     (["aab", "bab"], [("aab", "", "c"), ("bab", "c", ""), ("babb", "a", "c")], []),
+    # Of many triggers, those with a common beginning share a lexeme.
+    (["abaa", "abab", "abac", "abb", "abc"], [(each, "b", "a") for each in ("abaa", "abab", "abac", "abb", "abc")], []),
+    (["cab", "cac", "cba", "cbb", "bba"], [(each, "", "") for each in ("cab", "cac", "cba", "cbba", "bba")], ["aa"]),
+    (["caa", "cab", "cac", "cbaa", "cba", "cca"], [(f"{each}b", "a", "") for each in ("caa", "cab", "cac", "cba")], []),
 ]
 
 

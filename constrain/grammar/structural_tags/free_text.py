@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Regular, complement, concat, intersect, repeat
+from constrain.grammar.prefix_tree import common_length, prefix_tree
+from constrain.grammar.regular import Regular, complement, concat, intersect, literal, repeat
 from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
 from constrain.grammar.utf8 import ANY_CHAR
 
@@ -39,6 +39,39 @@ def text_through(
     """
     whole = concat(text_without(excludes, max_chars), prefix_tree(end))
     return intersect(whole, complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES)))
+
+
+@lru_cache(maxsize=1024)
+def text_before(prefix: str, stops: tuple[str, ...], excludes: tuple[str, ...]) -> Regular:
+    """Every text with the beginning of a stop behind it: no stop has come to its end, and nothing excluded occurs.
+
+    With the rest of a stop that begins with ``prefix`` behind it, that is :func:`text_through` of the stop, if the
+    prefix is one of :func:`grouped`.
+    """
+    if prefix in stops:
+        return text_through((prefix,), stops, excludes)
+    return intersect(concat(text_without(excludes), literal(prefix)), complement(occurs_in(stops)))
+
+
+def grouped(stops: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """The stops in groups with a beginning in common that tells where each can begin.
+
+    None of ``stops`` and ``others`` may come to its end within another one.  A beginning is no shorter than the longest
+    overlap of any end with the beginning of a stop: then nothing that began before a stop ends behind the beginning.
+    """
+    every = (*stops, *others)
+    ends = {each[start:] for each in every for start in range(1, len(each))}
+    longest = max((size for stop in stops for size in range(1, len(stop)) if stop[:size] in ends), default=0)
+    groups: dict[str, list[str]] = {}
+    for stop in stops:
+        groups.setdefault(stop[: max(longest, 1)], []).append(stop)
+    return [(_common_beginning(group), group) for group in groups.values()]
+
+
+def _common_beginning(texts: list[str]) -> str:
+    """What some texts have in common at their beginnings."""
+    first, last = min(texts), max(texts)
+    return first[: common_length(first, last, 0)]
 
 
 def is_reached(stop: str, stops: tuple[str, ...]) -> bool:

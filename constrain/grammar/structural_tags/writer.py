@@ -37,11 +37,20 @@ from constrain.grammar.structural_tags.formats import (
     TokenTriggeredTags,
     TriggeredTags,
 )
-from constrain.grammar.structural_tags.free_text import is_reached, text_through, text_without
+from constrain.grammar.structural_tags.free_text import (
+    grouped,
+    is_reached,
+    text_before,
+    text_through,
+    text_without,
+)
 from constrain.grammar.structural_tags.schemas import write_schema
 
 Right = tuple[Symbol, ...]
 Ends = tuple[str, ...]
+
+FEW_TRIGGERS = 4
+"""So many have a lexeme each."""
 
 MAX_REPEAT = 1_000_000
 """The greatest bound of ``repeat``."""
@@ -216,10 +225,7 @@ class Writer:
         builder = self._builder
         triggers = tuple(trigger for trigger, _ in rules)
         stops = (*triggers, *filter(None, ends or ()))
-        parts = []
-        for trigger, rights in rules:
-            through = self._lexeme(text_through((trigger,), stops, excludes), f"text to {trigger!r}")
-            parts.append((through, builder.choice(rights)))
+        parts = self._triggered(rules, stops, excludes)
         end = () if ends is None else self._end(ends)
         free = self._free_text(triggers, excludes, ends)
         if first is not None:
@@ -230,6 +236,24 @@ class Writer:
         if is_once:
             return builder.choice([*((*part, *end) for part in parts), free])
         return builder.sequence((builder.star(builder.choice(parts)), *free))
+
+    def _triggered(self, rules: SequenceOf[tuple[str, SequenceOf[Right]]], stops: Ends, excludes: Ends) -> list[Right]:
+        """Free text through each trigger, with what may follow."""
+        builder = self._builder
+        # A trigger in which another stop comes to its end is never read.
+        stops = tuple(stop for stop in dict.fromkeys(stops) if is_reached(stop, stops))
+        rights_of = {trigger: rights for trigger, rights in rules if rights and trigger in stops}
+        triggers = tuple(rights_of)
+        # A lexeme for each of many triggers would look for all the others.
+        groups = [(trigger, [trigger]) for trigger in triggers]
+        if len(triggers) > FEW_TRIGGERS:
+            groups = grouped(triggers, tuple(stop for stop in stops if stop not in rights_of))
+        parts: list[Right] = []
+        for prefix, group in groups:
+            text = self._lexeme(text_before(prefix, stops, excludes), f"text to {prefix!r}")
+            rests = [(*self._literal(each[len(prefix) :]), *right) for each in group for right in rights_of[each]]
+            parts.append((text, builder.choice(rests)))
+        return parts
 
     def _triggered_tags(self, format: TriggeredTags, ends: Ends | None) -> Symbol:
         self._check_ends(ends, format)
