@@ -35,6 +35,11 @@ class XmlStyle:
         where they are JSON.
     free_integer : str
         An opening that integers may have too where the schema says nothing about a value.
+    after_item : str
+        What stands behind the end of an item of an array.
+    after_end : str
+        With it the name stands behind the end of a value once more, and this behind that; then all members have names
+        that the schema says.
     """
 
     before_key: str
@@ -46,6 +51,8 @@ class XmlStyle:
     escapes: Mapping[str, str] = field(default_factory=dict)
     before_item: str = ""
     free_integer: str = ""
+    after_item: str = ""
+    after_end: str = ""
 
 
 def _same(opening: str) -> dict[str, str]:
@@ -58,6 +65,7 @@ def _named(names: Mapping[str, str], after: str) -> dict[str, str]:
 
 _IS_STRING = {**_same("false"), "string": "true"}
 _OWN_NAMES = {kind: kind for kind in KINDS}
+_MINIMAX = "]<]minimax[>["
 _COHERE = {"string": "raw", "number": "json", "boolean": "json", "null": "json", "object": "dict", "array": "list"}
 
 STYLES: dict[str, XmlStyle] = {
@@ -84,6 +92,15 @@ STYLES: dict[str, XmlStyle] = {
         "</cofl:value>",
         escapes={"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"},
         before_item='<cofl:value type="',
+    ),
+    "minimax_m3_xml": XmlStyle(
+        f"{_MINIMAX}<",
+        ">",
+        _same(""),
+        f"{_MINIMAX}</",
+        before_item=f"{_MINIMAX}<item>",
+        after_item="item>",
+        after_end=">",
     ),
 }
 """Styles by the name that structural tags use."""

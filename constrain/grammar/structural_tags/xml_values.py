@@ -18,6 +18,7 @@ from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
 from constrain.grammar.json_schema.lexical.texts import is_regular, plain
+from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import (
     ArrayNode,
     Conflict,
@@ -186,9 +187,16 @@ class XmlWriter:
             raise SchemaError(f"arguments are the members of an object: {reason}", "#")
         start = self.builder.nonterminal("#")
         for node in objects:
+            if self._style.after_end:
+                self._check_names(node)
             self._write(start, node)
         self._writer.write_queued()
         return start
+
+    def _check_names(self, node: ObjectNode) -> None:
+        """Refuse members without a name in a style that repeats the name behind the value."""
+        if any(self.value(handle) is not None for _, handle in other_classes(node)):
+            self.refuse("members that the schema does not name are not supported in this style", node.pointer)
 
     def _write(self, symbol: Symbol, node: ArrayNode | ObjectNode) -> None:
         """Write what stands in an array or object, with white space behind it."""
@@ -222,6 +230,8 @@ class XmlWriter:
                 found = self._value_of_node(node)
                 if isinstance(found, Conflict):
                     conflict = found
+                elif self._prefix and self._style.after_item:
+                    rights.append((*found, self.builder.lexeme(literal(self._style.after_item), "the end of an item")))
                 else:
                     rights.append(found)
                 if isinstance(node, NumberNode) and not handle and self._style.free_integer:
@@ -242,6 +252,13 @@ class XmlWriter:
         number = layout.value(layout.notation.numbers[NumberForm.INTEGRAL])
         return lexeme(literal(self._style.free_integer), repr(self._style.free_integer)), lexeme(number, "an integer")
 
+    def member(self, name: str | None, handle: Handle) -> Symbol | None:
+        """The symbol of a value, with the name in its end if the style repeats it there."""
+        value = self.value(handle)
+        if value is None or name is None or not self._style.after_end:
+            return value
+        return self.builder.sequence((value, self.builder.lexeme(literal(name + self._style.after_end), name)))
+
     def _value_of_node(self, node: Node) -> Right | Conflict:
         style, builder, prefix = self._style, self.builder, literal(self._prefix)
         opening = concat(prefix, literal(style.openings[node.kind]))
@@ -249,6 +266,8 @@ class XmlWriter:
             return (builder.lexeme(concat(opening, self._string(node)), node.pointer),)
         end = builder.lexeme(concat(self._space, literal(style.end)), repr(style.end))
         if isinstance(node, (ArrayNode, ObjectNode)) and style.before_item:
+            if style.after_end and isinstance(node, ObjectNode):
+                self._check_names(node)
             known = self._containers.get(node)
             if known is None:
                 known = self._containers[node] = builder.nonterminal(node.pointer)

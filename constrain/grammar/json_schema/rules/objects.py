@@ -67,7 +67,7 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
         return _many_tails(context, node)
     # This loop goes over every property there is.
     builder, layout, pointer, required_names = context.builder, context.layout, node.pointer, node.required
-    lexeme, add, nonterminal, value_of = builder.lexeme, builder.add, builder.nonterminal, context.value
+    lexeme, add, nonterminal, value_of = builder.lexeme, builder.add, builder.nonterminal, context.member
     # A name's two languages are the same two objects every time.
     key_lexeme = builder.own_lexeme
     close = lexeme(layout.close_object, "'}'")
@@ -75,7 +75,7 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     # Whether no member at all is possible so far.
     may_be_empty = True
     for name, handle in members_of(node):
-        value = value_of(handle) if name.isascii() or is_text(name) else None
+        value = value_of(name, handle) if name.isascii() or is_text(name) else None
         required = name in required_names
         if value is None:
             if not required:
@@ -142,6 +142,8 @@ class _Member(NamedTuple):
     required: bool
     most: int | None
     """How many there can be in one object: None where that is without end, or does not matter."""
+    name: str | None = None
+    """The one name."""
 
 
 class _State(NamedTuple):
@@ -167,7 +169,9 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
         first, following = named_keys(layout, name)
         meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
         names.append(
-            _Member(builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required, 1)
+            _Member(
+                builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required, 1, name
+            )
         )
     return names
 
@@ -287,7 +291,7 @@ class _Steps:
                 handle = one.handle
                 for index in met:
                     handle = conjunction(handle, self._some[index].value)
-                value = self._context.value(handle)
+                value = self._context.member(one.name, handle)
                 if value is not None:
                     pending = state.pending.difference(met)
                     then = _State(count, pending, self._still_counted(used, pending), False)
@@ -405,7 +409,7 @@ def _any_order(context: Context, node: ObjectNode, names: list[_Member], others:
                 handle = one.handle
                 for index in met:
                     handle = conjunction(handle, node.some[index].value)
-                value = context.value(handle)
+                value = context.member(one.name, handle)
                 if value is not None:
                     order.add_way(one.first_key, one.next_key, value, met)
         order.end_member(named=position < len(names), required=one.required, most=one.most)

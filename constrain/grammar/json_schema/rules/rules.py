@@ -232,6 +232,10 @@ class RuleWriter:
         values[handle] = result
         return result
 
+    def member(self, name: str | None, handle: Handle) -> Symbol | None:
+        """The symbol of a value; in JSON it does not matter whose."""
+        return self.value(handle)
+
     def _any_value(self) -> Symbol:
         """The symbol of every value, written at once: nearly every schema needs it, and none needs it otherwise."""
         builder, layout, notation = self.builder, self.layout, self.layout.notation

@@ -33,6 +33,9 @@ class Context(Protocol):
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
 
+    def member(self, name: str | None, handle: Handle) -> Symbol | None:
+        """The same for a member with a name, where that matters to how the value is written."""
+
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None."""
 
