@@ -8,6 +8,7 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.regular import Regular
 from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
+from constrain.grammar.words import Describer, by_name
 
 MakeStock = Callable[[], tuple[Regular, ...]]
 
@@ -48,8 +49,10 @@ class EmbeddingBuilder(GrammarBuilder):
         self.warnings += ir.warnings
         return first + ir.start
 
-    def finish_whole(self, start: Symbol, make_stock: MakeStock | None = None) -> GrammarIR:
-        """Freeze all that was added."""
+    def finish_whole(
+        self, start: Symbol, make_stock: MakeStock | None = None, describe: Describer = by_name
+    ) -> GrammarIR:
+        """Freeze all that was added; the arguments are those of :class:`~constrain.grammar.ir.GrammarIR`."""
         maker = UnfoldingMaker(self.unfolded, self.lexemes(), self.nonterminal_count) if self.unfolded else None
         return self.finish(
             start,
@@ -58,6 +61,7 @@ class EmbeddingBuilder(GrammarBuilder):
             make_unfolding=maker,
             makes_lexemes=self.makes_lexemes,
             stock=make_stock,
+            describe=describe,
         )
 
 

@@ -15,6 +15,7 @@ _IN_PLACE = ("if", "then", "else", "$ref", "$dynamicRef")
 # Where other values' schemas stand: one, a list, or by name.
 _SINGLE = ("items", "additionalItems", "contains", "additionalProperties", "unevaluatedItems", "unevaluatedProperties")
 _BY_NAME = ("properties", "patternProperties", "$defs", "definitions")
+_WORDS = {*_NAMERS, *_LISTS_IN_PLACE, *_IN_PLACE, *_SINGLE, *_BY_NAME, "prefixItems", "dependentSchemas"}
 
 
 def closed(schema: Any, *, is_decided: bool = False) -> Any:
@@ -27,12 +28,12 @@ def closed(schema: Any, *, is_decided: bool = False) -> Any:
     is_decided : bool
         Whether a schema around it speaks of the same object, and has decided about its members.
     """
-    if not isinstance(schema, dict):
+    if not isinstance(schema, dict) or _WORDS.isdisjoint(schema):
         return schema
     result = dict(schema)
     speaks = any(isinstance(schema.get(word), dict) for word in _NAMERS)
     says = any(word in schema for word in _OPENERS)
-    joins = any(isinstance(schema.get(word), list) and _names_members(schema[word]) for word in ("allOf",))
+    joins = isinstance(schema.get("allOf"), list) and _names_members(schema["allOf"])
     has_others = any(word in schema for word in (*_LISTS_IN_PLACE, *_IN_PLACE, "dependentSchemas"))
     if (speaks or joins) and not says and not is_decided:
         result["unevaluatedProperties" if has_others else "additionalProperties"] = False

@@ -10,6 +10,7 @@ from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.structural_tags.reader import read_structural_tag
+from constrain.grammar.structural_tags.schemas import describe_part
 from constrain.grammar.structural_tags.writer import Writer
 
 
@@ -34,6 +35,6 @@ def from_structural_tag(tag: Any) -> GrammarIR:
         with paused_collection():
             builder = EmbeddingBuilder()
             start = Writer(builder).write(read_structural_tag(tag))
-            return builder.finish_whole(start, stock_for(builder.formats))
+            return builder.finish_whole(start, stock_for(builder.formats), describe_part)
     except RecursionError:
         raise SchemaError("the structural tag is nested too deeply") from None

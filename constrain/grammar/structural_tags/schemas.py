@@ -10,11 +10,13 @@ from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.embedded import write_embedded
 from constrain.grammar.json_schema.lexical.excluding import notation_without
 from constrain.grammar.json_schema.lexical.layout import Layout, any_space_layout, layout_for
+from constrain.grammar.json_schema.lexical.words import describe as describe_json
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.structural_tags.closed import closed
 from constrain.grammar.structural_tags.formats import JsonSchema
 from constrain.grammar.structural_tags.styles import STYLES
 from constrain.grammar.structural_tags.xml_values import XmlWriter, xml_space
+from constrain.grammar.words import Progress, Words, by_name
 
 MOST_SPACE = 2
 """White space between arguments in XML where it is what programs write."""
@@ -39,6 +41,12 @@ def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
         return write_embedded(builder, schema, layout, write, any_order=format.any_order)
     except SchemaError as error:
         raise SchemaError(error.reason, f"{format.pointer}{format.keyword}{error.pointer[1:]}") from None
+
+
+def describe_part(progress: Progress) -> Words:
+    """In words, what may come: values of a schema as in JSON, other parts by their names."""
+    # Values have the pointers of their schemas for names.
+    return describe_json(progress) if progress.name.startswith("#") else by_name(progress)
 
 
 @lru_cache(maxsize=64)

@@ -24,6 +24,7 @@ from constrain.grammar.structural_tags.formats import (
     TagsWithSeparator,
     TriggeredTags,
 )
+from constrain.grammar.structural_tags.schemas import describe_part
 from constrain.grammar.structural_tags.writer import Writer
 from constrain.grammar.tools.definitions import Tool, read_tools
 from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
@@ -55,7 +56,7 @@ def from_tools(
         with paused_collection():
             turn = _Turn(chosen, property_order == "any", closed).format(found, tool_choice, parallel, reasoning)
             builder = EmbeddingBuilder()
-            return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats))
+            return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats), describe_part)
     except RecursionError:
         raise SchemaError("the schema of a tool is nested too deeply") from None
 

@@ -28,7 +28,7 @@ MAX_COUNTED = 10_000
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
-    if context.is_part and any(_has_value(context, handle) for _, handle, _ in key_classes(node)):
+    if context.is_part and _has_others(context, node):
         return _unique_tails(context, node)
     if node.rules or node.some or node.low is not None or node.high is not None:
         tails = _counting_tails(context, node)
@@ -417,6 +417,13 @@ def _any_order(context: Context, node: ObjectNode, names: list[_Member], others:
 
 
 # -- within a longer text --------------------------------------------------------------------------
+
+
+def _has_others(context: Context, node: ObjectNode) -> bool:
+    """Whether there may be members without a name."""
+    if not node.rules and not node.some:
+        return _has_value(context, node.additional)
+    return any(_has_value(context, handle) for _, handle, _ in key_classes(node))
 
 
 def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
