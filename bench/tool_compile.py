@@ -101,9 +101,8 @@ def main() -> None:
         rounds = [measure_tools(vocabulary, count, options.style, rng) for _ in range(options.rounds)]
         read, compiled, first, processor = (median(each) for each in zip(*rounds, strict=True))
         total = median(sum(each[:3]) for each in rounds)
-        print(
-            f"{count:5} tools: read {read:.1f} ms, compile {compiled:.1f} ms, first mask {first:.1f} ms; {total:.1f} ms"
-        )
+        parts = f"read {read:.1f} ms, compile {compiled:.1f} ms, first mask {first:.1f} ms"
+        print(f"{count:5} tools: {parts}; {total:.1f} ms, of the processor {processor:.1f} ms")
     for count in options.triggers:
         milliseconds, new, again = measure_triggers(vocabulary, count)
         print(
