@@ -13,6 +13,11 @@ from finite_texts import mask_of
 
 import constrain
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.json_schema.embedded import embed_schema
+from constrain.grammar.json_schema.lexical.layout import layout_for
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
+from constrain.grammar.regular import literal
 
 BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 COMPILER = constrain.GrammarCompiler(BYTES)
@@ -531,3 +536,35 @@ def test_errors_say_where(tag: Any, message: str) -> None:
     assert isinstance(caught.value, SchemaError)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+SCHEMAS: list[Any] = [
+    True,
+    {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}},
+    {"patternProperties": {"^a": {"type": "string"}, "b$": {"minLength": 1}}, "minProperties": 1, "maxProperties": 2},
+    {"anyOf": [{"type": "array", "items": {"$ref": "#"}, "maxItems": 2}, {"type": "object"}, {"const": "a"}]},
+    {"allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {"type": "null"}}}]},
+    {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
+    {"type": "object", "propertyNames": {"pattern": "^[ab]$"}, "unevaluatedProperties": {"enum": [1, "a"]}},
+]
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+@pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
+def test_a_value_within_a_text_is_what_it_is_alone(schema: Any, any_order: bool) -> None:
+    alone = constrain.Grammar.from_json_schema(schema, property_order="any" if any_order else "schema")
+    grammar = constrain.CompiledGrammar(alone.ir, BYTES)
+    whole = EmbeddingBuilder()
+    layout = layout_for("flexible", None, None, None, USUAL_NOTATION)
+    value = embed_schema(whole, schema, layout, any_order=any_order)
+    before, after = whole.lexeme(literal('"}{[<')), whole.lexeme(literal('{"'))
+    within = constrain.CompiledGrammar(whole.finish_whole(whole.sequence((before, value, after))), BYTES)
+    rng = random.Random(2)
+    accepted = 0
+    for _ in range(300):
+        text = some_json(rng, 3)
+        expected = fits(grammar, text)
+        accepted += expected
+        assert fits(within, f'"}}{{[<{text}{{"') == expected, text
+    assert accepted
