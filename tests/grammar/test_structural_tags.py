@@ -568,3 +568,37 @@ def test_a_value_within_a_text_is_what_it_is_alone(schema: Any, any_order: bool)
         accepted += expected
         assert fits(within, f'"}}{{[<{text}{{"') == expected, text
     assert accepted
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+def test_masks_in_xml_know_the_members_that_are_there(any_order: bool) -> None:
+    tokens = ["<parameter=", "a", "b", "c", ">", "1", "</parameter>", "a>1</parameter>", "b>1</parameter><parameter="]
+    tokens += ["1</parameter><parameter=a", "c>1</", "parameter>", "<parameter=b>1</parameter>;", ";", "\n", ">1</par"]
+    tokens += ["<parameter=a>1</parameter><parameter=c>1</parameter>", "a>1</parameter>;", "ameter>", "=", "</"]
+    vocabulary = constrain.Vocabulary([*(token.encode() for token in tokens), b"</s>"], eos_ids=[len(tokens)])
+    schema = {
+        "type": "object",
+        "properties": {"c": {"const": 1}},
+        "additionalProperties": {"const": 1},
+        "minProperties": 1,
+        "maxProperties": 3,
+    }
+    content = {"type": "json_schema", "json_schema": schema, "style": "qwen_xml", "any_order": any_order}
+    format = {"type": "tag", "begin": "", "content": {**content, "max_whitespace_cnt": 1}, "end": ";"}
+    grammar, judge = compiled(format, vocabulary), compiled(format)
+    rng = random.Random(1)
+    members = 0
+    for _ in range(60):
+        matcher, text = constrain.Matcher(grammar), ""
+        for _ in range(12):
+            expected = {index for index, token in enumerate(tokens) if begins(judge, text + token)}
+            if fits(judge, text):
+                expected.add(len(tokens))
+            assert mask_of(matcher, len(tokens) + 1) == expected, text
+            if not expected - {len(tokens)}:
+                break
+            token = rng.choice(sorted(expected - {len(tokens)}))
+            assert matcher.accept_token(token)
+            text += tokens[token]
+        members += text.count("</parameter>")
+    assert members > 60
