@@ -6,12 +6,17 @@ and a trigger may be spread over any number of tokens.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from constrain.grammar.prefix_tree import common_length, prefix_tree
 from constrain.grammar.regular import Regular, complement, concat, intersect, literal, repeat
 from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
 from constrain.grammar.utf8 import ANY_CHAR
+from constrain.limits import spend
+
+LONGEST_GROUPED = 256
+"""Strings of more characters are not looked at for what they have in common."""
 
 
 @lru_cache(maxsize=256)
@@ -60,6 +65,9 @@ def grouped(stops: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, 
     overlap of any end with the beginning of a stop: then nothing that began before a stop ends behind the beginning.
     """
     every = (*stops, *others)
+    if max(map(len, every)) > LONGEST_GROUPED:
+        return [(stop, [stop]) for stop in stops]
+    spend(sum(map(len, every)))
     ends = {each[start:] for each in every for start in range(1, len(each))}
     longest = max((size for stop in stops for size in range(1, len(stop)) if stop[:size] in ends), default=0)
     groups: dict[str, list[str]] = {}
@@ -74,6 +82,14 @@ def _common_beginning(texts: list[str]) -> str:
     return first[: common_length(first, last, 0)]
 
 
-def is_reached(stop: str, stops: tuple[str, ...]) -> bool:
-    """Whether none of ``stops`` comes to its end within ``stop``, which could then never be read."""
-    return not any(other in stop[:-1] for other in stops)
+def reached(stops: Iterable[str]) -> frozenset[str]:
+    """Those of some strings in which no other comes to its end before they do: the others could never be read."""
+    known = frozenset(stops)
+    lengths = {len(stop) for stop in known}
+    found = []
+    for stop in known:
+        spend(len(lengths) * len(stop) // 16 + 1)
+        shorter = [length for length in lengths if length < len(stop)]
+        if not any(stop[end - length : end] in known for length in shorter for end in range(length, len(stop))):
+            found.append(stop)
+    return frozenset(found)

@@ -39,7 +39,7 @@ from constrain.grammar.structural_tags.formats import (
 )
 from constrain.grammar.structural_tags.free_text import (
     grouped,
-    is_reached,
+    reached,
     text_before,
     text_through,
     text_without,
@@ -241,8 +241,9 @@ class Writer:
         """Free text through each trigger, with what may follow."""
         builder = self._builder
         # A trigger in which another stop comes to its end is never read.
-        stops = tuple(stop for stop in dict.fromkeys(stops) if is_reached(stop, stops))
-        rights_of = {trigger: rights for trigger, rights in rules if rights and trigger in stops}
+        alive = reached(stops)
+        stops = tuple(stop for stop in dict.fromkeys(stops) if stop in alive)
+        rights_of = {trigger: rights for trigger, rights in rules if rights and trigger in alive}
         triggers = tuple(rights_of)
         # A lexeme for each of many triggers would look for all the others.
         groups = [(trigger, [trigger]) for trigger in triggers]
@@ -257,15 +258,16 @@ class Writer:
 
     def _triggered_tags(self, format: TriggeredTags, ends: Ends | None) -> Symbol:
         self._check_ends(ends, format)
+        alive, known = reached(format.triggers), frozenset(format.triggers)
+        lengths = sorted(set(map(len, known)))
         rests: dict[str, list[Right]] = {}
         for tag in format.tags:
             assert isinstance(tag.begin, str)
-            matching = [trigger for trigger in format.triggers if tag.begin.startswith(trigger)]
-            if not matching:
-                raise SchemaError(f"no trigger is the beginning of {tag.begin!r}", f"{tag.pointer}/begin")
             # The one that comes to its end first.
-            trigger = min(matching, key=len)
-            if not is_reached(trigger, format.triggers):
+            trigger = next((tag.begin[:size] for size in lengths if tag.begin[:size] in known), None)
+            if trigger is None:
+                raise SchemaError(f"no trigger is the beginning of {tag.begin!r}", f"{tag.pointer}/begin")
+            if trigger not in alive:
                 raise SchemaError(f"within {trigger!r} another trigger comes to its end", f"{tag.pointer}/begin")
             rests.setdefault(trigger, []).append(self._tag(tag, len(trigger)))
         whole = [self._tag(tag, 0) for tag in format.tags] if format.at_least_one else None
@@ -274,10 +276,11 @@ class Writer:
 
     def _dispatch(self, format: Dispatch, ends: Ends | None) -> Symbol:
         self._check_ends(ends, format)
+        alive = reached(pattern for pattern, _ in format.rules)
         rules: dict[str, list[Right]] = {}
         for index, (pattern, content) in enumerate(format.rules):
             rules.setdefault(pattern, []).append((self.write(content),))
-            if not is_reached(pattern, tuple(other for other, _ in format.rules)):
+            if pattern not in alive:
                 pointer = f"{format.pointer}/rules/{index}/0"
                 raise SchemaError(f"within {pattern!r} another pattern comes to its end", pointer)
         return self._loop(list(rules.items()), format.excludes, ends, None, not format.loop)
