@@ -22,6 +22,7 @@ from constrain.grammar.schema_options import (
     WhiteSpace,
     explains_options,
 )
+from constrain.grammar.tools.style import ToolStyle
 from constrain.limits import Deadline, limited
 
 _KEY_VALUES = 1_000_000
@@ -38,6 +39,8 @@ _ORIGINS = {
     "lark": "Lark",
     "gbnf": "GBNF",
     "choices": "choices",
+    "structural_tag": "a structural tag",
+    "tools": "tools",
 }
 
 
@@ -76,6 +79,22 @@ def _is_small(schema: object) -> bool:
             return False
         level = inner
     return True
+
+
+def _structural_tag_key(tag: object) -> Hashable:
+    """The text of a structural tag, if it is small and its own whole story."""
+    text = tag if isinstance(tag, (str, bytes)) else _json_of(tag)
+    return None if text is None else ("structural_tag", text)
+
+
+def _json_of(value: object) -> str | None:
+    """The JSON text of plain data, if it is small; None also for what holds a model, a class or a function."""
+    if not _is_small(value):
+        return None
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _text_of(path: os.PathLike[str]) -> str:
@@ -276,6 +295,93 @@ class Grammar:
         _check_text(start, "the name of the start rule")
         with _reading(time_limit):
             return cls(from_gbnf(text, start=start), ("gbnf", text, start))
+
+    @classmethod
+    def from_structural_tag(cls, tag: Any, *, time_limit: float | Deadline | None = None) -> Grammar:
+        """Texts that a structural tag describes: free text, tags, schemas and patterns, in XGrammar's JSON notation.
+
+        Parameters
+        ----------
+        tag : dict, str, bytes or pydantic model
+            ``{"type": "structural_tag", "format": ...}``, its JSON text, XGrammar's own model, a format alone, or the
+            older form with ``structures`` and ``triggers``.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+
+        Raises
+        ------
+        SchemaError
+            With a JSON pointer to the part at fault.
+        LimitError
+            If reading it takes too long, or makes too much.
+        """
+        from constrain.grammar.structural_tags import from_structural_tag
+
+        with _reading(time_limit):
+            return cls(from_structural_tag(tag), _structural_tag_key(tag))
+
+    @classmethod
+    def from_tools(
+        cls,
+        tools: Iterable[Any],
+        *,
+        style: str | ToolStyle,
+        tool_choice: str = "auto",
+        parallel: bool = True,
+        reasoning: bool | int = True,
+        property_order: PropertyOrder = "schema",
+        closed: bool = True,
+        time_limit: float | Deadline | None = None,
+    ) -> Grammar:
+        """A whole turn of a model that may think, talk and call tools, in the model's own syntax.
+
+        Parameters
+        ----------
+        tools : iterable of dict, type or function
+            OpenAI's JSON (``{"type": "function", "function": {...}}``, or the inner object), pydantic models, or Python
+            functions.
+        style : str or ToolStyle
+            The syntax: ``"llama3"``, ``"qwen3"``, ``"hermes"``, ``"deepseek_v3"``, ...; an error lists all.
+        tool_choice : str
+            ``"auto"``: text, with calls in it.  ``"required"``: calls and no text.  ``"none"``: text.  Or the name of a
+            tool: one call of it.
+        parallel : bool
+            Whether there may be several calls.
+        reasoning : bool
+            Whether the turn may begin with thoughts, in a style that has them; without them their marks are not
+            allowed.  A number of tokens is not supported.
+        property_order : {"schema", "any"}
+            The arguments come in the order of the schema, or in every order.
+        closed : bool
+            Whether objects whose schema names members have no others, where it does not say.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+
+        Raises
+        ------
+        SchemaError
+            With a JSON pointer into the list of tools.
+        ConstrainError
+            If an option has a value that it cannot have.
+        LimitError
+            If reading it takes too long, or makes too much.
+        """
+        from constrain.grammar.tools.front_end import from_tools
+
+        with _reading(time_limit):
+            tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
+            ir = from_tools(
+                tools,
+                style=style,
+                tool_choice=tool_choice,
+                parallel=parallel,
+                reasoning=reasoning,
+                property_order=property_order,
+                closed=closed,
+            )
+            text = _json_of(tools)
+            options = style, tool_choice, parallel, reasoning, property_order, closed
+            return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod
     def from_choices(

@@ -91,7 +91,10 @@ def test_without_arguments_it_shows_the_help(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["generate"], "exactly one of --schema, --regex, --lark, --gbnf, --choices is needed, but there is none"),
+        (
+            ["generate"],
+            "--gbnf, --choices, --structural-tag, --tools is needed, but there is none",
+        ),
         (["generate", "--regex", "a", "--choices", "b"], "but there is --regex and --choices"),
         (["generate", "--choices", ""], "there is no choice"),
         (["generate", "--choices", "a,,b"], "a choice is empty"),

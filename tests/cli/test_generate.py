@@ -342,3 +342,44 @@ def test_interrupt_with_a_model(folder):
 
 def test_demo_is_the_default():
     assert demo.load()[0].chat_template is None
+
+
+def test_a_turn_with_tools(run, tmp_path):
+    tools = tmp_path / "tools.json"
+    parameters = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+    for content in ([{"name": "f", "parameters": parameters}], {"tools": [{"name": "f", "parameters": parameters}]}):
+        tools.write_text(json.dumps(content))
+        arguments = ["generate", "--tools", str(tools), "--style", "hermes", "--tool-choice", "required", "--one-call"]
+        status, out, _ = run(*arguments)
+        assert status == 0
+        assert "".join(out.split()) == '<tool_call>{"name":"f","arguments":{"city":"Oslo"}}</tool_call>'
+
+
+def test_a_structural_tag(run, tmp_path):
+    tag = tmp_path / "tag.json"
+    tag.write_text(json.dumps({"type": "structural_tag", "format": {"type": "const_string", "value": "xyz"}}))
+    assert run("generate", "--structural-tag", str(tag))[:2] == (0, "xyz\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tools", "x.json"], "--tools needs --style"),
+        (["--regex", "a", "--style", "qwen3"], "--style needs --tools"),
+        (["--regex", "a", "--no-reasoning"], "--no-reasoning needs --tools"),
+        (["--regex", "a", "--structural-tag", "x.json"], "but there is --regex and --structural-tag"),
+    ],
+)
+def test_options_of_turns_that_do_not_go_together(run, arguments, message):
+    status, out, err = run("generate", *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_a_file_of_tools_without_tools(run, tmp_path):
+    tools = tmp_path / "tools.json"
+    for text, message in (("{", "not JSON"), ("{}", "a file of tools holds a list"), ("[3]", "at #/0: a tool is")):
+        tools.write_text(text)
+        status, _, err = run("generate", "--tools", str(tools), "--style", "hermes")
+        assert status == 1
+        assert f"{tools}: {message}" in err

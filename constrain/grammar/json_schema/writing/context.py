@@ -27,9 +27,14 @@ class Context(Protocol):
     builder: GrammarBuilder
     layout: Layout
     any_order: bool
+    is_part: bool
+    """Whether the value is part of a longer text, in which only rules can see to it that no key comes twice."""
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
+
+    def member(self, name: str | None, handle: Handle) -> Symbol | None:
+        """The same for a member with a name, where that matters to how the value is written."""
 
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None."""

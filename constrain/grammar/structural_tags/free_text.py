@@ -1,0 +1,95 @@
+"""Free text as lexemes: up to the first of some strings, or without any of them.
+
+"No trigger occurs in it" is a regular language, so that a token may hold the end of a text and the beginning of a tag,
+and a trigger may be spread over any number of tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from constrain.grammar.prefix_tree import common_length, prefix_tree
+from constrain.grammar.regular import Regular, complement, concat, intersect, literal, repeat
+from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
+from constrain.grammar.utf8 import ANY_CHAR
+from constrain.limits import spend
+
+LONGEST_GROUPED = 256
+"""Strings of more characters are not looked at for what they have in common."""
+
+
+@lru_cache(maxsize=256)
+def text_without(excludes: tuple[str, ...], max_chars: int | None = None) -> Regular:
+    """Every text in which none of some strings occurs."""
+    text = repeat(ANY_CHAR, 0, max_chars)
+    if not excludes:
+        return text
+    return intersect(text, complement(occurs_in(excludes)))
+
+
+@lru_cache(maxsize=1024)
+def text_through(
+    end: tuple[str, ...], stops: tuple[str, ...], excludes: tuple[str, ...], max_chars: int | None = None
+) -> Regular:
+    """Every text with one of ``end`` behind it, in which no other of ``stops`` comes to its end before.
+
+    Parameters
+    ----------
+    end, stops : tuple of str
+        ``end`` are some of ``stops``.  With ``aba`` for both, ``ab`` is a text, but ``ababa`` is none with its end:
+        ``aba`` came before.
+    excludes : tuple of str
+        What does not occur in the text; the end may hold it.
+    """
+    whole = concat(text_without(excludes, max_chars), prefix_tree(end))
+    return intersect(whole, complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES)))
+
+
+@lru_cache(maxsize=1024)
+def text_before(prefix: str, stops: tuple[str, ...], excludes: tuple[str, ...]) -> Regular:
+    """Every text with the beginning of a stop behind it: no stop has come to its end, and nothing excluded occurs.
+
+    With the rest of a stop that begins with ``prefix`` behind it, that is :func:`text_through` of the stop, if the
+    prefix is one of :func:`grouped`.
+    """
+    if prefix in stops:
+        return text_through((prefix,), stops, excludes)
+    return intersect(concat(text_without(excludes), literal(prefix)), complement(occurs_in(stops)))
+
+
+def grouped(stops: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """The stops in groups with a beginning in common that tells where each can begin.
+
+    None of ``stops`` and ``others`` may come to its end within another one.  A beginning is no shorter than the longest
+    overlap of any end with the beginning of a stop: then nothing that began before a stop ends behind the beginning.
+    """
+    every = (*stops, *others)
+    if max(map(len, every)) > LONGEST_GROUPED:
+        return [(stop, [stop]) for stop in stops]
+    spend(sum(map(len, every)))
+    ends = {each[start:] for each in every for start in range(1, len(each))}
+    longest = max((size for stop in stops for size in range(1, len(stop)) if stop[:size] in ends), default=0)
+    groups: dict[str, list[str]] = {}
+    for stop in stops:
+        groups.setdefault(stop[: max(longest, 1)], []).append(stop)
+    return [(_common_beginning(group), group) for group in groups.values()]
+
+
+def _common_beginning(texts: list[str]) -> str:
+    """What some texts have in common at their beginnings."""
+    first, last = min(texts), max(texts)
+    return first[: common_length(first, last, 0)]
+
+
+def reached(stops: Iterable[str]) -> frozenset[str]:
+    """Those of some strings in which no other comes to its end before they do: the others could never be read."""
+    known = frozenset(stops)
+    lengths = {len(stop) for stop in known}
+    found = []
+    for stop in known:
+        spend(len(lengths) * len(stop) // 16 + 1)
+        shorter = [length for length in lengths if length < len(stop)]
+        if not any(stop[end - length : end] in known for length in shorter for end in range(length, len(stop))):
+            found.append(stop)
+    return frozenset(found)
