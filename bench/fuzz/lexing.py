@@ -17,11 +17,36 @@ from bench.fuzz.protocol import Budget, Counts, Difference, Kind
 
 _ALPHABET = "ab1. "
 _REGEXES = (
-    *("[a-b]+", "a+", "b*a", "[0-9]+", r"[0-9]+\.[0-9]*", r"[0-9]*\.[0-9]+", "a|ab", "ab|a", "a(b|ba)?", "a?(ab)?", "a.*?b"),
-    *("(?i:A)b?", r"\.+", r"1(\.1)?", "a*?b", "(a|b)(1|1a)?", "[ab1]+", r"a[^b]*b", "b(?<!a)b", r"[ab](?<=a)1", " +", "( a)?b"),
+    *(
+        "[a-b]+",
+        "a+",
+        "b*a",
+        "[0-9]+",
+        r"[0-9]+\.[0-9]*",
+        r"[0-9]*\.[0-9]+",
+        "a|ab",
+        "ab|a",
+        "a(b|ba)?",
+        "a?(ab)?",
+        "a.*?b",
+    ),
+    *(
+        "(?i:A)b?",
+        r"\.+",
+        r"1(\.1)?",
+        "a*?b",
+        "(a|b)(1|1a)?",
+        "[ab1]+",
+        r"a[^b]*b",
+        "b(?<!a)b",
+        r"[ab](?<=a)1",
+        " +",
+        "( a)?b",
+    ),
     *(r"\.\.", "1{2,3}", "(ab){1,2}?a", "a{0,2}?b?", "b+?", "b+?1"),
 )
 _STRINGS = ("a", "b", "ab", "aa", "1", ".", "..", "1.", "ba", "bb", "a.", ". ", "aba")
+_FINISHING = b"ab1. AB"
 _MOST_STATES = 400
 
 
@@ -82,7 +107,7 @@ def _finishes(recognizer: constrain.Recognizer, prefix: bytes) -> bool | None:
         at = todo.pop(0)
         if at.is_accepting():
             return True
-        for char in _ALPHABET.encode():
+        for char in _FINISHING:
             after = at.fork()
             if after.try_push_byte(char) and after._state not in seen:
                 seen.add(after._state)

@@ -11,8 +11,10 @@ its language is that of the automaton.
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, cast
 
 from constrain.errors import GrammarError
@@ -26,6 +28,7 @@ from constrain.limits import spend
 _MAX_CODE = 20_000
 _MAX_STATES = 3_000
 _MAX_ELIMINATED = 150
+_MAX_PAIRS = 20_000
 
 _sre: Any = cast(Any, re)._parser
 _FLAGS = {re.IGNORECASE: "i", re.DOTALL: "s", re.MULTILINE: "m", re.ASCII: "a"}
@@ -74,7 +77,7 @@ def _partition(sets: list[CodePoints]) -> list[CodePoints]:
     ranges: dict[tuple[bool, ...], list[tuple[int, int]]] = {}
     bounds = [[first for first, _ in points] for points in sets]
     at = [0] * len(sets)
-    for begin, end in zip(cuts, cuts[1:], strict=False):
+    for begin, end in pairwise(cuts):
         spend()
         signature = []
         for i, points in enumerate(sets):
@@ -228,6 +231,100 @@ class _List:
     matches: bool
 
 
+class Automaton:
+    """The automaton of one pattern, over a partition of the characters that several patterns share."""
+
+    def __init__(self, machine: _Machine, classes: list[CodePoints]) -> None:
+        self._machine = machine
+        self._classes = classes
+        self._after: dict[_List, dict[int, _List]] = {}
+        self._start = machine.start()
+
+    def _steps(self, state: _List) -> dict[int, _List]:
+        """By class: the next state, if there is one."""
+        known = self._after.get(state)
+        if known is None:
+            known = {}
+            for symbol in self._machine.symbols(state):
+                after = self._machine.step(state, symbol)
+                if after.threads or after.matches:
+                    known[symbol] = after
+            self._after[state] = known
+        return known
+
+    def class_of(self, char: str) -> int:
+        """The class of a character."""
+        return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
+
+    def continuations(self, other: Automaton) -> set[int]:
+        """The classes of characters behind a text of this automaton with which a text of another one goes on."""
+        found: set[int] = set()
+        start = self._start, other._start
+        seen = {start}
+        todo = [start]
+        while todo:
+            spend()
+            here, there = todo.pop()
+            steps = other._steps(there)
+            if here.matches:
+                found.update(steps)
+            own = self._steps(here)
+            for symbol in own.keys() & steps.keys():
+                pair = own[symbol], steps[symbol]
+                if pair not in seen:
+                    if len(seen) >= _MAX_PAIRS:
+                        raise GrammarError("it has too many states to be followed exactly by a lexer")
+                    seen.add(pair)
+                    todo.append(pair)
+        return found
+
+    def shortest(self, count: int) -> list[str]:
+        """Some of the shortest texts, at most ``count``."""
+        found: list[str] = []
+        todo = deque([("", self._start)])
+        looked_at = 0
+        while todo and len(found) < count and looked_at < _MAX_PAIRS:
+            looked_at += 1
+            spend()
+            text, state = todo.popleft()
+            if state.matches and text:
+                found.append(text)
+            if len(todo) < _MAX_PAIRS:
+                todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self._steps(state).items()]
+        return found
+
+
+def _sample(points: CodePoints) -> str:
+    """A character of a class, one that is easy to read if there is one."""
+    for char in "a0A _-.,;:'\"/x1":
+        if _has(points, ord(char)):
+            return char
+    return next((chr(first) for first, last in points if not 0xD800 <= first <= 0xDFFF), "\0")
+
+
+def automata(patterns: dict[str, str]) -> dict[str, Automaton]:
+    """The automata of some patterns by name, over one partition of the characters.
+
+    Raises
+    ------
+    GrammarError
+        If one cannot be followed.
+    """
+    compiled = {}
+    for name, pattern in patterns.items():
+        try:
+            compiled[name] = _compile(_sre.parse(pattern))
+        except _NotFollowed as reason:
+            raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
+    sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))
+    classes = _partition(sets)
+    members = {points: frozenset(i for i, each in enumerate(classes) if _has(points, each[0][0])) for points in sets}
+    return {
+        name: Automaton(_Machine(code, [members[points] for points in some], len(classes)), classes)
+        for name, (code, some) in compiled.items()
+    }
+
+
 class _Machine:
     def __init__(self, code: list[tuple[Any, ...]], members: list[frozenset[int]], classes: int) -> None:
         self._code = code
@@ -270,6 +367,18 @@ class _Machine:
     def _step(self, state: _List, symbol: int, cut: bool) -> _List:
         places = [place + 1 for place in state.threads if symbol in self._members[self._code[place][1]]]
         return self._close(places, symbol, cut)
+
+    def start(self) -> _List:
+        """The first state of the automaton."""
+        return self._close([0], _AT_START, True)
+
+    def step(self, state: _List, symbol: int) -> _List:
+        """The state behind a character."""
+        return self._step(state, symbol, True)
+
+    def symbols(self, state: _List) -> set[int]:
+        """The classes with which a state may go on."""
+        return set().union(*(self._members[self._code[place][1]] for place in state.threads))
 
     def takes_the_longest(self) -> bool:
         """Whether the first match is always the longest."""
@@ -320,7 +429,7 @@ class _Machine:
         left = list(range(1, end))
         while left:
             spend(10)
-            degree = {state: 0 for state in left}
+            degree = dict.fromkeys(left, 0)
             for source, target in edges:
                 for state in {source, target}:
                     if state in degree:

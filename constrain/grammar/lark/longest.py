@@ -1,8 +1,9 @@
 """``lexing="longest"``: the texts that Lark's own LALR parser accepts, with the lexer that it has.
 
-Nothing is rebuilt: Lark makes the parser's table, orders the terminals and says which of them its lexer looks for in which
-state.  What is added is the language of each terminal of which the longest match is the one that Lark's regex finds
-(:mod:`.first_match`), and which strings are read by a regex of the lexer and renamed (keywords, by the regex of names).
+Nothing is rebuilt: Lark makes the parser's table, orders the terminals and says which of them its lexer looks for in
+each state.  What is added is the language of each terminal of which the longest match is the one that Lark's regex finds
+(:mod:`.first_match`), which strings are read by a regex of the lexer and renamed (keywords, by the regex of names), and
+a proof that what is begun can be finished (:mod:`.finishing`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, cast
 
 import lark
@@ -19,7 +20,8 @@ from lark.lexer import PatternStr, TerminalDef
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.lark.first_match import first_match_language
+from constrain.grammar.lark.finishing import Finishing, Lexing
+from constrain.grammar.lark.first_match import automata, first_match_language
 from constrain.grammar.lark.source import Source
 from constrain.grammar.parse_table import IGNORED, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
@@ -56,7 +58,7 @@ def _lark_of(text: str, source: Source, start: str, lexer: str) -> Any:
     try:
         logger.setLevel(logging.CRITICAL)
         folders = [] if source.folder is None else [os.fspath(source.folder)]
-        options: Any = {"parser": "lalr", "lexer": lexer, "start": start, "import_paths": folders}
+        options: Any = {"parser": "lalr", "lexer": lexer, "start": start, "import_paths": folders, "debug": True}
         return lark.Lark(text, **options)
     except LarkError as error:
         reason = " ".join(str(error).split())
@@ -89,7 +91,8 @@ class _Longest:
         try:
             return first_match_language(pattern.to_regexp())
         except GrammarError as error:
-            raise self._source.error(f'the terminal "{terminal.name}" ({pattern.raw or pattern.value}): {error.reason}')
+            shown = pattern.raw or pattern.value
+            raise self._source.error(f'the terminal "{terminal.name}" ({shown}): {error.reason}') from None
 
     def _strings_in(self, terminal: TerminalDef) -> list[TerminalDef]:
         if isinstance(terminal.pattern, PatternStr):
@@ -105,7 +108,16 @@ class _Longest:
 
     def ir(self, start: str) -> GrammarIR:
         parse_table = cast(Any, self._parser).parser.parser._parse_table
-        states: dict[int, dict[str, Any]] = parse_table.states
+        self._check_finishing(parse_table, start)
+        # With debug, Lark names states by their items.
+        numbers = {items: number for number, items in enumerate(parse_table.states)}
+        states = {
+            numbers[items]: {
+                name: (action, numbers[target] if action.name == "Shift" else target)
+                for name, (action, target) in row.items()
+            }
+            for items, row in parse_table.states.items()
+        }
         columns = self._columns(states)
         lexemes: list[TableLexeme] = []
         languages: list[Regular] = []
@@ -132,8 +144,8 @@ class _Longest:
             actions=tuple(actions),
             gotos=tuple(gotos),
             rules=tuple((lefts[rule.origin.name], len(rule.expansion)) for rule in rules),
-            first=parse_table.start_states[start],
-            last=parse_table.end_states[start],
+            first=numbers[parse_table.start_states[start]],
+            last=numbers[parse_table.end_states[start]],
         )
         # The productions are not followed; they say of which terminals something could be made.
         symbol_of = {name: ~(2 * places[name, name]) for name in self._languages}
@@ -151,6 +163,24 @@ class _Longest:
             parse_table=table,
             make_error=self._make_error,
         )
+
+    def _check_finishing(self, parse_table: Any, start: str) -> None:
+        """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
+        contextual = self._parser.options.lexer == "contextual"
+        names = set(self._languages)
+        contexts = [
+            frozenset(((set(row) & names) | self._ignored) if contextual else names)
+            for row in parse_table.states.values()
+        ]
+        try:
+            patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in self._terminals}
+            lexing = Lexing(self._terminals, automata(patterns), contexts, self._inside, self._ignored)
+            numbers = {items: number for number, items in enumerate(parse_table.states)}
+            obstacle = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers).obstacle()
+        except GrammarError as error:
+            raise self._source.error(error.reason) from None
+        if obstacle:
+            raise self._source.error(obstacle)
 
     def _columns(self, states: dict[int, dict[str, Any]]) -> dict[str, int]:
         """The column of each terminal that the parser knows, of those that it does not ("" for all), and of the end."""
@@ -197,7 +227,7 @@ class _Longest:
                     number = target + 1 if shifts else -1 - rules.setdefault(target, len(rules))
                     actions[state * width + column] = number
         for row in states.values():
-            for name, _ in row.items():
+            for name in row:
                 if name not in columns and name != _END:
                     lefts.setdefault(name, len(lefts))
         for rule in rules:
@@ -214,8 +244,3 @@ class _Longest:
 
     def _make_error(self, reason: str, place: str) -> ConstrainError:
         return self._source.error(f'the rule "{place}": {reason}' if place else reason)
-
-
-def unlexable(names: Sequence[str]) -> str:
-    """Names for a message."""
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
