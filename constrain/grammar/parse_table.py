@@ -1,8 +1,8 @@
 """The table of an LALR parser, and what its lexer looks for: how some grammars say which texts are theirs.
 
 Without a table a text is in the language if some way to split it into lexemes fits the rules.  With one, a lexer splits
-the text before the parser sees it, as in Lark: in each state of the parser it looks for some lexemes, takes the first in
-its order that matches, and of that the longest match.
+the text before the parser sees it, as in Lark: in each state of the parser it looks for some lexemes, takes the first
+in its order that matches, and of that the longest match.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class TableLexeme:
 class ParseTable:
     """An LALR(1) table and its contextual lexer.
 
-    In the lexemes of the IR each lexeme stands twice, as ``2 * i`` and ``2 * i + 1``: to be read, and to be refused.  One
-    more stands at their end, which has no text.
+    In the lexemes of the IR each lexeme stands twice, as ``2 * i`` and ``2 * i + 1``: to be read, and to be refused.
+    One more stands at their end, which has no text.
 
     Attributes
     ----------
@@ -59,3 +59,7 @@ class ParseTable:
     rules: tuple[tuple[int, int], ...]
     first: int
     last: int
+
+    def is_read(self, lexeme: int) -> bool:
+        """Whether a lexeme of the IR is one that the parser reads: neither refused nor a guard."""
+        return lexeme % 2 == 0 and lexeme < 2 * len(self.lexemes)

@@ -30,6 +30,8 @@ END = "$END"
 
 _WITNESSES = 12
 _NEVER = 1 << 40
+_AVOIDED = 10_000
+_MOST_AVOIDED = 20
 
 Steps = list[tuple[str, int, str]]
 
@@ -160,10 +162,7 @@ class Finishing:
         self._lexing = lexing
         self._numbers = numbers
         self._rules = {item.rule for state in states for item in state}
-        self._cost: dict[str, int] = {}
-        self._cheapest: dict[str, Any] = {}
-        self._find_cheapest_rules()
-        self._ways = {state: self._ways_out(state) for state in states}
+        self._avoided: set[str] = set()
         self._origins: dict[tuple[Any, Any, int], set[Any]] = {}
         self._find_origins()
 
@@ -182,7 +181,9 @@ class Finishing:
                     changed = True
 
     def _cost_of(self, symbol: Any) -> int:
-        return 1 if symbol.is_term else self._cost.get(symbol.name, _NEVER)
+        if symbol.is_term:
+            return _AVOIDED if symbol.name in self._avoided else 1
+        return self._cost.get(symbol.name, _NEVER)
 
     def _ways_out(self, state: Any) -> dict[str, Any]:
         """By symbol: the item with which a stack is finished on which the symbol stands above the state."""
@@ -231,6 +232,19 @@ class Finishing:
 
     def obstacle(self) -> str:
         """What stands in the way of finishing every text, in words; empty if nothing does."""
+        while True:
+            obstacle, token = self._obstacle()
+            # Another way may do without this terminal.
+            if not obstacle or not token or token in self._avoided or len(self._avoided) == _MOST_AVOIDED:
+                return obstacle
+            self._avoided.add(token)
+
+    def _obstacle(self) -> tuple[str, str]:
+        """The same for one way to finish; and the terminal that is at fault, if one is."""
+        self._cost: dict[str, int] = {}
+        self._cheapest: dict[str, Any] = {}
+        self._find_cheapest_rules()
+        self._ways = {state: self._ways_out(state) for state in self._states}
         # What stands behind a symbol above a state: `stack` if a stack is finished, `made` if it is made on the way.
         self._follow: dict[tuple[str, Any, str], set[str]] = {}
         self._users: dict[tuple[str, Any, str], set[tuple[str, Any, str]]] = {}
@@ -239,7 +253,7 @@ class Finishing:
         self._made: set[tuple[Any, str]] = set()
         for rule in sorted(self._rules, key=str):
             if any(self._cost_of(symbol) >= _NEVER for symbol in rule.expansion):
-                return f"the rule {rule.origin.name} has an alternative that no text can have: it never ends"
+                return f"the rule {rule.origin.name} has an alternative that no text can have: it never ends", ""
         for state, row in self._states.items():
             for name, (action, _) in row.items():
                 if str(action) == "Shift" and name in self._ways[state]:
@@ -253,7 +267,7 @@ class Finishing:
             for state, rule in ends:
                 for token in self._follow.get((kind, _, name), ()):
                     if self._states[state].get(token, (None, None))[1] is not rule:
-                        return self._conflict(rule, token)
+                        return self._conflict(rule, token), token if token != END else ""
         return self._lexical_obstacle()
 
     def _add(self, node: tuple[str, Any, str], tokens: set[str]) -> None:
@@ -334,13 +348,16 @@ class Finishing:
             f"<{rule.origin.name} : {' '.join(symbol.name for symbol in rule.expansion)}>, as conflicts are resolved"
         )
 
-    def _lexical_obstacle(self) -> str:
+    def _lexical_obstacle(self) -> tuple[str, str]:
         lexing = self._lexing
         events: set[tuple[str, int, str]] = set()
         begins = {self._first(item.next) for item in self._start if item.rule.origin.name.startswith("$root_")}
         for token in sorted(token for token in begins if token is not None):
             if not lexing.can_follow(None, self._numbers[self._start], token):
-                return f"no text may be possible: it would begin with {token}, which the lexer never reads there"
+                reason = f"no text may be possible: it would begin with {token}, which the lexer never reads there"
+                return reason, token
+            first = self._numbers[self._start]
+            events |= {(ignored, first, token) for ignored in lexing.ignored & lexing.contexts[first]}
         for (_, state, name), tokens in self._follow.items():
             if name in lexing.automata:
                 after = self._numbers[self._states[state][name][1]]
@@ -350,13 +367,12 @@ class Finishing:
         for before, after, token in sorted(events):
             spend()
             if not lexing.can_follow(before, after, token):
-                if not lexing.can_follow(None, after, token):
-                    return (
-                        f"a text may be impossible to finish: behind {before} the lexer never reads {token}, since "
-                        "another terminal comes first"
+                if lexing.can_follow(None, after, token):
+                    reason = (
+                        f"the lexer may read on where {token} has to follow {before}, and nothing that is ignored "
+                        "keeps them apart"
                     )
-                return (
-                    f"a text may be impossible to finish: the lexer may read on where {token} has to follow {before}, "
-                    "and nothing that is ignored keeps them apart"
-                )
-        return ""
+                else:
+                    reason = f"behind {before} the lexer never reads {token}, since another terminal comes first"
+                return f"a text may be impossible to finish: {reason}", token
+        return "", ""

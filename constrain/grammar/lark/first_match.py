@@ -29,6 +29,8 @@ _MAX_CODE = 20_000
 _MAX_STATES = 3_000
 _MAX_ELIMINATED = 150
 _MAX_PAIRS = 20_000
+# Texts that lead to one state and are looked at, in the search for short ones.
+_MOST_VISITS = 4
 
 _sre: Any = cast(Any, re)._parser
 _FLAGS = {re.IGNORECASE: "i", re.DOTALL: "s", re.MULTILINE: "m", re.ASCII: "a"}
@@ -282,15 +284,16 @@ class Automaton:
         """Some of the shortest texts, at most ``count``."""
         found: list[str] = []
         todo = deque([("", self._start)])
-        looked_at = 0
-        while todo and len(found) < count and looked_at < _MAX_PAIRS:
-            looked_at += 1
+        visits: dict[_List, int] = {}
+        while todo and len(found) < count:
             spend()
             text, state = todo.popleft()
+            visits[state] = visits.get(state, 0) + 1
+            if visits[state] > _MOST_VISITS:
+                continue
             if state.matches and text:
                 found.append(text)
-            if len(todo) < _MAX_PAIRS:
-                todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self._steps(state).items()]
+            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self._steps(state).items()]
         return found
 
 

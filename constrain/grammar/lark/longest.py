@@ -1,9 +1,9 @@
 """``lexing="longest"``: the texts that Lark's own LALR parser accepts, with the lexer that it has.
 
 Nothing is rebuilt: Lark makes the parser's table, orders the terminals and says which of them its lexer looks for in
-each state.  What is added is the language of each terminal of which the longest match is the one that Lark's regex finds
-(:mod:`.first_match`), which strings are read by a regex of the lexer and renamed (keywords, by the regex of names), and
-a proof that what is begun can be finished (:mod:`.finishing`).
+each state.  What is added is the language of each terminal of which the longest match is the one that Lark's regex
+finds (:mod:`.first_match`), which strings are read by a regex of the lexer and renamed (keywords, by the regex of
+names), and a proof that what is begun can be finished (:mod:`.finishing`).
 """
 
 from __future__ import annotations
