@@ -434,12 +434,12 @@ class _Machine:
             spend(10)
             degree = dict.fromkeys(left, 0)
             for source, target in edges:
-                for state in {source, target}:
-                    if state in degree:
-                        degree[state] += 1
-            state = min(left, key=degree.__getitem__)
-            left.remove(state)
-            self._eliminate(edges, state)
+                for number in {source, target}:
+                    if number in degree:
+                        degree[number] += 1
+            number = min(left, key=degree.__getitem__)
+            left.remove(number)
+            self._eliminate(edges, number)
         loop = repeat(edges.get((0, 0), EMPTY))
         return concat(loop, edges.get((0, end), EMPTY))
 
