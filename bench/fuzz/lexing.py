@@ -46,7 +46,7 @@ _REGEXES = (
     *(r"\.\.", "1{2,3}", "(ab){1,2}?a", "a{0,2}?b?", "b+?", "b+?1"),
 )
 _STRINGS = ("a", "b", "ab", "aa", "1", ".", "..", "1.", "ba", "bb", "a.", ". ", "aba")
-_FINISHING = b"ab1. AB"
+_FINISHING = b"ab1. AB0"
 _MOST_STATES = 400
 
 
