@@ -7,7 +7,7 @@ import importlib
 from bench.fuzz.protocol import Kind
 
 NAMES = (
-    *("regexes", "lark", "schemas", "history", "accelerators", "budgets", "threads"),
+    *("regexes", "lark", "lexing", "schemas", "history", "accelerators", "budgets", "threads"),
     *("faults", "interrupts", "forks"),
 )
 

@@ -157,6 +157,8 @@ class _Reader:
             lex = self._get(LEXER_STATES)[lexer_state]
             members = self._get(LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
             for lexeme, node in members.tolist():
+                if self._ir.parse_table is not None and not self._ir.parse_table.is_read(lexeme):
+                    continue
                 places.setdefault((lexeme, node), []).append(core)
         begun: list[Expectation] = []
         fresh: list[Expectation] = []

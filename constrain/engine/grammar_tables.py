@@ -121,6 +121,9 @@ class GrammarTables:
         accelerators: Collection[str] | None = None,
     ) -> None:
         self.accelerators = fast.names_in_use(accelerators)
+        if ir.parse_table is not None:
+            # They know nothing of guards and of the lexer's order (automata/longest_match.py).
+            self.accelerators = ()
         self.ir = ir
         self.vocabulary = vocabulary
         # More than that does not fit into a table (MOST_ELEMENTS).
@@ -322,8 +325,12 @@ class GrammarTables:
 
     @property
     def can_compact(self) -> bool:
-        """Whether :meth:`compact` is possible: rules that were made for texts cannot be given up while texts stay."""
-        return self.unfolded is None
+        """Whether :meth:`compact` is possible.
+
+        Rules that were made for texts cannot be given up while texts stay; and the stacks of an LALR parser name accept
+        sets, which get other numbers.
+        """
+        return self.unfolded is None and self.ir.parse_table is None
 
     def compact(self) -> None:
         """Keep of all tables what places are at, and were at in their last steps, and nothing else."""

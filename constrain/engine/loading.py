@@ -21,17 +21,24 @@ from constrain.engine.storage.schemas import (
     BRANCHES,
     BYTE_SETS,
     CHILDREN,
+    CONTEXT_LEXEMES,
     DOT_LEFT,
     EXPRESSION_BUCKETS,
     EXPRESSION_HASHES,
     EXPRESSION_TABLES,
     IGNORED,
+    LEXEME_ROLES,
     LEXEMES,
     LITERAL_BYTES,
     NEW_EXPRESSIONS,
     NULLABLE,
     NULLABLE_REST,
     NUMBERS_IN,
+    PARSE_ACTIONS,
+    PARSE_CONTEXTS,
+    PARSE_ENDS,
+    PARSE_GOTOS,
+    PARSE_RULES,
     PREDICTED,
     RULE_STARTS,
     RULES,
@@ -39,6 +46,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.parse_table import ParseTable
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 Run = Callable[..., int]
@@ -84,9 +92,25 @@ def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None
         ignored = sorted({index for index in ir.ignore if consumes[index]})
         tables.put(IGNORED, np.array(ignored, np.int32))
         tables.ctx[N_IGNORE] = len(ignored)
+    if ir.parse_table is not None:
+        _load_parse_table(tables, ir.parse_table)
     if ir.make_unfolding is None:
         return None
     return UnfoldedRules(ir, tables, run, lexemes, registers, productive)
+
+
+def _load_parse_table(tables: Tables, table: ParseTable) -> None:
+    roles = np.array([(lexeme.rank, lexeme.column) for lexeme in table.lexemes for _ in range(2)], np.int32)
+    tables.put(LEXEME_ROLES, roles)
+    contexts = list(table.contexts)
+    counts = np.array([len(context) for context in contexts], np.int32)
+    firsts = np.cumsum(counts) - counts
+    tables.put(PARSE_CONTEXTS, np.stack([firsts, counts], axis=1).astype(np.int32))
+    tables.put(CONTEXT_LEXEMES, np.array([2 * lexeme for context in contexts for lexeme in context], np.int32))
+    tables.put(PARSE_ACTIONS, np.array(table.actions, np.int32))
+    tables.put(PARSE_GOTOS, np.array(table.gotos, np.int32))
+    tables.put(PARSE_RULES, np.array(table.rules, np.int32))
+    tables.put(PARSE_ENDS, np.array([table.first, table.last], np.int32))
 
 
 def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:

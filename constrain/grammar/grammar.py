@@ -8,7 +8,7 @@ import re
 from collections.abc import Hashable, Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, Literal, get_origin
 
 from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
@@ -256,9 +256,24 @@ class Grammar:
         *,
         start: str = "start",
         base_path: str | os.PathLike[str] | None = None,
+        lexing: Literal["any", "longest", "longest-basic"] = "any",
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
-        """Texts of a grammar in Lark's notation; ``base_path`` is the folder for relative imports.
+        """Texts of a grammar in Lark's notation.
+
+        Parameters
+        ----------
+        text : str
+        start : str
+            The rule that a whole text has to match.
+        base_path : path, optional
+            The folder for relative imports.
+        lexing : "any", "longest" or "longest-basic"
+            ``"any"``: every way to split a text into terminals counts.  ``"longest"``: the texts that Lark's own LALR
+            parser accepts with its contextual lexer, by the longest match, priorities, and strings before regexes.
+            ``"longest-basic"``: the same with its basic lexer.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
 
         Raises
         ------
@@ -271,12 +286,14 @@ class Grammar:
 
         _check_text(text, "a grammar")
         _check_text(start, "the name of the start rule")
+        if lexing not in ("any", "longest", "longest-basic"):
+            raise GrammarError(f"lexing must be 'any', 'longest' or 'longest-basic', not {lexing!r}")
         if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
             raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
         with _reading(time_limit):
-            ir = from_lark(text, start=start, base_path=base_path)
+            ir = from_lark(text, start=start, base_path=base_path, lexing=lexing)
         # What a relative import brought in may be different next time, so the text is not the whole story.
-        return cls(ir, ("lark", text, start) if base_path is None else None)
+        return cls(ir, ("lark", text, start, lexing) if base_path is None else None)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.parse_table import ParseTable
 from constrain.grammar.regular import Regular
 from constrain.grammar.words import Describer, by_name
 from constrain.limits import spend
@@ -155,6 +156,8 @@ class GrammarIR:
     limited_keys : tuple of tuple of int
         Those of them of which there may be only so many, or from some beginning on; those together that one object may
         have.
+    parse_table : ParseTable, optional
+        The parser and the lexer that are to read the texts.  Only what they accept is in the language.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -178,6 +181,7 @@ class GrammarIR:
     distinct_keys: tuple[int, ...] = ()
     needs_distinct_keys: bool = False
     limited_keys: tuple[tuple[int, ...], ...] = ()
+    parse_table: ParseTable | None = None
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)

@@ -84,6 +84,16 @@ SAMPLES: dict[str, tuple[list[str], list[str]]] = {
             "12:00:00.",
         ],
     ),
+    "toml.lark": (
+        [
+            "",
+            'a=1\n# c\nb."c d" = [1, # e\n 2,\n]\n[t]\nd={e=1.5e3, f.g=true}\n[[u]]',
+            "a = 1979-05-27T07:32:00Z\r\n",
+            'a = """x\n"y" \\\n z"""',
+            "a = '''b'c'''",
+        ],
+        ["a", "a=", "=1", "a=01", "a=1__0", "a={b=1,}", "a=[1,,2]", "[a", "a=1 b=2", 'a="\\q"', "a=2024-02-30"],
+    ),
     "url.lark": (
         [
             "http://example.org",

@@ -10,20 +10,31 @@ recognizer then follows both roads, ending and going on.
 from __future__ import annotations
 
 from constrain.engine.automata.derivatives import known_derivative
-from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, is_nullable
+from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, UNKNOWN, is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ACCEPT_SET, F_DERIVATIVE, F_LEXER_STATE, F_LEXER_STEP, far_call, far_entry
+from constrain.engine.storage.links import (
+    F_ACCEPT_SET,
+    F_DERIVATIVE,
+    F_LEXER_LIVES,
+    F_LEXER_STATE,
+    F_LEXER_STEP,
+    F_SETTLE,
+    far_call,
+    far_entry,
+)
 from constrain.engine.storage.schemas import (
     ACCEPT_MEMBERS,
     ACCEPT_SET_BUCKETS,
     ACCEPT_SET_HASHES,
     ACCEPT_SETS,
+    LEXEME_ROLES,
     LEXER_FIRST_BYTES,
+    LEXER_LIVES,
     LEXER_MASKS,
     LEXER_MEMBERS,
     LEXER_STATE_BUCKETS,
@@ -38,6 +49,7 @@ from constrain.engine.storage.schemas import (
     expressions,
     first_bytes,
     lexer_first_bytes,
+    lexer_lives,
     lexer_masks,
     lexer_members,
     lexer_states,
@@ -57,6 +69,12 @@ SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = ra
 NO_DENSE, NOT_SPLIT = -1, -2
 """In SPLIT_DENSE: the tokens are few, all of them in the list; they have not been split yet."""
 
+
+GUARD_BIT = 1 << 30
+"""In ACCEPT_MEMBERS: an expression none of whose strings may begin what follows the lexeme (longest_match.py)."""
+
+FREELY = 2
+"""In ``goes_on`` of LEXER_STATES: every byte with which a member can go on leads on."""
 
 LEADS_ON = -2
 """In LEXER_TRANSITIONS: the byte leads on, to a state that has not been made; -1 if not even that is known."""
@@ -129,6 +147,52 @@ def _begin_transitions(ctx, state, base, count):
     set_used(ctx, LEXER_TRANSITIONS, (state + 1) * classes)
 
 
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64, int64, int64))
+def _stage_first_match(ctx, base, count, stage):
+    """Stage the accept set of the members at ``WORK_STACK[base]``, of which the first that can end is the lexeme.
+
+    Members with an odd number are lexemes that the parser would refuse here.  Behind the lexeme stand, with GUARD_BIT,
+    what is left of all members: with more of it, the lexer would not have ended here.
+
+    Returns how many numbers were staged; ``goes_on`` of the state; and how many members are guards.
+    """
+    tmp = work_stack(ctx)
+    guard = used(ctx, LEXEME_ROLES)
+    lexeme = int64(-1)
+    goes_on, guards, refused = int64(0), int64(0), int64(0)
+    for j in range(count):
+        member, expression = tmp[base + 2 * j], tmp[base + 2 * j + 1]
+        if member == guard:
+            guards += 1
+            continue
+        if lexeme < 0 and is_nullable(ctx, expression):
+            lexeme = int64(member)
+        refused += member & 1
+        if expression != EPSILON and not member & 1:
+            goes_on = int64(1)
+    if goes_on and guards + refused == 0:
+        goes_on = int64(FREELY)
+    if lexeme < 0 or lexeme & 1:
+        return int64(0), goes_on, guards
+    tmp[stage] = lexeme
+    n = int64(1)
+    for j in range(count):
+        expression = tmp[base + 2 * j + 1]
+        if expression == EPSILON:
+            continue
+        code = GUARD_BIT | expression
+        i = n
+        while i > 1 and tmp[stage + i - 1] > code:
+            i -= 1
+        if i > 1 and tmp[stage + i - 1] == code:
+            continue
+        for k in range(n, i, -1):
+            tmp[stage + k] = tmp[stage + k - 1]
+        tmp[stage + i] = code
+        n += 1
+    return n, goes_on, guards
+
+
 @njit_inner(int64(CTX, int64, int64))
 def intern_lexer_state(ctx, base, count):
     """The lexer state with the ``count`` pairs (lexeme, expression) from ``WORK_STACK[base]`` on, sorted by lexeme."""
@@ -149,18 +213,26 @@ def intern_lexer_state(ctx, base, count):
     if not room(ctx, LEXER_TRANSITIONS, classes) or not room(ctx, LEXER_MASKS, 1):
         return int64(FAIL)
     # The accept set is staged behind the members, which are the top of the work stack.
-    if not room(ctx, WORK_STACK, count):
+    if not room(ctx, WORK_STACK, count + 1):
         return int64(FAIL)
+    guard = used(ctx, LEXEME_ROLES)
+    if guard and not room(ctx, LEXER_LIVES, 1):
+        return int64(FAIL)
+    tmp = work_stack(ctx)
     stage = used(ctx, WORK_STACK)
     accepted = 0
     goes_on = 0
-    for j in range(count):
-        expression = tmp[base + 2 * j + 1]
-        if is_nullable(ctx, expression):
-            tmp[stage + accepted] = tmp[base + 2 * j]
-            accepted += 1
-        if expression != EPSILON:
-            goes_on = 1
+    guards = 0
+    if guard:
+        accepted, goes_on, guards = _stage_first_match(ctx, base, count, stage)
+    else:
+        for j in range(count):
+            expression = tmp[base + 2 * j + 1]
+            if is_nullable(ctx, expression):
+                tmp[stage + accepted] = tmp[base + 2 * j]
+                accepted += 1
+            if expression != EPSILON:
+                goes_on = 1
     accept = intern_accept_set(ctx, stage, accepted)
     if accept < 0:
         return accept
@@ -170,7 +242,10 @@ def intern_lexer_state(ctx, base, count):
     records[state].accept = accept
     records[state].goes_on = goes_on
     set_used(ctx, LEXER_STATES, state + 1)
-    _begin_transitions(ctx, state, base, count)
+    _begin_transitions(ctx, state, base, count - guards)
+    if guard:
+        lexer_lives(ctx)[state] = UNKNOWN
+        set_used(ctx, LEXER_LIVES, state + 1)
     lexer_twins(ctx)[state] = -1
     set_used(ctx, LEXER_TWINS, state + 1)
     lexer_masks(ctx)[state].dense = NOT_SPLIT
@@ -193,6 +268,8 @@ def leads_on(ctx, state, byte_class):
     known = trans[place]
     if known != -1:
         return int64(known != 0)
+    if used(ctx, LEXEME_ROLES) and lexer_states(ctx)[state].goes_on != FREELY:
+        return int64(0)
     byte = class_bytes(ctx)[byte_class]
     word = byte >> 6
     first = first_bytes(ctx)
@@ -239,22 +316,18 @@ def members_after(ctx, slot, offset, count, byte):
 
 
 @njit_inner(RESULT2)
-def lexer_step(ctx, state, byte_class):
-    """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
-    place = state * ctx[CLASSES] + byte_class
-    known = lexer_transitions(ctx)[place]
-    if known >= 0:
-        return known
+def next_lexer_state(ctx, state, byte_class):
+    """The lexer state after one byte of the class, alive or not; 0 if no member is left.  FAIL or LIMIT if < 0."""
     byte = class_bytes(ctx)[byte_class]
     base = used(ctx, WORK_STACK)
     offset = lexer_states(ctx)[state].offset
     count = lexer_states(ctx)[state].count
     after = members_after(ctx, LEXER_MEMBERS, offset, count, byte)
-    if after < 0:
+    if after > 0 and used(ctx, LEXEME_ROLES):
+        after = far_call(ctx, F_SETTLE, base, after)
+    if after <= 0:
+        set_used(ctx, WORK_STACK, base)
         return after
-    if after == 0:
-        lexer_transitions(ctx)[place] = 0
-        return int64(0)
     successor = state
     pool = lexer_members(ctx)
     tmp = work_stack(ctx)
@@ -264,6 +337,21 @@ def lexer_step(ctx, state, byte_class):
             successor = far_call(ctx, F_LEXER_STATE, base, after)
             break
     set_used(ctx, WORK_STACK, base)
+    return successor
+
+
+@njit_inner(RESULT2)
+def lexer_step(ctx, state, byte_class):
+    """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
+    place = state * ctx[CLASSES] + byte_class
+    known = lexer_transitions(ctx)[place]
+    if known >= 0:
+        return known
+    successor = next_lexer_state(ctx, state, byte_class)
+    if successor > 0 and used(ctx, LEXEME_ROLES):
+        live = far_call(ctx, F_LEXER_LIVES, successor, 0)
+        if live <= 0:
+            successor = live
     if successor >= 0:
         lexer_transitions(ctx)[place] = successor
     return successor

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from constrain.engine.masks.boundaries import goes_on, next_node
 from constrain.engine.parser.configurations import IS_HARD, first_groups, state_kinds
-from constrain.engine.storage.access import room
+from constrain.engine.storage.access import room, used
 from constrain.engine.storage.header import CTX, RESULT0, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_SCAN, F_STATE_OF_SET, F_TWIN, far_call
+from constrain.engine.storage.links import F_GUARDED, F_SCAN, F_STATE_OF_SET, F_TWIN, far_call
 from constrain.engine.storage.schemas import (
+    PARSE_CONTEXTS,
     STATE_WORK,
     boundaries,
     boundary_cursor,
@@ -53,7 +54,10 @@ def _state_after(ctx, earley_set, accept):
     if after < 0:
         return after
     # The twin without bounds is as good for a token, and makes fewer states.
-    initial = cores(ctx)[earley_sets(ctx)[after].core].initial
+    initial = int64(cores(ctx)[earley_sets(ctx)[after].core].initial)
+    if used(ctx, PARSE_CONTEXTS):
+        initial = far_call(ctx, F_GUARDED, initial, accept)
+        return initial if initial < 0 else far_call(ctx, F_STATE_OF_SET, after, initial)
     begins = far_call(ctx, F_TWIN, initial, 0)
     if begins == NOT_MINE:
         begins = initial

@@ -17,6 +17,7 @@ from constrain.engine.parser import scan  # noqa: F401 (through pointers)
 from constrain.engine.parser.companions import KERNEL, MARKS_SHIFT, WORD, WORD_SHIFT
 from constrain.engine.parser.cores import MARK_SHIFT, MARKED_ENDS
 from constrain.engine.parser.earley_sets import is_within, make_start_set
+from constrain.engine.parser.lr_stacks import first_stack
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, map_get, map_put, mix, sort_keys
@@ -34,6 +35,7 @@ from constrain.engine.storage.header import (
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_EARLEY_SET,
+    F_GUARDED,
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_SCAN,
@@ -49,6 +51,7 @@ from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     LEXER_STATE_HASHES,
     LIVENESS_STACK,
+    PARSE_CONTEXTS,
     STATE_BUCKETS,
     STATE_HASHES,
     STATE_MARKS,
@@ -312,6 +315,10 @@ def step(ctx, state, byte_class):
         accepts = earley_sets(ctx)[earley_set].accepts
         core = earley_sets(ctx)[earley_set].core
         start = cores(ctx)[core].initial
+        if used(ctx, PARSE_CONTEXTS):
+            start = far_call(ctx, F_GUARDED, start, state_work(ctx)[count + 1] & 0x7FFFFFFF)
+            if start < 0:
+                return start
         kinds = set_kinds(ctx, earley_set)
         marks = core_kinds(ctx)[core] & MARKED_ENDS
         if start or kinds:
@@ -339,7 +346,7 @@ def make_start_state(ctx):
         return int64(FAIL)
     if used(ctx, STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
-    earley_set = make_start_set(ctx)
+    earley_set = first_stack(ctx) if used(ctx, PARSE_CONTEXTS) else make_start_set(ctx)
     return earley_set if earley_set < 0 else state_at_set(ctx, earley_set)
 
 

@@ -14,7 +14,7 @@ from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged, sort_keys
 from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_CORE, F_LEXER_STATE, far_call, far_entry
+from constrain.engine.storage.links import F_CONTEXT_STATE, F_CORE, F_LEXER_STATE, far_call, far_entry
 from constrain.engine.storage.schemas import (
     COMPLETION_STAMPS,
     CORE_BUCKETS,
@@ -26,6 +26,7 @@ from constrain.engine.storage.schemas import (
     CORE_WAITS,
     CORES,
     KERNEL_ITEMS,
+    PARSE_CONTEXTS,
     PREDICTED,
     UNMADE_BRANCHES,
     WORK_LIST,
@@ -251,13 +252,15 @@ def make_core(ctx, base, count):
         return int64(FAIL)
     if not room(ctx, CORE_DOTS, count):
         return int64(FAIL)
-    kinds = _predict(ctx, base, count)
+    by_table = used(ctx, PARSE_CONTEXTS) > 0
+    set_used(ctx, KERNEL_ITEMS, 0)
+    kinds = int64(0) if by_table else _predict(ctx, base, count)
     if kinds < 0:
         return kinds
     first_scan, first_group, first_wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
     if _write_items(ctx) < 0:
         return int64(FAIL)
-    initial = _initial_state(ctx, first_scan)
+    initial = far_call(ctx, F_CONTEXT_STATE, base, count) if by_table else _initial_state(ctx, first_scan)
     if initial < 0:
         set_used(ctx, CORE_SCANS, first_scan)
         set_used(ctx, CORE_GROUPS, first_group)

@@ -10,11 +10,12 @@ from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_EARLEY_SET, F_SCAN, far_call, far_entry
+from constrain.engine.storage.links import F_EARLEY_SET, F_SCAN, F_SHIFT, far_call, far_entry
 from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     NEW_SETS,
     NEW_WORDS,
+    PARSE_CONTEXTS,
     SCAN_KEYS,
     SCAN_VALUES,
     STATE_WORK,
@@ -30,7 +31,7 @@ from constrain.engine.storage.schemas import (
     origin_sets,
     origin_sets_at,
 )
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64
 
 _MANY_ITEMS = 64
@@ -117,6 +118,14 @@ def scan(ctx, offset, count):
         known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, pairs[0])
         if known >= 0:
             return known
+    if used(ctx, PARSE_CONTEXTS):
+        # Of two ways to split a text, the one in which a lexeme ends first has ended the other (longest_match.py).
+        if count != 1:
+            return int64(LIMIT)
+        stack = far_call(ctx, F_SHIFT, pairs[0] >> 32, pairs[0] & 0x7FFFFFFF)
+        if stack >= 0 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, i64(ctx, STATE_WORK)[offset], stack) < 0:
+            return int64(FAIL)
+        return stack
     set_used(ctx, KERNEL_ITEMS, 0)
     set_used(ctx, NEW_SETS, 0)
     set_used(ctx, NEW_WORDS, 0)

@@ -88,6 +88,12 @@ F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
 F_PRINT = _link("automata.fingerprints._print_expression", "expression", "0")
+# For grammars that are read as Lark's LALR parser reads them.
+F_SETTLE = _link("automata.longest_match.settle", "place of the staged members, how many", "how many are left")
+F_LEXER_LIVES = _link("automata.longest_match.search_end", "lexer state", "whether a lexeme can end")
+F_GUARDED = _link("automata.longest_match.guarded", "initial lexer state, accept set", "lexer state")
+F_SHIFT = _link("parser.lr_stacks.shift", "Earley set, accept set", "Earley set")
+F_CONTEXT_STATE = _link("parser.lr_stacks.context_state", "place of the staged dots, how many", "lexer state")
 # What walk_tokens calls at each trie node that leads to a state.
 F_COST_NODE = _link(
     "conditions.budget.masks._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"

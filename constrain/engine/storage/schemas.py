@@ -147,9 +147,27 @@ LEXER_TRANSITIONS, lexer_transitions = _table("lexer transitions", 32768, np.int
 ACCEPT_SETS, accept_sets = _table("accept sets", 128, _record("offset count"))
 """By accept set: its lexemes, ``ACCEPT_MEMBERS[offset:][:count]``."""
 ACCEPT_MEMBERS, accept_members = _table("accept set members", 256, np.int32)
-"""The lexemes of accept sets, sorted."""
+"""The lexemes of accept sets, sorted.  Behind them, with GUARD_BIT, what may not follow (automata/longest_match.py)."""
 ACCEPT_SET_HASHES, accept_set_hashes = _table("accept set hashes", 128, np.int32)
 ACCEPT_SET_BUCKETS, accept_set_buckets = _table("accept set buckets", 256, np.int32, hashes=ACCEPT_SET_HASHES)
+
+# Of a grammar that is read as Lark's LALR parser reads it (parser/lr_stacks.py, automata/longest_match.py); else empty.
+LEXEME_ROLES, lexeme_roles = _table("lexeme roles", 0, _record("rank column"))
+"""By lexeme: its place in the lexer's order; the column of its terminal in PARSE_ACTIONS, -1 if it is ignored."""
+LEXER_LIVES, lexer_lives = _table("liveness of lexer states", 0, np.uint8)
+"""By lexer state: UNKNOWN, ALIVE, DEAD or VISITED: whether a lexeme can still end (automata/longest_match.py)."""
+PARSE_CONTEXTS, parse_contexts = _table("lexemes of parser states", 0, _record("first count"))
+"""By state of the LALR parser: what its lexer looks for, ``CONTEXT_LEXEMES[first:][:count]``."""
+CONTEXT_LEXEMES, context_lexemes = _table("lexemes that lexers look for", 0, np.int32)
+"""The lexemes that a lexer looks for, sorted."""
+PARSE_ACTIONS, parse_actions = _table("parser actions", 0, np.int32)
+"""By parser state and terminal (the end of the text is last): ``state + 1`` to shift; ``-1 - rule``; 0: an error."""
+PARSE_GOTOS, parse_gotos = _table("parser gotos", 0, np.int32)
+"""By parser state and nonterminal: the state behind it."""
+PARSE_RULES, parse_rules = _table("parser rules", 0, _record("left length"))
+"""By rule of the parser: its nonterminal, and how many symbols it has."""
+PARSE_ENDS, parse_ends = _table("first and last parser state", 0, np.int32)
+"""The parser state in which a text begins, and that in which it has ended."""
 
 # The grammar, flattened (parser/rules.py).
 SYMBOLS, symbols = _table("symbols", 512, np.int32)

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lark import Token
 
@@ -15,9 +15,12 @@ from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
+from constrain.grammar.lark.longest import from_lark_longest
 from constrain.grammar.lark.source import Node, Source, subtrees_of, tokens_of
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
+
+Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
 
 # Templates can call each other with ever longer arguments; a grammar that ends stays far below.
 _MAX_INSTANCES = 10_000
@@ -34,7 +37,13 @@ class _Template:
 _Argument: TypeAlias = "Symbol | _Template"
 
 
-def from_lark(text: str, *, start: str = "start", base_path: str | os.PathLike[str] | None = None) -> GrammarIR:
+def from_lark(
+    text: str,
+    *,
+    start: str = "start",
+    base_path: str | os.PathLike[str] | None = None,
+    lexing: Lexing = "any",
+) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
     Parameters
@@ -46,6 +55,9 @@ def from_lark(text: str, *, start: str = "start", base_path: str | os.PathLike[s
     base_path : path, optional
         Folder in which relative imports (``%import .file.name``) are looked up; they are refused
         without it.
+    lexing : "any", "longest" or "longest-basic"
+        Any way to split a text into terminals counts; or what Lark's LALR parser accepts with its contextual lexer, or
+        with its basic lexer (:mod:`.longest`).
 
     Raises
     ------
@@ -55,7 +67,7 @@ def from_lark(text: str, *, start: str = "start", base_path: str | os.PathLike[s
 
     Notes
     -----
-    The language is that of the rules alone: any way to split a text into terminals counts.
+    With ``lexing="any"`` the language is that of the rules alone: any way to split a text into terminals counts.
     Priorities, ``?``/``!``/``_`` before rule names, and aliases have no effect on it.
     """
     source = Source("", None if base_path is None else Path(base_path))
@@ -67,6 +79,12 @@ def from_lark(text: str, *, start: str = "start", base_path: str | os.PathLike[s
         raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
     if definition.params:
         raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
+    if lexing != "any":
+        if definition.is_terminal:
+            raise definition.source.error(
+                f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
+            )
+        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
     return _Compiler(definitions).compile(start)
 
 

@@ -270,6 +270,10 @@ class Budget:
             raise ConstrainError(f"max_tokens must be at least 0, not {self.most}")
         self.account = Account(self.most)
         compiled = cursor.compiled
+        if compiled.ir.parse_table is not None:
+            raise ConstrainError(
+                'max_tokens is not supported for Lark grammars with lexing="longest": what finishes a text is not known'
+            )
         # What the next step counts as, if it is one of bytes.
         self._price = 0
         # The search does not know of keys that come again, and takes too long where it has rules made.

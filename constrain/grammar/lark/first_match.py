@@ -1,0 +1,455 @@
+"""What Python's ``re`` matches of a terminal: the first match in its order, and not always the longest.
+
+A regex tries its alternatives from left to right, and a lazy quantifier tries to stop first.  So ``a|ab`` never
+matches ``ab`` as a whole, and ``/\\*.*?\\*/`` ends with the first ``*/``.  The regex is run as a list of threads in the
+order of preference (Pike's machine; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009): when a
+thread matches, those behind it are cut.  The lists are the states of a finite automaton, and the first match of the
+regex is the longest text that this automaton accepts.  So the lexer can take the longest match of every terminal, if
+its language is that of the automaton.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, cast
+
+from constrain.errors import GrammarError
+from constrain.grammar.regex import regex_language
+from constrain.grammar.regex.nodes import Chars
+from constrain.grammar.regex.parser import parse
+from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, repeat, union
+from constrain.grammar.utf8 import LAST, CodePoints, encode, negate
+from constrain.limits import spend
+
+_MAX_CODE = 20_000
+_MAX_STATES = 3_000
+_MAX_ELIMINATED = 150
+_MAX_PAIRS = 20_000
+# Texts that lead to one state and are looked at, in the search for short ones.
+_MOST_VISITS = 4
+
+_sre: Any = cast(Any, re)._parser
+_FLAGS = {re.IGNORECASE: "i", re.DOTALL: "s", re.MULTILINE: "m", re.ASCII: "a"}
+
+# Instructions: (CHAR, set), (SPLIT, preferred, other), (JUMP, to), (BEHIND, set, negated), (MATCH,).
+_CHAR, _SPLIT, _JUMP, _BEHIND, _MATCH = range(5)
+
+_AT_START = -1
+
+
+class _NotFollowed(Exception):
+    """The regex has something that threads cannot follow; the argument names it."""
+
+
+@lru_cache(maxsize=4096)
+def first_match_language(pattern: str) -> Regular:
+    """The language of which the longest match is what ``re.match`` matches of a pattern, if it matches at all.
+
+    Raises
+    ------
+    GrammarError
+        If the regex is not supported; the reason names what in it is not.
+    """
+    tree = _sre.parse(pattern)
+    try:
+        code, points = _compile(tree)
+    except _NotFollowed as reason:
+        raise GrammarError(f"{reason} cannot be followed exactly by a lexer") from None
+    classes = _partition(points)
+    members = [
+        frozenset(i for i, each in enumerate(classes) if _has(points[p], each[0][0])) for p in range(len(points))
+    ]
+    machine = _Machine(code, members, len(classes))
+    if machine.takes_the_longest() and not machine.looks_behind:
+        return regex_language(pattern)
+    return machine.language([encode(each) for each in classes])
+
+
+def _has(points: CodePoints, point: int) -> bool:
+    return any(first <= point <= last for first, last in points)
+
+
+def _partition(sets: list[CodePoints]) -> list[CodePoints]:
+    """The classes of code points that no set tells apart."""
+    cuts = sorted({0, LAST + 1, *(cut for points in sets for first, last in points for cut in (first, last + 1))})
+    ranges: dict[tuple[bool, ...], list[tuple[int, int]]] = {}
+    bounds = [[first for first, _ in points] for points in sets]
+    at = [0] * len(sets)
+    for begin, end in pairwise(cuts):
+        spend()
+        signature = []
+        for i, points in enumerate(sets):
+            while at[i] < len(points) and points[at[i]][1] < begin:
+                at[i] += 1
+            signature.append(at[i] < len(bounds[i]) and bounds[i][at[i]] <= begin)
+        ranges.setdefault(tuple(signature), []).append((begin, end - 1))
+    return [tuple(each) for each in ranges.values()]
+
+
+# -- from Python's tree to instructions ------------------------------------------------------------
+
+
+def _compile(tree: Any) -> tuple[list[tuple[Any, ...]], list[CodePoints]]:
+    code: list[tuple[Any, ...]] = []
+    points: list[CodePoints] = []
+    numbers: dict[CodePoints, int] = {}
+
+    def number(some: CodePoints) -> int:
+        if some not in numbers:
+            numbers[some] = len(points)
+            points.append(some)
+        return numbers[some]
+
+    def emit(*instruction: Any) -> int:
+        spend()
+        if len(code) >= _MAX_CODE:
+            raise _NotFollowed("a regex with so many repetitions")
+        code.append(instruction)
+        return len(code) - 1
+
+    def repetition(low: int, high: int | None, items: Any, flags: int, lazy: bool) -> None:
+        for _ in range(low):
+            sequence(items, flags)
+        if high is None:
+            split = emit(_SPLIT, 0, 0)
+            sequence(items, flags)
+            emit(_JUMP, split)
+            ways = (split + 1, len(code))
+            code[split] = (_SPLIT, *(ways[::-1] if lazy else ways))
+            return
+        splits = []
+        for _ in range(high - low):
+            splits.append(emit(_SPLIT, 0, 0))
+            sequence(items, flags)
+        for split in splits:
+            ways = (split + 1, len(code))
+            code[split] = (_SPLIT, *(ways[::-1] if lazy else ways))
+
+    def sequence(items: Any, flags: int) -> None:
+        for operation, argument in items:
+            name = str(operation)
+            if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY"):
+                emit(_CHAR, number(_points_of(name, argument, flags)))
+            elif name == "BRANCH":
+                jumps = []
+                alternatives = argument[1]
+                for i, alternative in enumerate(alternatives):
+                    if i < len(alternatives) - 1:
+                        split = emit(_SPLIT, 0, 0)
+                        sequence(alternative, flags)
+                        jumps.append(emit(_JUMP, 0))
+                        code[split] = (_SPLIT, split + 1, len(code))
+                    else:
+                        sequence(alternative, flags)
+                for jump in jumps:
+                    code[jump] = (_JUMP, len(code))
+            elif name == "SUBPATTERN":
+                _, on, off, inner = argument
+                sequence(inner, (flags | on) & ~off)
+            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+                low, high, inner = argument
+                most = None if str(high) == "MAXREPEAT" else int(high)
+                repetition(int(low), most, inner, flags, name == "MIN_REPEAT")
+            elif name in ("ASSERT", "ASSERT_NOT") and argument[0] < 0 and _is_one_character(argument[1]):
+                ((inner_name, inner_argument),) = argument[1]
+                seen = _points_of(str(inner_name), inner_argument, flags)
+                emit(_BEHIND, number(seen), name == "ASSERT_NOT")
+            elif name in ("ASSERT", "ASSERT_NOT"):
+                raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
+            elif name == "AT":
+                raise _NotFollowed(f"the anchor or boundary {str(argument).removeprefix('AT_').lower()}")
+            elif name == "GROUPREF" or name.startswith("GROUPREF"):
+                raise _NotFollowed("a back-reference")
+            else:
+                raise _NotFollowed("an atomic group or possessive quantifier")
+
+    sequence(tree, tree.state.flags)
+    emit(_MATCH)
+    return code, points
+
+
+def _is_one_character(items: Any) -> bool:
+    return len(items) == 1 and str(items[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
+
+
+def _points_of(name: str, argument: Any, flags: int) -> CodePoints:
+    """The code points that a node of Python's tree matches."""
+    letters = "".join(letter for flag, letter in _FLAGS.items() if flags & flag)
+    if name == "ANY":
+        text = "."
+    elif name == "LITERAL":
+        text = f"[{_escape(argument)}]"
+    elif name == "NOT_LITERAL":
+        text = f"[^{_escape(argument)}]"
+    else:
+        text = ""
+        negated = False
+        for kind, value in argument:
+            what = str(kind)
+            if what == "NEGATE":
+                negated = True
+            elif what == "LITERAL":
+                text += _escape(value)
+            elif what == "RANGE":
+                text += f"{_escape(value[0])}-{_escape(value[1])}"
+            else:
+                text += _CATEGORIES[str(value)]
+        # Python folds case before it negates, so that is done by hand.
+        points = _set_of(f"[{text}]", letters)
+        return negate(points) if negated else points
+    return _set_of(text, letters)
+
+
+_CATEGORIES = {
+    f"CATEGORY_{negation}{word}": letter.upper() if negation else letter
+    for word, letter in (("DIGIT", "d"), ("SPACE", "s"), ("WORD", "w"))
+    for negation in ("", "NOT_")
+}
+_CATEGORIES = {name: "\\" + letter for name, letter in _CATEGORIES.items()}
+
+
+def _escape(point: int) -> str:
+    return f"\\U{point:08x}"
+
+
+@lru_cache(maxsize=4096)
+def _set_of(text: str, letters: str) -> CodePoints:
+    node = parse(text, letters, "python")
+    return node.points if isinstance(node, Chars) else ()
+
+
+# -- running them -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _List:
+    """The threads that wait for a character, the preferred first; whether there is a match behind them."""
+
+    threads: tuple[int, ...]
+    matches: bool
+
+
+class Automaton:
+    """The automaton of one pattern, over a partition of the characters that several patterns share."""
+
+    def __init__(self, machine: _Machine, classes: list[CodePoints]) -> None:
+        self._machine = machine
+        self._classes = classes
+        self._after: dict[_List, dict[int, _List]] = {}
+        self._start = machine.start()
+
+    def _steps(self, state: _List) -> dict[int, _List]:
+        """By class: the next state, if there is one."""
+        known = self._after.get(state)
+        if known is None:
+            known = {}
+            for symbol in self._machine.symbols(state):
+                after = self._machine.step(state, symbol)
+                if after.threads or after.matches:
+                    known[symbol] = after
+            self._after[state] = known
+        return known
+
+    def class_of(self, char: str) -> int:
+        """The class of a character."""
+        return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
+
+    def continuations(self, other: Automaton) -> set[int]:
+        """The classes of characters behind a text of this automaton with which a text of another one goes on."""
+        found: set[int] = set()
+        start = self._start, other._start
+        seen = {start}
+        todo = [start]
+        while todo:
+            spend()
+            here, there = todo.pop()
+            steps = other._steps(there)
+            if here.matches:
+                found.update(steps)
+            own = self._steps(here)
+            for symbol in own.keys() & steps.keys():
+                pair = own[symbol], steps[symbol]
+                if pair not in seen:
+                    if len(seen) >= _MAX_PAIRS:
+                        raise GrammarError("it has too many states to be followed exactly by a lexer")
+                    seen.add(pair)
+                    todo.append(pair)
+        return found
+
+    def shortest(self, count: int) -> list[str]:
+        """Some of the shortest texts, at most ``count``."""
+        found: list[str] = []
+        todo = deque([("", self._start)])
+        visits: dict[_List, int] = {}
+        while todo and len(found) < count:
+            spend()
+            text, state = todo.popleft()
+            visits[state] = visits.get(state, 0) + 1
+            if visits[state] > _MOST_VISITS:
+                continue
+            if state.matches and text:
+                found.append(text)
+            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self._steps(state).items()]
+        return found
+
+
+def _sample(points: CodePoints) -> str:
+    """A character of a class, one that is easy to read if there is one."""
+    for char in "a0A _-.,;:'\"/x1":
+        if _has(points, ord(char)):
+            return char
+    return next((chr(first) for first, last in points if not 0xD800 <= first <= 0xDFFF), "\0")
+
+
+def automata(patterns: dict[str, str]) -> dict[str, Automaton]:
+    """The automata of some patterns by name, over one partition of the characters.
+
+    Raises
+    ------
+    GrammarError
+        If one cannot be followed.
+    """
+    compiled = {}
+    for name, pattern in patterns.items():
+        try:
+            compiled[name] = _compile(_sre.parse(pattern))
+        except _NotFollowed as reason:
+            raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
+    sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))
+    classes = _partition(sets)
+    members = {points: frozenset(i for i, each in enumerate(classes) if _has(points, each[0][0])) for points in sets}
+    return {
+        name: Automaton(_Machine(code, [members[points] for points in some], len(classes)), classes)
+        for name, (code, some) in compiled.items()
+    }
+
+
+class _Machine:
+    def __init__(self, code: list[tuple[Any, ...]], members: list[frozenset[int]], classes: int) -> None:
+        self._code = code
+        self._members = members
+        self._classes = classes
+        self._known: dict[tuple[tuple[int, ...], int], _List] = {}
+        self.looks_behind = any(instruction[0] == _BEHIND for instruction in code)
+
+    def _close(self, places: list[int], last: int, cut: bool) -> _List:
+        """The threads at some places, behind a character of class ``last``."""
+        code = self._code
+        threads: list[int] = []
+        seen: set[int] = set()
+        matches = False
+        todo = places[::-1]
+        while todo:
+            spend()
+            place = todo.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            kind = code[place][0]
+            if kind == _CHAR:
+                threads.append(place)
+            elif kind == _SPLIT:
+                todo += (code[place][2], code[place][1])
+            elif kind == _JUMP:
+                todo.append(code[place][1])
+            elif kind == _BEHIND:
+                if last == _AT_START:
+                    raise GrammarError("looking behind its beginning cannot be followed exactly by a lexer")
+                if (last in self._members[code[place][1]]) != code[place][2]:
+                    todo.append(place + 1)
+            else:
+                matches = True
+                if cut:
+                    break
+        return _List(tuple(threads), matches)
+
+    def _step(self, state: _List, symbol: int, cut: bool) -> _List:
+        places = [place + 1 for place in state.threads if symbol in self._members[self._code[place][1]]]
+        return self._close(places, symbol, cut)
+
+    def start(self) -> _List:
+        """The first state of the automaton."""
+        return self._close([0], _AT_START, True)
+
+    def step(self, state: _List, symbol: int) -> _List:
+        """The state behind a character."""
+        return self._step(state, symbol, True)
+
+    def symbols(self, state: _List) -> set[int]:
+        """The classes with which a state may go on."""
+        return set().union(*(self._members[self._code[place][1]] for place in state.threads))
+
+    def takes_the_longest(self) -> bool:
+        """Whether the first match is always the longest."""
+        first = self._close([0], _AT_START, True)
+        start = (first, frozenset(self._close([0], _AT_START, False).threads))
+        seen = {start}
+        todo = [start]
+        while todo:
+            cut, threads = todo.pop()
+            for symbol in range(self._classes):
+                everything = self._step(_List(tuple(sorted(threads)), False), symbol, False)
+                if not everything.threads and not everything.matches:
+                    continue
+                some = self._step(cut, symbol, True)
+                if everything.matches and not some.matches:
+                    return False
+                pair = (some, frozenset(everything.threads))
+                if pair not in seen:
+                    if len(seen) >= _MAX_STATES:
+                        raise GrammarError("it has too many states to be followed exactly by a lexer")
+                    seen.add(pair)
+                    todo.append(pair)
+        return True
+
+    def language(self, classes: list[Regular]) -> Regular:
+        """The language of the automaton of thread lists, by elimination of its states."""
+        start = self._close([0], _AT_START, True)
+        numbers = {start: 0}
+        order = [start]
+        edges: dict[tuple[int, int], Regular] = {}
+        for at, state in enumerate(order):
+            for symbol in range(len(classes)):
+                after = self._step(state, symbol, True)
+                if not after.threads and not after.matches:
+                    continue
+                if after not in numbers:
+                    if len(order) >= _MAX_ELIMINATED:
+                        raise GrammarError("its first match has too many states to be followed exactly by a lexer")
+                    numbers[after] = len(order)
+                    order.append(after)
+                key = at, numbers[after]
+                edges[key] = union(edges.get(key, EMPTY), classes[symbol])
+        end = len(order)
+        for at, state in enumerate(order):
+            if state.matches:
+                edges[at, end] = EPSILON
+        # The states that are left last have the most edges.
+        left = list(range(1, end))
+        while left:
+            spend(10)
+            degree = dict.fromkeys(left, 0)
+            for source, target in edges:
+                for number in {source, target}:
+                    if number in degree:
+                        degree[number] += 1
+            number = min(left, key=degree.__getitem__)
+            left.remove(number)
+            self._eliminate(edges, number)
+        loop = repeat(edges.get((0, 0), EMPTY))
+        return concat(loop, edges.get((0, end), EMPTY))
+
+    def _eliminate(self, edges: dict[tuple[int, int], Regular], state: int) -> None:
+        loop = repeat(edges.pop((state, state), EMPTY))
+        into = [(source, edge) for (source, target), edge in edges.items() if target == state]
+        out = [(target, edge) for (source, target), edge in edges.items() if source == state]
+        for key in [key for key in edges if state in key]:
+            del edges[key]
+        for source, before in into:
+            for target, after in out:
+                way = concat(before, loop, after)
+                edges[source, target] = union(edges.get((source, target), EMPTY), way)

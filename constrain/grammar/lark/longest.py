@@ -1,0 +1,246 @@
+"""``lexing="longest"``: the texts that Lark's own LALR parser accepts, with the lexer that it has.
+
+Nothing is rebuilt: Lark makes the parser's table, orders the terminals and says which of them its lexer looks for in
+each state.  What is added is the language of each terminal of which the longest match is the one that Lark's regex
+finds (:mod:`.first_match`), which strings are read by a regex of the lexer and renamed (keywords, by the regex of
+names), and a proof that what is begun can be finished (:mod:`.finishing`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+import lark
+from lark.exceptions import LarkError
+from lark.lexer import PatternStr, TerminalDef
+
+from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.lark.finishing import Finishing, Lexing
+from constrain.grammar.lark.first_match import automata, first_match_language
+from constrain.grammar.lark.source import Source
+from constrain.grammar.parse_table import IGNORED, ParseTable, TableLexeme
+from constrain.grammar.regular import EMPTY, Regular, intersect, literal
+
+_END = "$END"
+
+
+def from_lark_longest(text: str, source: Source, start: str, lexer: str) -> GrammarIR:
+    """The IR of a grammar whose texts Lark's LALR parser is to read.
+
+    Parameters
+    ----------
+    text : str
+        The grammar, whose names have been checked.
+    source : Source
+    start : str
+        The start rule.
+    lexer : "contextual" or "basic"
+
+    Raises
+    ------
+    GrammarError
+        If Lark refuses the grammar (conflicts that it does not resolve, terminals that match the empty string), or a
+        terminal cannot be followed exactly; the message names it.
+    """
+    parser = _lark_of(text, source, start, lexer)
+    terminals = _in_order(parser.terminals)
+    return _Longest(parser, terminals, source).ir(start)
+
+
+def _lark_of(text: str, source: Source, start: str, lexer: str) -> Any:
+    logger = logging.getLogger("lark")
+    level = logger.level
+    try:
+        logger.setLevel(logging.CRITICAL)
+        folders = [] if source.folder is None else [os.fspath(source.folder)]
+        options: Any = {"parser": "lalr", "lexer": lexer, "start": start, "import_paths": folders, "debug": True}
+        return lark.Lark(text, **options)
+    except LarkError as error:
+        reason = " ".join(str(error).split())
+        raise source.error(f"Lark's LALR parser refuses this grammar: {reason[:500]}") from None
+    except (re.error, AssertionError, RecursionError) as error:
+        raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None
+    finally:
+        logger.setLevel(level)
+
+
+def _in_order(terminals: Iterable[TerminalDef]) -> list[TerminalDef]:
+    """The order in which Lark's lexer tries terminals (``lark.lexer.BasicLexer``)."""
+    return sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
+
+
+class _Longest:
+    def __init__(self, parser: Any, terminals: list[TerminalDef], source: Source) -> None:
+        self._parser = parser
+        self._terminals = terminals
+        self._source = source
+        self._ignored = set(parser.lexer_conf.ignore)
+        self._languages = {terminal.name: self._language(terminal) for terminal in terminals}
+        # By regex: the strings that it matches as a whole, and which its values are compared with.
+        self._inside = {terminal.name: self._strings_in(terminal) for terminal in terminals}
+
+    def _language(self, terminal: TerminalDef) -> Regular:
+        pattern = terminal.pattern
+        if isinstance(pattern, PatternStr) and not pattern.flags:
+            return literal(pattern.value)
+        try:
+            return first_match_language(pattern.to_regexp())
+        except GrammarError as error:
+            shown = pattern.raw or pattern.value
+            raise self._source.error(f'the terminal "{terminal.name}" ({shown}): {error.reason}') from None
+
+    def _strings_in(self, terminal: TerminalDef) -> list[TerminalDef]:
+        if isinstance(terminal.pattern, PatternStr):
+            return []
+        regex = re.compile(terminal.pattern.to_regexp())
+        found = []
+        for other in self._terminals:
+            if isinstance(other.pattern, PatternStr) and other.priority == terminal.priority:
+                match = regex.match(other.pattern.value)
+                if match is not None and match.group() == other.pattern.value:
+                    found.append(other)
+        return found
+
+    def ir(self, start: str) -> GrammarIR:
+        parse_table = cast(Any, self._parser).parser.parser._parse_table
+        self._check_finishing(parse_table, start)
+        # With debug, Lark names states by their items.
+        numbers = {items: number for number, items in enumerate(parse_table.states)}
+        states = {
+            numbers[items]: {
+                name: (action, numbers[target] if action.name == "Shift" else target)
+                for name, (action, target) in row.items()
+            }
+            for items, row in parse_table.states.items()
+        }
+        columns = self._columns(states)
+        lexemes: list[TableLexeme] = []
+        languages: list[Regular] = []
+        names: list[str] = []
+        places: dict[tuple[str, str], int] = {}
+        for rank, terminal in enumerate(self._terminals):
+            ignored = terminal.name in self._ignored
+            inside = [] if ignored else self._inside[terminal.name]
+            for string in (*inside, terminal):
+                language = self._languages[string.name]
+                if string is not terminal and string.pattern.flags:
+                    language = intersect(language, self._languages[terminal.name])
+                places[string.name, terminal.name] = len(lexemes)
+                lexemes.append(TableLexeme(rank, IGNORED if ignored else columns.get(string.name, len(columns) - 1)))
+                languages += [language, language]
+                names += [string.name, string.name]
+        contexts = [self._context(state, set(actions), places) for state, actions in sorted(states.items())]
+        rules: dict[Any, int] = {}
+        lefts: dict[str, int] = {}
+        actions, gotos = self._actions(states, columns, rules, lefts)
+        table = ParseTable(
+            lexemes=tuple(lexemes),
+            contexts=tuple(contexts),
+            actions=tuple(actions),
+            gotos=tuple(gotos),
+            rules=tuple((lefts[rule.origin.name], len(rule.expansion)) for rule in rules),
+            first=numbers[parse_table.start_states[start]],
+            last=numbers[parse_table.end_states[start]],
+        )
+        # The productions are not followed; they say of which terminals something could be made.
+        symbol_of = {name: ~(2 * places[name, name]) for name in self._languages}
+        productions = tuple(
+            (lefts[rule.origin.name], tuple(self._symbol(symbol, symbol_of, lefts) for symbol in rule.expansion))
+            for rule in rules
+        )
+        return GrammarIR(
+            lexemes=(*languages, EMPTY),
+            lexeme_names=(*names, ""),
+            nonterminal_names=tuple(lefts),
+            productions=productions,
+            start=lefts[start],
+            ignore=tuple(2 * places[name, name] for name in sorted(self._ignored)),
+            parse_table=table,
+            make_error=self._make_error,
+        )
+
+    def _check_finishing(self, parse_table: Any, start: str) -> None:
+        """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
+        contextual = self._parser.options.lexer == "contextual"
+        names = set(self._languages)
+        contexts = [
+            frozenset(((set(row) & names) | self._ignored) if contextual else names)
+            for row in parse_table.states.values()
+        ]
+        try:
+            patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in self._terminals}
+            lexing = Lexing(self._terminals, automata(patterns), contexts, self._inside, self._ignored)
+            numbers = {items: number for number, items in enumerate(parse_table.states)}
+            obstacle = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers).obstacle()
+        except GrammarError as error:
+            raise self._source.error(error.reason) from None
+        if obstacle:
+            raise self._source.error(obstacle)
+
+    def _columns(self, states: dict[int, dict[str, Any]]) -> dict[str, int]:
+        """The column of each terminal that the parser knows, of those that it does not ("" for all), and of the end."""
+        columns: dict[str, int] = {}
+        known = {name for actions in states.values() for name in actions}
+        for terminal in self._terminals:
+            if terminal.name in known:
+                columns[terminal.name] = len(columns)
+        columns[""] = len(columns)
+        return columns
+
+    def _context(self, state: int, accepted: set[str], places: dict[tuple[str, str], int]) -> tuple[int, ...]:
+        """The lexemes that the lexer looks for in a state of the parser (``lark.lexer._create_unless``)."""
+        if self._parser.options.lexer == "contextual":
+            accepted = accepted | self._ignored
+        else:
+            accepted = set(self._languages)
+        within: set[str] = set()
+        found: list[int] = []
+        for terminal in self._terminals:
+            if terminal.name not in accepted:
+                continue
+            for string in self._inside[terminal.name]:
+                if string.name in accepted:
+                    if terminal.name not in self._ignored:
+                        found.append(places[string.name, terminal.name])
+                    if set(string.pattern.flags) <= set(terminal.pattern.flags):
+                        within.add(string.name)
+        found += [places[name, name] for name in self._languages if name in accepted and name not in within]
+        return tuple(sorted(found))
+
+    def _actions(
+        self, states: dict[int, dict[str, Any]], columns: dict[str, int], rules: dict[Any, int], lefts: dict[str, int]
+    ) -> tuple[list[int], list[int]]:
+        width = len(columns) + 1
+        for rule in self._parser.rules:
+            lefts.setdefault(rule.origin.name, len(lefts))
+        actions = [0] * (width * len(states))
+        for state, row in states.items():
+            for name, (kind, target) in row.items():
+                if name in columns or name == _END:
+                    column = width - 1 if name == _END else columns[name]
+                    shifts = kind.name == "Shift"
+                    number = target + 1 if shifts else -1 - rules.setdefault(target, len(rules))
+                    actions[state * width + column] = number
+        for row in states.values():
+            for name in row:
+                if name not in columns and name != _END:
+                    lefts.setdefault(name, len(lefts))
+        for rule in rules:
+            lefts.setdefault(rule.origin.name, len(lefts))
+        gotos = [0] * (len(lefts) * len(states))
+        for state, row in states.items():
+            for name, (_, target) in row.items():
+                if name not in columns and name != _END:
+                    gotos[state * len(lefts) + lefts[name]] = target
+        return actions, gotos
+
+    def _symbol(self, symbol: Any, terminals: dict[str, int], lefts: dict[str, int]) -> int:
+        return terminals[symbol.name] if symbol.is_term else lefts[symbol.name]
+
+    def _make_error(self, reason: str, place: str) -> ConstrainError:
+        return self._source.error(f'the rule "{place}": {reason}' if place else reason)

@@ -1,0 +1,197 @@
+"""``Grammar.from_lark(..., lexing="longest")``: Lark's own LALR parser is the judge."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lark import Lark
+
+import constrain
+from bench.fuzz import lexing
+from bench.fuzz.protocol import Counts
+
+FOLDER = Path(__file__).resolve().parents[2] / "grammars"
+BYTES = constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256])
+
+STATEMENTS = r"""
+start: (stmt ";")*
+stmt: "return" expr | NAME "=" expr | expr ".." expr | "if" expr stmt ["else" stmt]
+expr: NAME | NUM | FLOAT | STRING | NAME "(" [expr ("," expr)*] ")"
+NAME: /[a-z_]\w*/
+NUM: /[0-9]+/
+FLOAT: /[0-9]+\.[0-9]+/
+STRING: /".*?(?<!\\)(\\\\)*?"/
+COMMENT: /\/\*.*?\*\//s
+%ignore COMMENT
+%ignore /[ \n]+/
+"""
+TEXTS = [
+    *("returnx=1;", "return x;", "return=1;", "returnx;", "x=1..2;", "1..2;", "1 ..2;", "1.5..2;", "1.5.5;", "xy..z;"),
+    *("if x y=1;", "if x y=1 else z=2;", "ifx=1;", "if=1;", "x=f(1,2);", "x=f(1 2);", "elsewhere=1;", "else=1;"),
+    *(
+        'x="a";',
+        r'x="a\"b";',
+        r'x="a\\";',
+        r'x="a\";',
+        'x="a" "b";',
+        "x=/* ; */1;",
+        "x=/* * / */1;",
+        "x=1;/**/",
+        "é=1;",
+    ),
+    *("", " ", "x=1", "x =\n 1 ;", "x=1;;", "xé=1;", "x=12 3;", "/* */ */x=1;"),
+]
+
+
+def compiled(grammar: str, **options: object) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, **options).ir, BYTES)  # type: ignore[arg-type]
+
+
+def reads(grammar: constrain.CompiledGrammar, text: str) -> bool:
+    recognizer = grammar.recognizer()
+    return all(recognizer.try_push_byte(byte) for byte in text.encode()) and recognizer.is_accepting()
+
+
+@pytest.mark.parametrize(("lexer", "how"), [("contextual", "longest"), ("basic", "longest-basic")])
+def test_texts_are_those_that_lark_accepts(lexer: str, how: str) -> None:
+    grammar, judge = compiled(STATEMENTS, lexing=how), Lark(STATEMENTS, parser="lalr", lexer=lexer)  # type: ignore[call-overload]
+    verdicts = {text: lexing.accepts(judge, text) for text in TEXTS}
+    assert 15 < sum(verdicts.values()) < len(verdicts) - 10
+    assert {text: reads(grammar, text) for text in TEXTS} == verdicts
+
+
+def test_mutated_texts_are_judged_as_by_lark() -> None:
+    grammar, judge = compiled(STATEMENTS, lexing="longest"), Lark(STATEMENTS, parser="lalr")
+    rng = random.Random(7)
+    accepted = 0
+    for _ in range(1500):
+        text = "".join(rng.choice([text for text in TEXTS if lexing.accepts(judge, text)]) for _ in range(2))
+        for _ in range(rng.randint(0, 2)):
+            at = rng.randint(0, len(text))
+            text = rng.choice((text[:at] + rng.choice('. "\\/*x1=;') + text[at:], text[:at] + text[at + 1 :]))
+        expected = lexing.accepts(judge, text)
+        accepted += expected
+        assert reads(grammar, text) == expected, text
+    assert 300 < accepted < 1300
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_short_texts_of_random_grammars(seed: int) -> None:
+    rng = random.Random(seed)
+    assert not lexing.difference(lexing.random_grammar(rng), rng.choice(("contextual", "basic")), 4, Counts())
+
+
+@pytest.mark.parametrize(
+    ("grammar", "right", "wrong"),
+    [
+        # The first alternative of a regex wins, though another is longer.
+        ('start: A "c"\nA: /a|ab/\n', ["ac"], ["abc"]),
+        # The order of terminals: priorities, then width, then length.
+        ('start: A "1" | B "2"\nA.1: /a/\nB: /a+/\n', ["a1"], ["a2", "aa2"]),
+        # Keywords before names, also where the case does not matter.
+        ('start: "if"i NAME\nNAME: /[a-z]+/i\n%ignore " "\n', ["IF x", "if iff", "if if", "ifx"], ["if", "x x"]),
+        # A lazy quantifier stops first.
+        ('start: S "x"\nS: /".*?"/\n', ['"a"x', '""x'], ['"a"b"x']),
+    ],
+)
+def test_what_the_lexer_prefers(grammar: str, right: list[str], wrong: list[str]) -> None:
+    judge, found = Lark(grammar, parser="lalr"), compiled(grammar, lexing="longest")
+    assert [lexing.accepts(judge, text) for text in right + wrong] == [True] * len(right) + [False] * len(wrong)
+    assert [reads(found, text) for text in right + wrong] == [True] * len(right) + [False] * len(wrong)
+
+
+def test_any_way_to_split_counts_by_default() -> None:
+    assert reads(compiled(STATEMENTS), "returnx;")
+    assert constrain.Grammar.from_lark(STATEMENTS).ir.parse_table is None
+
+
+def test_masks_are_what_the_bytes_of_tokens_lead_to() -> None:
+    texts = 'return|return |x=|=1;|1.|..|.5|if|el|se|/*|*/|1..2|a b|1,|";|elsex=1| else y|é|ifx|x="|;if x y|\\\\"'
+    pieces = [bytes((i,)) for i in range(256)] + [text.encode() for text in texts.split("|")]
+    vocabulary = constrain.Vocabulary([*pieces, b"</s>"], eos_ids=[len(pieces)])
+    matcher = constrain.Matcher(
+        constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_lark(STATEMENTS, lexing="longest"))
+    )
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(3)
+    steps = 0
+    for _ in range(25):
+        for _ in range(12):
+            matcher.fill_next_token_bitmask(mask)
+            row = mask[0].view(np.uint32)
+            allowed = [token for token in range(len(pieces)) if row[token >> 5] >> np.uint32(token & 31) & np.uint32(1)]
+            assert allowed == [token for token in range(len(pieces)) if matcher.fork().accept_token(token)]
+            assert allowed
+            steps += 1
+            # Whole words are taken more often than single bytes.
+            words = [token for token in allowed if token >= 256 or chr(token) in ';= x1"']
+            matcher.accept_token(rng.choice(words or allowed))
+        matcher.rollback(rng.randint(1, 12))
+        if rng.random() < 0.3:
+            matcher.reset()
+    assert steps == 300
+
+
+@pytest.mark.parametrize("name", ["arithmetic.lark", "json.lark", "iso_datetime.lark", "url.lark"])
+def test_ready_grammars_can_be_read_by_the_longest_match(name: str) -> None:
+    text = (FOLDER / name).read_text()
+    grammar, judge = compiled(text, lexing="longest"), Lark(text, parser="lalr")
+    samples = {
+        "arithmetic.lark": ["1+2*3", "2x", "1 2", "f(x,1.5e3)", "1.5e", "-x^-2"],
+        "json.lark": ['{"a": [1, 2]}', "[1,]", "nul", '"\\x"', "01", "1.5e+10"],
+        "iso_datetime.lark": ["2024-02-29", "2023-02-29", "2024-01-31T00:00:00Z", "12:30:00", "24:00:00"],
+        "url.lark": ["http://example.org", "https://a@b.c:80/d?e=f#g", "http://", "ftp://[::1]/", "http://a b"],
+    }[name]
+    assert {text: reads(grammar, text) for text in samples} == {text: lexing.accepts(judge, text) for text in samples}
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ("start: A\nA: /a(?=b)/", "look-ahead cannot be followed"),
+        ("start: A\nA: /a\\b/", "boundary"),
+        ("start: A\nA: /(?<=x)a/", "looking behind its beginning"),
+        ('start: a | b\na: "x"\nb: "x"', "Reduce/Reduce"),
+        ("start: A A\nA: /a+/", "A has to follow A"),
+        ("start: A\nA: /a*/", "zero-width"),
+        ('start: x "a"\nx: "a" | "a" x', "does not reduce"),
+        ('start: "x" | start_\nstart_: "y" start_', "never ends"),
+    ],
+)
+def test_what_cannot_be_read_exactly_is_refused_by_name(grammar: str, message: str) -> None:
+    with pytest.raises(constrain.GrammarError, match=message):
+        constrain.Grammar.from_lark(grammar, lexing="longest")
+
+
+def test_a_start_that_is_a_terminal_and_an_unknown_lexing() -> None:
+    with pytest.raises(constrain.GrammarError, match="is a terminal"):
+        constrain.Grammar.from_lark("A: /a/", start="A", lexing="longest")
+    with pytest.raises(constrain.GrammarError, match="lexing must be"):
+        constrain.Grammar.from_lark('start: "a"', lexing="first")  # type: ignore[arg-type]
+
+
+def test_a_budget_is_refused_by_name() -> None:
+    with pytest.raises(constrain.ConstrainError, match="max_tokens is not supported"):
+        constrain.Matcher(compiled(STATEMENTS, lexing="longest"), max_tokens=9)
+
+
+def test_what_is_expected_names_no_refused_terminal() -> None:
+    recognizer = compiled(STATEMENTS, lexing="longest").recognizer()
+    for byte in b"x=":
+        assert recognizer.try_push_byte(byte)
+    names = {text for each in recognizer.expected() for text in each.texts}
+    assert "RETURN" not in names
+    assert any("NAME" in name for name in names)
+
+
+def test_long_texts_keep_what_they_need() -> None:
+    grammar = compiled(STATEMENTS, lexing="longest")
+    matcher = constrain.Matcher(grammar)
+    for i in range(300):
+        assert matcher.accept_bytes(f"x{i}=f({i},f({i}));".encode())
+    assert matcher.is_accepting()
+    matcher.rollback(299)
+    assert matcher.is_accepting()
