@@ -17,11 +17,12 @@ from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.traveller import forced_bytes, push_token, push_token_unchecked
+from constrain.engine.traveller import can_go_on, forced_bytes, push_token, push_token_unchecked
 from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
 from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
+from constrain.grammar.tokens import MARK_BYTE, spelled_token
 
 _NOTHING = object()
 
@@ -199,13 +200,21 @@ class Matcher(Cursor):
         return transact(self, self._end, token)
 
     def _end(self, token: int) -> bool:
-        if not self.compiled.accepts(self):
+        compiled = self.compiled
+        if token in compiled.spelled_ids and self._take(token):
+            # The grammar names it here.  If nothing can follow, the text has ended with it.
+            if not can_go_on(compiled, self):
+                self._state = ENDED
+            return True
+        if not compiled.accepts(self):
             return False
         self._go_to(ENDED, token)
         return True
 
     def accept_bytes(self, data: bytes, tokens: int | None = None) -> bool:
         """Go on with these bytes, all or nothing; one step for :meth:`rollback`.
+
+        They are text: a special token that the grammar names cannot be given as bytes.
 
         Parameters
         ----------
@@ -214,7 +223,7 @@ class Matcher(Cursor):
             How many tokens of the budget (``max_tokens``) they are; by default the fewest that spell them, and if none
             do, the bytes are refused.  Without a budget it does not matter.
         """
-        if self._state == ENDED:
+        if self._state == ENDED or not self._is_text(data):
             return False
         return transact(self, self._read_paid_step, bytes(data), tokens)
 
@@ -257,16 +266,32 @@ class Matcher(Cursor):
         return self._state != ENDED and transact(self, self.compiled.accepts, self)
 
     def is_terminated(self) -> bool:
-        """Whether an end token has been accepted."""
+        """Whether an end token has been accepted, and not as a part of the text that the grammar names."""
         return self._state == ENDED
 
     def forced_bytes(self) -> bytes:
         """The longest byte string that every continuation begins with (at most 65,536 bytes of it).
 
         Empty where the text may end, where there is a choice, and after an end token.  It may stop
-        within a character, if only its first bytes are forced.
+        within a character, if only its first bytes are forced.  It ends before a special token, which is no text:
+        :meth:`forced_special_token`.
         """
-        return b"" if self._state == ENDED else transact(self, forced_bytes, self.compiled, self)
+        return self._forced()[0]
+
+    def forced_special_token(self) -> int | None:
+        """The special token that every continuation begins with, of those that the grammar names; None for none."""
+        text, token = self._forced()
+        return None if text else token
+
+    def _forced(self) -> tuple[bytes, int | None]:
+        """The text that is forced, and the special token that is forced behind it."""
+        if self._state == ENDED:
+            return b"", None
+        data = transact(self, forced_bytes, self.compiled, self)
+        if not self.compiled.spelled_ids:
+            return data, None
+        text = data.partition(MARK_BYTE)[0]
+        return text, spelled_token(data[len(text) :])
 
     def tokens_to_finish(self) -> int:
         """How many tokens the shortest completion of the text takes that is known; 0 where it may end.

@@ -155,6 +155,8 @@ class GrammarIR:
     limited_keys : tuple of tuple of int
         Those of them of which there may be only so many, or from some beginning on; those together that one object may
         have.
+    token_lexemes : tuple of int
+        Lexemes (by index) that hold token sets (:mod:`constrain.grammar.tokens`).  Those of ``unfolded`` hold none.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -178,6 +180,7 @@ class GrammarIR:
     distinct_keys: tuple[int, ...] = ()
     needs_distinct_keys: bool = False
     limited_keys: tuple[tuple[int, ...], ...] = ()
+    token_lexemes: tuple[int, ...] = ()
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
@@ -205,6 +208,7 @@ class GrammarBuilder:
         self._distinct_keys: set[Symbol] = set()
         self.needs_distinct_keys = False
         self._limited_keys: dict[tuple[Symbol, ...], None] = {}
+        self._token_lexemes: set[Symbol] = set()
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -229,6 +233,13 @@ class GrammarBuilder:
             self._lexeme_names.append(name)
         self._by_id[id(language)] = (~index, language)
         return ~index
+
+    def token(self, language: Regular, name: str = "") -> Symbol:
+        """The lexeme with this language, which holds token sets: one of :func:`constrain.grammar.tokens.token_set`,
+        or what it is put together to by concatenation, union and repetition."""
+        symbol = self.lexeme(language, name)
+        self._token_lexemes.add(symbol)
+        return symbol
 
     def distinct_key(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
@@ -387,6 +398,7 @@ class GrammarBuilder:
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
             limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
+            token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             make_error=make_error,
             describe=describe,
             stock=stock,
