@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
+from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
@@ -38,16 +40,26 @@ class Matcher(Cursor):
     max_tokens : int, optional
         A budget: no token is allowed after which the text could not be completed in the tokens that are then left,
         so that it is always complete in the end.  End tokens do not count.  (docs/how-it-works.md, budgets)
+    stop_token_ids : iterable of int, optional
+        The tokens that end this text, instead of the vocabulary's end tokens: allowed exactly where the text is
+        complete.  An ordinary token among them is no piece of text for this matcher.
 
     Raises
     ------
     ConstrainError
         If no text of the grammar is known that takes at most ``max_tokens``; the message says how many are needed.
+        If a stop token is out of range.
     """
 
     compiled: CompiledGrammar
 
-    def __init__(self, compiled: CompiledGrammar, max_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar,
+        max_tokens: int | None = None,
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+    ) -> None:
         self._has_budget = False
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
@@ -57,6 +69,10 @@ class Matcher(Cursor):
         self._checked: Any = _NOTHING
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
+        if stop_token_ids is not None:
+            stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
+            self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
+            self._heed()
 
     def __repr__(self) -> str:
         if self._state == ENDED:

@@ -338,3 +338,55 @@ def test_spellings_of_sets(ids: set[int], start: int, length: int) -> None:
         assert spelled_token(spelling(token) + b"more") == token
     assert spelled_token(b"a") is None
     assert not may_hold_mark(TEXT_BYTE)
+
+
+def test_stop_tokens_of_a_matcher(vocabulary: constrain.Vocabulary) -> None:
+    parts = repeat(byte_set(b"ab")), literal(b"c")
+    matcher = _matcher(vocabulary, *parts, stop_token_ids=[1, 9])
+    assert _mask(matcher) == {0, 2}
+    assert not matcher.accept_token(1)
+    assert not matcher.accept_token(9)
+    assert matcher.accept_token(0)
+    twin = matcher.fork()
+    assert twin.accept_token(2)
+    assert _mask(twin) == {1, 9}
+    assert not twin.accept_token(10)
+    assert twin.accept_token(1)
+    assert twin.is_terminated()
+    twin.rollback(2)
+    assert _mask(twin) == _mask(matcher) == {0, 2}
+    batch = constrain.allocate_token_bitmask(2, vocabulary.size)
+    other = _matcher(vocabulary, *parts)
+    constrain.fill_next_token_bitmask_batch([matcher, other], batch)
+    assert tokens_of(batch[0], vocabulary.size) == {0, 2}
+    assert tokens_of(batch[1], vocabulary.size) == {0, 1, 2}
+    assert _mask(_matcher(vocabulary, literal(b""), stop_token_ids=[])) == set()
+    with pytest.raises(constrain.ConstrainError, match="out of range"):
+        _matcher(vocabulary, *parts, stop_token_ids=[13])
+
+
+def test_stop_tokens_beside_tokens_that_the_grammar_names(vocabulary: constrain.Vocabulary) -> None:
+    parts = literal(b"a"), repeat(concat(token_set(["<eos>"]), literal(b"b")))
+    matcher = _matcher(vocabulary, *parts, stop_token_ids=[7], max_tokens=7)
+    assert matcher.accept_token(0)
+    assert _mask(matcher) == {7, 10}
+    assert matcher.accept_token(10)
+    assert _mask(matcher) == {1}
+    assert matcher.accept_token(1)
+    assert matcher.accept_token(7)
+    assert matcher.is_terminated()
+
+
+def test_stop_tokens_beside_unique_keys() -> None:
+    tokens = [*(bytes((byte,)) for byte in range(128)), b"</s>", b"<stop>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[128], special_ids=[129])
+    schema = {"type": "object", "additionalProperties": {"type": "boolean"}}
+    compiled = constrain.GrammarCompiler(vocabulary).compile(Grammar.from_json_schema(schema))
+    matcher = constrain.Matcher(compiled, stop_token_ids=[129])
+    for byte in b'{"a":true,"a':
+        assert matcher.accept_token(byte)
+        assert not {128, 129} & _mask(matcher)
+    assert ord('"') not in _mask(matcher)
+    for byte in b'b":true}':
+        assert matcher.accept_token(byte)
+    assert {128, 129} & _mask(matcher) == {129}
