@@ -38,6 +38,7 @@ _ORIGINS = {
     "lark": "Lark",
     "gbnf": "GBNF",
     "choices": "choices",
+    "structural_tag": "a structural tag",
 }
 
 
@@ -76,6 +77,19 @@ def _is_small(schema: object) -> bool:
             return False
         level = inner
     return True
+
+
+def _structural_tag_key(tag: object) -> Hashable:
+    """The text of a structural tag, if it is small and its own whole story."""
+    if isinstance(tag, (str, bytes)):
+        return ("structural_tag", tag)
+    if not _is_small(tag):
+        return None
+    try:
+        return ("structural_tag", json.dumps(tag))
+    except (TypeError, ValueError, RecursionError):
+        # It holds a model or a class.
+        return None
 
 
 def _text_of(path: os.PathLike[str]) -> str:
@@ -276,6 +290,30 @@ class Grammar:
         _check_text(start, "the name of the start rule")
         with _reading(time_limit):
             return cls(from_gbnf(text, start=start), ("gbnf", text, start))
+
+    @classmethod
+    def from_structural_tag(cls, tag: Any, *, time_limit: float | Deadline | None = None) -> Grammar:
+        """Texts that a structural tag describes: free text, tags, schemas and patterns, in XGrammar's JSON notation.
+
+        Parameters
+        ----------
+        tag : dict, str, bytes or pydantic model
+            ``{"type": "structural_tag", "format": ...}``, its JSON text, XGrammar's own model, a format alone, or the
+            older form with ``structures`` and ``triggers``.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+
+        Raises
+        ------
+        SchemaError
+            With a JSON pointer to the part at fault.
+        LimitError
+            If reading it takes too long, or makes too much.
+        """
+        from constrain.grammar.structural_tags import from_structural_tag
+
+        with _reading(time_limit):
+            return cls(from_structural_tag(tag), _structural_tag_key(tag))
 
     @classmethod
     def from_choices(

@@ -368,6 +368,15 @@ class GrammarBuilder:
         """How many nonterminals there are so far."""
         return len(self._names)
 
+    @property
+    def production_count(self) -> int:
+        """How many productions there are so far."""
+        return len(self._productions)
+
+    def productions_since(self, count: int) -> list[tuple[Symbol, tuple[Symbol, ...]]]:
+        """The productions but for the first ``count``."""
+        return self._productions[count:]
+
     # -- the result ----------------------------------------------------------------------------
 
     def finish(

@@ -6,11 +6,13 @@ token ends.  The languages that nearly every grammar has are made once per layou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from constrain.errors import ConstrainError
 from constrain.grammar.json_schema.lexical.notation import Notation
+from constrain.grammar.json_schema.lexical.strings import string_before
 from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
@@ -114,6 +116,20 @@ class Layout:
         """The key of any later member, with the comma before it and its colon."""
         return frame(self._before_next_key, body, self._after_key)
 
+    def last_key(self, text: Callable[[int], bytes]) -> str:
+        """The key that a text ends with; ``text(n)`` are its last ``n`` bytes, or more."""
+        size = 256
+        while True:
+            data = text(size)
+            end = data.rfind(b'"')
+            begin = string_before(data, end) if end >= 0 else -1
+            if begin >= 0:
+                key: str = json.loads(data[begin : end + 1])
+                return key
+            if len(data) < size:
+                raise ValueError("the text does not end with a key")
+            size = 4 * len(data)
+
     def pieces_of_keys(self, text: str, ends: bool) -> Regular:
         """A part of a name within a key; where the name ends, with the colon."""
         body = self.notation.spelling.text(text)
@@ -168,6 +184,13 @@ def layout_for(
         if max_whitespace is not None:
             gap = before_mark = repeat(_WHITE_SPACE, 0, max_whitespace)
     return Layout(gap, concat(before_mark, literal(",")), concat(before_mark, literal(":")), notation)
+
+
+@lru_cache(maxsize=8)
+def any_space_layout(notation: Notation) -> Layout:
+    """The layout with any JSON white space, as much as one likes."""
+    gap = repeat(_WHITE_SPACE)
+    return Layout(gap, concat(gap, literal(",")), concat(gap, literal(":")), notation)
 
 
 def _separator(text: str, mark: str) -> Regular:

@@ -169,3 +169,19 @@ ASCII_CHARACTERS: tuple[Regular, ...] = tuple(EVERY_WAY.points(((point, point),)
 def is_text(value: str) -> bool:
     """Whether a string can be written as UTF-8, that is, holds no lone surrogate."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def string_before(data: bytes, quote: int) -> int:
+    """Where the string begins that the quote at ``quote`` ends; -1 if before the data."""
+    while True:
+        quote = data.rfind(b'"', 0, quote)
+        if quote < 0:
+            return -1
+        before = quote
+        while before > 0 and data[before - 1] == 0x5C:
+            before -= 1
+        if before == 0 and quote > 0:
+            # The backslashes may be part of something longer.
+            return -1
+        if (quote - before) % 2 == 0:
+            return quote

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from constrain.errors import LimitError
+from constrain.grammar.json_schema.lexical.strings import string_before
 
 _NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?")
 _SPACE = b" \t\n\r"
@@ -114,7 +115,7 @@ def _find_value(data: bytes) -> bytes | None:
     while place > 0:
         byte = data[place - 1]
         if byte == 0x22:
-            begin = _string_before(data, place - 1)
+            begin = string_before(data, place - 1)
             if begin < 0:
                 return None
             place = begin
@@ -133,19 +134,3 @@ def _find_value(data: bytes) -> bytes | None:
         else:
             place -= 1
     return None
-
-
-def _string_before(data: bytes, quote: int) -> int:
-    """Where the string begins that the quote at ``quote`` ends; -1 if before the data."""
-    while True:
-        quote = data.rfind(b'"', 0, quote)
-        if quote < 0:
-            return -1
-        before = quote
-        while before > 0 and data[before - 1] == 0x5C:
-            before -= 1
-        if before == 0 and quote > 0:
-            # The backslashes may be part of something longer.
-            return -1
-        if (quote - before) % 2 == 0:
-            return quote

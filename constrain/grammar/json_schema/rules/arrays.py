@@ -323,6 +323,8 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
             elif isinstance(one, ObjectNode):
                 if one.some:
                     return "conditions on members without a name", one.pointer
+                if context.is_part and any(context.normal(handle).nodes for _, handle in other_classes(one)):
+                    return "members without a name, within a text", one.pointer
                 found = [handle for _, handle in members_of(one)]
                 found += [handle for _, handle in other_classes(one)]
             for part in found:

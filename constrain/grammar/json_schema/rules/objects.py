@@ -18,7 +18,9 @@ from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder
 from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
+from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, KeysOfClass, UniqueMembers
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
+from constrain.grammar.regular import EPSILON
 
 MAX_COUNTED = 10_000
 """Of so many keys or more in one class, an object is taken never to have all."""
@@ -26,6 +28,8 @@ MAX_COUNTED = 10_000
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
+    if context.is_part and any(_has_value(context, handle) for _, handle, _ in key_classes(node)):
+        return _unique_tails(context, node)
     if node.rules or node.some or node.low is not None or node.high is not None:
         tails = _counting_tails(context, node)
     else:
@@ -58,7 +62,7 @@ def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
 
 
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    many = len(node.properties) >= MANY_MEMBERS
+    many = len(node.properties) >= MANY_MEMBERS and context.layout.close_object is not EPSILON
     if many and not context.any_order and context.value(node.additional) is None:
         return _many_tails(context, node)
     # This loop goes over every property there is.
@@ -378,8 +382,19 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
     others, _ = _other_members(context, node)
     if not names or (len(names) == 1 and not others):
         return tails
+    order = _any_order(context, node, names, others)
+    members = context.unfolded(order, node.pointer)
+    nothing_inside = (context.builder.lexeme(context.layout.close_object),)
+    for tail in tails:
+        if tail != nothing_inside:
+            context.builder.add(members, tail)
+    return [*(tail for tail in tails if tail == nothing_inside), (members,)]
+
+
+def _any_order(context: Context, node: ObjectNode, names: list[_Member], others: list[_Member]) -> AnyOrder:
+    close = context.layout.close_object
     order = AnyOrder(
-        context.builder.lexeme(context.layout.close_object, "'}'"),
+        None if close is EPSILON else context.builder.lexeme(close, "'}'"),
         0 if node.low is None else node.low.value,
         None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value,
         len(node.some),
@@ -394,9 +409,48 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
                 if value is not None:
                     order.add_way(one.first_key, one.next_key, value, met)
         order.end_member(named=position < len(names), required=one.required, most=one.most)
-    members = context.unfolded(order, node.pointer)
-    empty = [tail for tail in tails if tail == (order.close,)]
-    for tail in tails:
-        if tail != (order.close,):
-            context.builder.add(members, tail)
-    return [*empty, (members,)]
+    return order
+
+
+# -- within a longer text --------------------------------------------------------------------------
+
+
+def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+    """Members with and without a name, whose rules see to it that no key comes twice."""
+    builder, layout = context.builder, context.layout
+    names = _named_members(context, node)
+    if isinstance(names, Conflict):
+        return names
+    if node.some:
+        where = node.some[0].value[0].pointer if node.some[0].value else node.pointer
+        context.refuse("what some key must be, beside keys without a name, is not supported within a text", where)
+    low = 0 if node.low is None else node.low.value
+    others: list[_Member] = []
+    keys: dict[int, KeysOfClass] = {}
+    further = 0
+    for each, handle, _ in key_classes(node):
+        if not _has_value(context, handle):
+            continue
+        count = None if is_inexhaustible(each) else count_keys(each, MOST_COUNTED)
+        if count == 0:
+            continue
+        body = spelled(each, layout.notation.spelling)
+        first, following = builder.lexeme(layout.key(body), "key"), builder.lexeme(layout.next_key(body), "key")
+        keys[len(names) + len(others)] = KeysOfClass(each, None if count == MOST_COUNTED else count)
+        others.append(_Member(first, following, handle, (), False, None))
+        further += MOST_COUNTED if count is None else count
+    if len(names) + further < low:
+        assert node.low is not None
+        return Conflict(f"there are only {len(names) + further} names for {node.low}", node.low.pointer)
+    if node.low is not None and low > len(node.required) + 1 and further < low and not context.any_order:
+        context.refuse(f"{node.low} beside so few keys without a name is not supported within a text", node.low.pointer)
+    order = _any_order(context, node, names, others)
+    members = context.unfolded(UniqueMembers(order, keys, layout, in_order=not context.any_order), node.pointer)
+    # What it derives at least, which tells whether it derives anything.
+    close: Right = (builder.lexeme(layout.close_object, "'}'"),)
+    required = [(one.first_key, context.value(one.handle)) for one in names if one.required]
+    any_one = [[(one.first_key, context.value(one.handle))] for one in (*names, *others)]
+    for least in [required] if required else any_one:
+        builder.add(members, (*(symbol for pair in least for symbol in pair if symbol is not None), *close))
+    empty = [close] if low == 0 and not node.required else []
+    return [*empty, *([(members,)] if node.high is None or node.high.value > 0 else [])]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.json_schema.document.document import Document
 from constrain.grammar.json_schema.document.places import Handle
@@ -54,20 +55,35 @@ def write_rules(document: Document, layout: Layout, *, any_order: bool, max_work
 
     Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result does.
     """
-    return _RuleWriter(document, layout, any_order, max_work).write()
+    return RuleWriter(document, layout, any_order, max_work).write()
 
 
-class _RuleWriter:
-    """Writes values; it is the :class:`~..writing.context.Context` of arrays and objects."""
+class RuleWriter:
+    """Writes values; it is the :class:`~..writing.context.Context` of arrays and objects.
 
-    def __init__(self, document: Document, layout: Layout, any_order: bool, max_work: int) -> None:
+    Parameters
+    ----------
+    document : Document
+    layout : Layout
+    any_order : bool
+    max_work : int
+    whole : EmbeddingBuilder, optional
+        Of a grammar that the values are part of; without it they are a grammar of their own.
+    """
+
+    def __init__(
+        self, document: Document, layout: Layout, any_order: bool, max_work: int, whole: EmbeddingBuilder | None = None
+    ) -> None:
         self._document = document
+        self.is_part = whole is not None
         self.layout = layout
         self.any_order = any_order
         self.refuse = document.refuse
         self.note = document.note
         self._normalizer = Normalizer(max_work, document.refuse)
-        self.builder = GrammarBuilder()
+        self.builder: GrammarBuilder = GrammarBuilder() if whole is None else whole
+        self._first = self.builder.nonterminal_count
+        self._first_production = self.builder.production_count
         # What was written in each layout.
         self._known: dict[Layout, _Written] = {}
         self._written = _Written()
@@ -78,14 +94,41 @@ class _RuleWriter:
         # Nonterminals that derive nothing and why; and whether a rule may lead back to itself.
         self._dead: dict[Symbol, Conflict] = {}
         self._may_recur = False
-        self._unfolded: dict[Symbol, Template] = {}
+        self._unfolded: dict[Symbol, Template] = {} if whole is None else whole.unfolded
         self.makes_lexemes = False
-        self._formats: set[str] = set()
+        self._formats: set[str] = set() if whole is None else whole.formats
 
     def write(self) -> GrammarIR:
+        """The grammar of the values of the document's root."""
+        start = self.write_root()
+        self.builder.warnings += self._document.warnings
+        ir = self.builder.finish(
+            start,
+            make_error=_make_error,
+            describe=describe,
+            unfolded=self._unfolded,
+            make_unfolding=self._make_unfolding() if self._unfolded else None,
+            makes_lexemes=self.makes_lexemes,
+            stock=stock_for(self._formats),
+        )
+        self.check_satisfiable(start)
+        return ir
+
+    def check_satisfiable(self, start: Symbol) -> None:
+        """Raise SchemaError if what was written derives nothing."""
+        if self._dead or self._may_recur:
+            productions = self.builder.productions_since(self._first_production)
+            _check_satisfiable(productions, start, self._first, self.builder.nonterminal_count, self._dead)
+
+    def root(self) -> Normal:
+        """The normal form of the document's root."""
+        return self._normalizer.normal(self._document.references.follow(self._document.root))
+
+    def write_root(self) -> Symbol:
+        """The nonterminal of the values of the document's root, without white space before them."""
         builder = self.builder
         start = builder.nonterminal("#")
-        normal = self._normalizer.normal(self._document.references.follow(self._document.root))
+        normal = self.root()
         conflict = normal.conflict
         listed, nodes = self._listed(normal.nodes, self.layout, is_root=True)
         if listed is not None:
@@ -105,6 +148,12 @@ class _RuleWriter:
                     builder.add(start, (symbol,))
         if conflict is not None:
             self._dead[start] = conflict
+        self.write_queued()
+        return start
+
+    def write_queued(self) -> None:
+        """Write the arrays and objects that symbols were asked for."""
+        builder = self.builder
         while self._queue:
             spend(5)
             symbol, bracket_symbol, node, layout = self._queue.popleft()
@@ -130,19 +179,6 @@ class _RuleWriter:
                     builder.add(symbol, (builder.lexeme(empty, "an empty value"),))
                 else:
                     builder.add(symbol, (bracket_symbol, *tail))
-        builder.warnings += self._document.warnings
-        ir = builder.finish(
-            start,
-            make_error=_make_error,
-            describe=describe,
-            unfolded=self._unfolded,
-            make_unfolding=self._make_unfolding() if self._unfolded else None,
-            makes_lexemes=self.makes_lexemes,
-            stock=stock_for(self._formats),
-        )
-        if self._dead or self._may_recur:
-            _check_satisfiable(ir, self._dead)
-        return ir
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -153,7 +189,7 @@ class _RuleWriter:
         result = values.get(handle, _NOT_WRITTEN)
         if result != _NOT_WRITTEN:
             return result
-        if not handle and self.layout.inner is self.layout and not self.any_order:
+        if not handle and self.layout.inner is self.layout and not self.any_order and not self.is_part:
             result = values[handle] = self._any_value()
             return result
         core = plain_scalar(handle, self.layout.notation)
@@ -353,15 +389,20 @@ def _make_error(reason: str, place: str) -> ConstrainError:
     return SchemaError(reason, place or "#")
 
 
+Productions = list[tuple[Symbol, Right]]
+
 # Rules are written from the root down, so that read backwards few are met before their parts.
 _PASSES = 4
 
 
-def _productive(ir: GrammarIR) -> bytearray:
-    """For each nonterminal whether it derives something, or at least for the start; lexemes count as not empty."""
-    productive = bytearray(len(ir.nonterminal_names))
-    start = ir.start
-    open_rules: list[tuple[int, Right]] = list(ir.productions)
+def _productive(productions: Productions, start: Symbol, first: int, count: int) -> bytearray:
+    """For each nonterminal whether it derives something, or at least for the start; lexemes count as not empty.
+
+    So do the nonterminals below ``first``, which other rules are for.
+    """
+    productive = bytearray(count)
+    productive[:first] = bytes([1]) * first
+    open_rules: Productions = list(productions)
     for _ in range(_PASSES):
         left_over = []
         for rule in reversed(open_rules):
@@ -399,16 +440,18 @@ def _productive(ir: GrammarIR) -> bytearray:
     return productive
 
 
-def _check_satisfiable(ir: GrammarIR, dead: dict[Symbol, Conflict]) -> None:
+def _check_satisfiable(
+    productions: Productions, start: Symbol, first: int, count: int, dead: dict[Symbol, Conflict]
+) -> None:
     """Raise SchemaError if the start derives nothing, with a reason; lexemes count as not empty."""
-    productive = _productive(ir)
-    if productive[ir.start]:
+    productive = _productive(productions, start, first, count)
+    if productive[start]:
         return
     # The nearest part that is contradictory in itself is the reason; without one it is recursion.
     by_left: dict[Symbol, list[Right]] = {}
-    for left, right in ir.productions:
+    for left, right in productions:
         by_left.setdefault(left, []).append(right)
-    order = dict.fromkeys([ir.start])
+    order = dict.fromkeys([start])
     todo = deque(order)
     while todo:
         symbol = todo.popleft()

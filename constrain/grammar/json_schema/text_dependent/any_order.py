@@ -33,7 +33,9 @@ class _Way(NamedTuple):
     """The demands that it meets, as a set of bits."""
 
 
-class _State(NamedTuple):
+class Members(NamedTuple):
+    """The members so far."""
+
     used: int
     """The names that were used, as a set of bits."""
     members: int
@@ -50,15 +52,15 @@ class AnyOrder:
 
     Parameters
     ----------
-    close : Symbol
-        The closing brace.
+    close : Symbol, optional
+        The closing brace; without it the last member is the end.
     low, high : int, int or None
         The number of members.
     demands : int
         How many demands there are that some member must meet.
     """
 
-    def __init__(self, close: Symbol, low: int, high: int | None, demands: int) -> None:
+    def __init__(self, close: Symbol | None, low: int, high: int | None, demands: int) -> None:
         self.close = close
         self.low = low
         self.high = high
@@ -85,52 +87,61 @@ class AnyOrder:
 
     def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        automaton = _Automaton(self, unfolding.is_usable)
+        automaton = MembersInAnyOrder(self, unfolding.is_usable)
         return automaton, automaton.start()
 
 
-class _Automaton:
+class MembersInAnyOrder:
+    """The automaton; its states are :class:`Members`."""
+
     def __init__(self, order: AnyOrder, is_usable: IsUsable) -> None:
         self._order = order
-        self._ways = [
+        self.ways = [
             way for way in order.ways if is_usable(way.value) and is_usable(way.first_key) and is_usable(way.next_key)
         ]
-        self._bits = [1 << way.member if order.named[way.member] else 0 for way in self._ways]
+        self._bits = [1 << way.member if order.named[way.member] else 0 for way in self.ways]
         self._required = sum(1 << member for member, required in enumerate(order.required) if required)
         # The sets of keys that are counted: the place of each in the counts, and the demands that it can meet.
         counted = [member for member, most in enumerate(order.most) if most is not None and not order.named[member]]
         self._place = {member: place for place, member in enumerate(counted)}
         self._meets = [0] * len(counted)
-        for way in self._ways:
+        for way in self.ways:
             if way.member in self._place:
                 self._meets[self._place[way.member]] |= way.met
         # Where no number of members and no demand can come to be out of reach, every member is followed by an end.
         self._may_fail = order.high is not None or order.demands > 0
         self._fewest_further = lru_cache(maxsize=10_000)(self._count_fewest)
 
-    def start(self) -> _State:
+    def start(self) -> Members:
         """The state before the first member."""
-        return _State(0, 0, (1 << self._order.demands) - 1, (0,) * len(self._place), True)
+        return Members(0, 0, (1 << self._order.demands) - 1, (0,) * len(self._place), True)
 
-    def edges(self, state: _State) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: Members) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on, each with its edge."""
         order = self._order
         ends: list[Right] = []
-        if not (state.is_empty or state.pending or self._required & ~state.used) and state.members >= order.low:
+        if order.close is not None and self.may_end(state):
             ends.append((order.close,))
         further: list[Edge] = []
         used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
-        for edge, (way, bit) in enumerate(zip(self._ways, self._bits, strict=True)):
+        for edge, (way, bit) in enumerate(zip(self.ways, self._bits, strict=True)):
             if bit & used or way.met & ~pending or self._left(way.member, state.counts) == 0:
                 continue
             if self._may_fail and not self._can_end(self.follow(state, edge)):
                 continue
+            if order.close is None and self.may_end(self.follow(state, edge)):
+                ends.append((way[place], way.value))
             further.append(((way[place], way.value), edge, 0))
         return ends, further
 
-    def follow(self, state: _State, edge: int) -> _State:
+    def may_end(self, state: Members) -> bool:
+        """Whether the members may be all."""
+        is_missing = state.is_empty or state.pending or self._required & ~state.used
+        return not is_missing and state.members >= self._order.low
+
+    def follow(self, state: Members, edge: int) -> Members:
         """The state behind an edge."""
-        order, way = self._order, self._ways[edge]
+        order, way = self._order, self.ways[edge]
         count = state.members + 1
         if order.high is None:
             count = min(count, order.low)
@@ -141,7 +152,7 @@ class _Automaton:
                 0 if not meets & pending else number + (index == place)
                 for index, (number, meets) in enumerate(zip(counts, self._meets, strict=True))
             )
-        return _State(state.used | self._bits[edge], count, pending, counts, False)
+        return Members(state.used | self._bits[edge], count, pending, counts, False)
 
     def _left(self, member: int, counts: tuple[int, ...]) -> int | None:
         """How many more there can be of a member without a name; None where that is without end, or does not matter."""
@@ -149,22 +160,22 @@ class _Automaton:
         most = self._order.most[member]
         return None if place is None or most is None else most - counts[place]
 
-    def close(self, state: _State, edge: int, text: TextBefore) -> Hashable:
+    def close(self, state: Members, edge: int, text: TextBefore) -> Hashable:
         """No branch is open."""
         raise AssertionError("no branch is open")
 
-    def least(self, state: _State, costs: Costs) -> int:
+    def least(self, state: Members, costs: Costs) -> int:
         """What the cheapest members cost that are still needed, and the closing brace."""
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
-            prices = costs.known[self] = _Prices(self._order, self._ways, self._bits, self._required, self._left, costs)
+            prices = costs.known[self] = _Prices(self._order, self.ways, self._bits, self._required, self._left, costs)
         return prices.least(state)
 
-    def least_behind(self, state: _State, edge: int, costs: Costs) -> int:
+    def least_behind(self, state: Members, edge: int, costs: Costs) -> int:
         """No branch is open."""
         raise AssertionError("no branch is open")
 
-    def _can_end(self, state: _State) -> bool:
+    def _can_end(self, state: Members) -> bool:
         """Whether what is missing in a state fits in.
 
         That there are enough names for the least number goes without saying: it is so at the start, and each
@@ -181,7 +192,7 @@ class _Automaton:
         # Each name can meet one of several sets of demands.  The fewest members for each set of demands that is left:
         best = {pending: required.bit_count()}
         choices: dict[tuple[int, bool], list[int]] = {}
-        for way, bit in zip(self._ways, self._bits, strict=True):
+        for way, bit in zip(self.ways, self._bits, strict=True):
             if way.met and not bit & used:
                 choices.setdefault((way.member, bool(bit)), []).append(way.met)
         for (member, named), sets in choices.items():
@@ -220,7 +231,7 @@ class _Prices:
         self._order = order
         self._left = left
         self._required = required
-        self._close = costs.of(order.close)
+        self._close = 0 if order.close is None else costs.of(order.close)
         self._prices = [costs.right((way.next_key, way.value)) for way in ways]
         self._ways = ways
         self._bits = bits
@@ -246,7 +257,7 @@ class _Prices:
     def _is_required(self, member: int) -> bool:
         return bool(self._required >> member & 1)
 
-    def least(self, state: _State) -> int:
+    def least(self, state: Members) -> int:
         """What is left to be paid in a state, the closing brace included."""
         missing = self._required & ~state.used
         if state.pending:
@@ -282,7 +293,7 @@ class _Prices:
                     return sum(prices)
         return NEVER
 
-    def _meeting(self, state: _State, missing: int) -> int:
+    def _meeting(self, state: Members, missing: int) -> int:
         """What it costs at least with demands that are not met."""
         choices: dict[int, list[tuple[int, int]]] = {}
         for way, bit, price in zip(self._ways, self._bits, self._prices, strict=True):

@@ -27,6 +27,8 @@ class Context(Protocol):
     builder: GrammarBuilder
     layout: Layout
     any_order: bool
+    is_part: bool
+    """Whether the value is part of a longer text, in which only rules can see to it that no key comes twice."""
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""

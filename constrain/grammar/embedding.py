@@ -1,0 +1,65 @@
+"""A grammar that is put together from what several front-ends write: free text around JSON around a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.regular import Regular
+from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
+
+MakeStock = Callable[[], tuple[Regular, ...]]
+
+
+class EmbeddingBuilder(GrammarBuilder):
+    """Collects the rules of all parts.
+
+    Attributes
+    ----------
+    unfolded : dict of Symbol to Template
+        The nonterminals whose rules are made on demand.
+    makes_lexemes : bool
+        Whether those rules have lexemes of their own.
+    formats : set of str
+        The formats that schemas among the parts name.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unfolded: dict[Symbol, Template] = {}
+        self.makes_lexemes = False
+        self.formats: set[str] = set()
+
+    def include(self, ir: GrammarIR) -> Symbol:
+        """The start of a grammar that is complete by itself, whose rules are copied.
+
+        Raises GrammarError if it has rules made on demand or keys that must differ: those only fit a grammar of their
+        own.
+        """
+        if ir.unfolded or ir.distinct_keys or ir.ignore:
+            raise GrammarError("a grammar with %ignore, or rules made on demand, cannot be part of another one")
+        lexemes = [self.lexeme(each, name) for each, name in zip(ir.lexemes, ir.lexeme_names, strict=True)]
+        first = self.nonterminal_count
+        for name in ir.nonterminal_names:
+            self.nonterminal(name)
+        for left, right in ir.productions:
+            self.add(first + left, [first + symbol if symbol >= 0 else lexemes[~symbol] for symbol in right])
+        self.warnings += ir.warnings
+        return first + ir.start
+
+    def finish_whole(self, start: Symbol, make_stock: MakeStock | None = None) -> GrammarIR:
+        """Freeze all that was added."""
+        maker = UnfoldingMaker(self.unfolded, self.lexemes(), self.nonterminal_count) if self.unfolded else None
+        return self.finish(
+            start,
+            make_error=_make_error,
+            unfolded=self.unfolded,
+            make_unfolding=maker,
+            makes_lexemes=self.makes_lexemes,
+            stock=make_stock,
+        )
+
+
+def _make_error(reason: str, place: str) -> ConstrainError:
+    return GrammarError(reason)

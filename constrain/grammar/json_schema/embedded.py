@@ -1,0 +1,60 @@
+"""JSON Schemas as parts of a longer text: their rules are written among those of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from constrain.errors import SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options
+from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.metaschema import check_document
+from constrain.grammar.json_schema.rules.rules import RuleWriter
+
+MAX_WORK = 100_000
+"""How many pairs of alternatives of a schema may be combined."""
+
+
+def embed_schema(
+    whole: EmbeddingBuilder, schema: dict[str, Any] | bool, layout: Layout, *, any_order: bool = False
+) -> Symbol:
+    """The symbol of the JSON values that are valid for a schema.
+
+    Raises SchemaError and LimitError as :func:`~constrain.grammar.json_schema.front_end.from_json_schema` does.
+    """
+    return write_embedded(whole, schema, layout, RuleWriter.write_root, any_order=any_order)
+
+
+def write_embedded(
+    whole: EmbeddingBuilder,
+    schema: dict[str, Any] | bool,
+    layout: Layout,
+    write: Callable[[RuleWriter], Symbol],
+    *,
+    any_order: bool,
+) -> Symbol:
+    """The same with rules of one's own for the root: ``write`` gives its symbol, with the writer's help.
+
+    ``write`` leaves nothing queued.
+    """
+
+    def read(keeps_scope: bool) -> Symbol:
+        document = Document(schema, Options(True, False), keeps_scope, lambda document: References(document, None))
+        writer = RuleWriter(document, layout, any_order, MAX_WORK, whole)
+        start = write(writer)
+        writer.check_satisfiable(start)
+        whole.makes_lexemes |= writer.makes_lexemes
+        check_document(document)
+        whole.warnings += document.warnings
+        return start
+
+    try:
+        try:
+            return read(False)
+        except ScopeNeeded:
+            return read(True)
+    except RecursionError:
+        raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

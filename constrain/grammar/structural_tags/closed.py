@@ -1,0 +1,57 @@
+"""XGrammar's convention for schemas: an object that says which members it has, has no others.
+
+JSON Schema says the opposite.  The difference is written into the schema, so that all other rules know one meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_OPENERS = ("additionalProperties", "unevaluatedProperties", "propertyNames")
+_NAMERS = ("properties", "patternProperties")
+# What applies to the same object, and may name members too.
+_LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf")
+_IN_PLACE = ("if", "then", "else", "$ref", "$dynamicRef")
+# Where other values' schemas stand: one, a list, or by name.
+_SINGLE = ("items", "additionalItems", "contains", "additionalProperties", "unevaluatedItems", "unevaluatedProperties")
+_BY_NAME = ("properties", "patternProperties", "$defs", "definitions")
+
+
+def closed(schema: Any, *, is_decided: bool = False) -> Any:
+    """The schema in which members that it does not name are forbidden, where it says nothing about them.
+
+    Parameters
+    ----------
+    schema : JSON value
+        A schema; what is none comes back as it is.
+    is_decided : bool
+        Whether a schema around it speaks of the same object, and has decided about its members.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    result = dict(schema)
+    speaks = any(isinstance(schema.get(word), dict) for word in _NAMERS)
+    says = any(word in schema for word in _OPENERS)
+    joins = any(isinstance(schema.get(word), list) and _names_members(schema[word]) for word in ("allOf",))
+    has_others = any(word in schema for word in (*_LISTS_IN_PLACE, *_IN_PLACE, "dependentSchemas"))
+    if (speaks or joins) and not says and not is_decided:
+        result["unevaluatedProperties" if has_others else "additionalProperties"] = False
+    decided = is_decided or speaks or says or joins
+    for word, value in schema.items():
+        if word in _LISTS_IN_PLACE and isinstance(value, list):
+            result[word] = [closed(each, is_decided=decided) for each in value]
+        elif word in ("if", "then", "else"):
+            result[word] = closed(value, is_decided=True)
+        elif word == "dependentSchemas" and isinstance(value, dict):
+            result[word] = {name: closed(each, is_decided=True) for name, each in value.items()}
+        elif word in _SINGLE and isinstance(value, dict):
+            result[word] = closed(value)
+        elif word in (*_SINGLE, "prefixItems") and isinstance(value, list):
+            result[word] = [closed(each) for each in value]
+        elif word in _BY_NAME and isinstance(value, dict):
+            result[word] = {name: closed(each) for name, each in value.items()}
+    return result
+
+
+def _names_members(schemas: list[Any]) -> bool:
+    return any(isinstance(each, dict) and any(word in each for word in _NAMERS) for each in schemas)

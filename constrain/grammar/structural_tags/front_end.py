@@ -1,0 +1,39 @@
+"""``from_structural_tag``: JSON in, grammar out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constrain.collection import paused_collection
+from constrain.errors import SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.structural_tags.reader import read_structural_tag
+from constrain.grammar.structural_tags.writer import Writer
+
+
+def from_structural_tag(tag: Any) -> GrammarIR:
+    """The grammar of the texts that a structural tag describes.
+
+    Parameters
+    ----------
+    tag : str, bytes, dict or pydantic model
+        As for XGrammar 0.2.8, ``{"type": "structural_tag", "format": ...}``; a format alone; or the older form with
+        ``structures`` and ``triggers``.  Objects of a schema that name their members have no others, unless the schema
+        says so, which is XGrammar's convention.
+
+    Raises
+    ------
+    SchemaError
+        With the JSON pointer of what is wrong or not supported.
+    LimitError
+        If a schema is too large for one of the limits that the message names.
+    """
+    try:
+        with paused_collection():
+            builder = EmbeddingBuilder()
+            start = Writer(builder).write(read_structural_tag(tag))
+            return builder.finish_whole(start, stock_for(builder.formats))
+    except RecursionError:
+        raise SchemaError("the structural tag is nested too deeply") from None

@@ -1,0 +1,3 @@
+"""How models write the arguments of a call, beside JSON."""
+
+STYLES: dict[str, object] = {}
