@@ -18,7 +18,9 @@ from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
 from constrain.grammar.lark.source import Node, Source, subtrees_of
 from constrain.grammar.regex import regex_language
+from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.regular import (
+    EPSILON,
     Complement,
     Concat,
     Intersect,
@@ -26,10 +28,14 @@ from constrain.grammar.regular import (
     Regular,
     Repeat,
     Union,
+    byte_range,
+    complement,
     concat,
+    intersect,
     repeat,
     union,
 )
+from constrain.grammar.utf8 import ANY_TEXT
 from constrain.limits import spend
 
 # The engine walks a regular language recursively, so its depth has to stay far below Python's limit.
@@ -37,6 +43,8 @@ _MAX_DEPTH = 100
 # The work for all terminals together, in nodes and literal bytes, with repetitions written out: what an
 # automaton for all of them could reach.
 _MAX_SIZE = 3_000_000
+
+_MORE_BYTES = repeat(byte_range(0, 255), 1)
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,45 @@ class Terminals:
         for name in terminal_references(definition):
             self.named(name)
         return self._compile(definition, None).language
+
+    def of_rule(self, definition: Definition) -> Regular:
+        """The language of a rule that is made of terminals alone, up to where its attributes say that it ends.
+
+        ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
+        first of which is the last thing that is read: no text has another text of the language as its beginning.
+
+        Raises
+        ------
+        GrammarError
+            If a part of it is no terminal.
+        """
+        for body in definition.bodies:
+            for tree in subtrees_of(body.tree):
+                if tree.data in ("nonterminal", "template_usage", "special", "parametric") or (
+                    tree.data == "block" and str(tree.children[0]) != "%regex"
+                ):
+                    raise body.source.error(
+                        f'the rule "{definition.name}" ends at its first end, so it has to be made of terminals alone',
+                        tree,
+                    )
+        for name in terminal_references(definition):
+            self.named(name)
+        part = self._compile(definition, None)
+        ends = [attribute for attribute in definition.attributes if attribute.value is not None]
+        language = part.language
+        for attribute in ends:
+            assert attribute.value is not None
+            end = self._end(attribute.value, definition)
+            if end is EPSILON:
+                # A stop that is the end of the generation: it says nothing about the text.
+                return language
+            language = concat(language, end)
+        return first_ends(language)
+
+    def _end(self, token: Token, definition: Definition) -> Regular:
+        if token.type == "TERMINAL":
+            return self.named(definition.bodies[0].scope.resolve(token))
+        return self.literal(token, definition.source)
 
     def literal(self, token: Token, source: Source) -> Regular:
         """The language of a string or regex."""
@@ -141,6 +188,12 @@ class Terminals:
                 return self._union(values, body)
             if kind == "maybe":
                 return self._repeat(values[0], 0, 1, body)
+            if kind == "conjunction":
+                return self._intersect(values, body)
+            if kind == "negation":
+                return self._negate(values[0], body)
+            if kind == "block":
+                return _measured(regex_block(values[0], body.source))
             assert kind == "expr", kind
             return self._repeat(values[0], *bounds(node, body.source), body)
 
@@ -181,6 +234,14 @@ class Terminals:
             return parts[0]
         size, depth = self._checked(parts, body)
         return _Part(union(*(part.language for part in parts)), size, depth)
+
+    def _intersect(self, parts: list[_Part], body: Body) -> _Part:
+        size, depth = self._checked(parts, body)
+        return _Part(intersect(*(part.language for part in parts)), size, depth)
+
+    def _negate(self, part: _Part, body: Body) -> _Part:
+        size, depth = self._checked([part], body)
+        return _Part(intersect(ANY_TEXT, complement(part.language)), size, depth + 1)
 
     def _repeat(self, part: _Part, low: int, high: int | None, body: Body) -> _Part:
         size, depth = self._checked([part], body, max(low if high is None else high, 1))
@@ -238,6 +299,9 @@ class Terminals:
                     return "".join(values)
                 if kind == "expansions":
                     return group(values)
+                if kind in ("conjunction", "negation", "block"):
+                    shown = {"conjunction": '"&"', "negation": '"~"', "block": "%regex"}[str(kind)]
+                    raise body.source.error(f"{shown} cannot stand in a terminal with look-around or anchors", node)
                 low, high = (0, 1) if kind == "maybe" else bounds(node, body.source)
                 return f"(?:{values[0]}){{{low},{'' if high is None else high}}}"
 
@@ -253,6 +317,11 @@ class Terminals:
                 if dependency not in self._joined:
                     self._joined[dependency] = self._join(self._definitions.by_name[dependency])
         return self._joined[name]
+
+
+def first_ends(language: Regular) -> Regular:
+    """The strings of a language that have no other one as their beginning."""
+    return intersect(language, complement(concat(language, _MORE_BYTES)))
 
 
 def terminal_references(definition: Definition) -> list[str]:
