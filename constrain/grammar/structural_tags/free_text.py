@@ -9,11 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Regular, byte_range, complement, concat, intersect, repeat
+from constrain.grammar.regular import Regular, complement, concat, intersect, repeat
+from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
 from constrain.grammar.utf8 import ANY_CHAR
-
-_ANY_BYTES = repeat(byte_range(0, 255))
-_MORE_BYTES = repeat(byte_range(0, 255), 1)
 
 
 @lru_cache(maxsize=256)
@@ -22,7 +20,7 @@ def text_without(excludes: tuple[str, ...], max_chars: int | None = None) -> Reg
     text = repeat(ANY_CHAR, 0, max_chars)
     if not excludes:
         return text
-    return intersect(text, complement(concat(_ANY_BYTES, prefix_tree(excludes), _ANY_BYTES)))
+    return intersect(text, complement(occurs_in(excludes)))
 
 
 @lru_cache(maxsize=1024)
@@ -40,7 +38,7 @@ def text_through(
         What does not occur in the text; the end may hold it.
     """
     whole = concat(text_without(excludes, max_chars), prefix_tree(end))
-    return intersect(whole, complement(concat(_ANY_BYTES, prefix_tree(stops), _MORE_BYTES)))
+    return intersect(whole, complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES)))
 
 
 def is_reached(stop: str, stops: tuple[str, ...]) -> bool:

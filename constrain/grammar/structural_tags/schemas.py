@@ -7,24 +7,35 @@ from functools import lru_cache
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.embedded import embed_schema
+from constrain.grammar.json_schema.embedded import write_embedded
+from constrain.grammar.json_schema.lexical.excluding import notation_without
 from constrain.grammar.json_schema.lexical.layout import Layout, any_space_layout, layout_for
-from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
+from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.structural_tags.closed import closed
 from constrain.grammar.structural_tags.formats import JsonSchema
+from constrain.grammar.structural_tags.styles import STYLES
+from constrain.grammar.structural_tags.xml_values import XmlWriter, xml_space
 
 
 def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
     """The symbol of the values that are valid for the schema of a format."""
-    pointer = f"{format.pointer}/json_schema"
+    layout = _layout(format.max_whitespace, format.excludes)
+
+    def write(writer: RuleWriter) -> Symbol:
+        if format.style == "json":
+            return writer.write_root()
+        space = xml_space(format.max_whitespace)
+        return XmlWriter(writer, STYLES[format.style], space, format.excludes).write_root()
+
     try:
-        return embed_schema(builder, closed(format.schema), _layout(format.max_whitespace), any_order=format.any_order)
+        return write_embedded(builder, closed(format.schema), layout, write, any_order=format.any_order)
     except SchemaError as error:
-        raise SchemaError(error.reason, pointer + error.pointer[1:]) from None
+        raise SchemaError(error.reason, f"{format.pointer}/json_schema{error.pointer[1:]}") from None
 
 
-@lru_cache(maxsize=16)
-def _layout(max_whitespace: int | None) -> Layout:
+@lru_cache(maxsize=64)
+def _layout(max_whitespace: int | None, excludes: tuple[str, ...]) -> Layout:
+    notation = notation_without(excludes)
     if max_whitespace is None:
-        return any_space_layout(USUAL_NOTATION)
-    return layout_for("flexible", max_whitespace, None, None, USUAL_NOTATION)
+        return any_space_layout(notation)
+    return layout_for("flexible", max_whitespace, None, None, notation)

@@ -178,7 +178,8 @@ class Writer:
     def _any_text(self, format: AnyText, ends: Ends | None) -> Symbol:
         if format.max_tokens is not None:
             raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
-        self._check_ends(ends, format)
+        if not format.excludes:
+            self._check_ends(ends, format)
         return self._builder.choice([self._free_text((), format.excludes, ends, format.max_chars)])
 
     def _free_text(self, triggers: Ends, excludes: Ends, ends: Ends | None, max_chars: int | None = None) -> Right:

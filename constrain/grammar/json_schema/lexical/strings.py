@@ -81,6 +81,10 @@ class Spelling:
         language = self._characters[character] = self.points(((ord(character), ord(character)),))
         return language
 
+    def of_length(self, low: int, high: int | None) -> Regular:
+        """Texts of so many characters."""
+        return repeat(self.character, low, high)
+
     def any_of(self, texts: tuple[str, ...]) -> Regular:
         """Exactly one of these texts."""
         return prefix_tree(texts, self.text)

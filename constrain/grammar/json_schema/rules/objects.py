@@ -445,6 +445,7 @@ def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     if node.low is not None and low > len(node.required) + 1 and further < low and not context.any_order:
         context.refuse(f"{node.low} beside so few keys without a name is not supported within a text", node.low.pointer)
     order = _any_order(context, node, names, others)
+    context.makes_lexemes = True
     members = context.unfolded(UniqueMembers(order, keys, layout, in_order=not context.any_order), node.pointer)
     # What it derives at least, which tells whether it derives anything.
     close: Right = (builder.lexeme(layout.close_object, "'}'"),)

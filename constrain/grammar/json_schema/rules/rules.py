@@ -287,6 +287,17 @@ class RuleWriter:
         symbol = self._scalar(node, self.layout.value)
         return None if isinstance(symbol, Conflict) else symbol
 
+    def node(self, node: Node) -> Symbol | Conflict:
+        """The symbol of a node, after white space."""
+        if not isinstance(node, (ArrayNode, ObjectNode)):
+            return self._scalar(node, self.layout.value)
+        symbol = self._container(node)
+        return Conflict("values are nested too deeply", node.pointer) if symbol is None else symbol
+
+    def note_dead(self, symbol: Symbol, conflict: Conflict) -> None:
+        """Note that a nonterminal derives nothing, and why."""
+        self._dead[symbol] = conflict
+
     def _scalar(self, node: Node, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
         """The symbol of a scalar node; ``opened`` puts before a token what may stand before it."""
         notation = self.layout.notation

@@ -34,7 +34,7 @@ from constrain.grammar.json_schema.normal.nodes import (
     StringNode,
 )
 from constrain.grammar.prefix_tree import tree_of
-from constrain.grammar.regular import Empty, Regular, complement, intersect, repeat, union, union_of_distinct
+from constrain.grammar.regular import Empty, Regular, complement, intersect, union, union_of_distinct
 
 Refuse = Callable[[str, str], None]
 
@@ -94,7 +94,7 @@ def _words(values: tuple[str, ...], spelling: Spelling) -> Regular:
 @lru_cache(maxsize=1024)
 def _of_length(low: int, high: int | None, spelling: Spelling) -> Regular:
     """Strings of so many characters."""
-    return quoted(repeat(spelling.character, low, high))
+    return quoted(spelling.of_length(low, high))
 
 
 def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict:

@@ -1,0 +1,55 @@
+"""Notations in which some strings do not occur, neither in keys nor in strings that no pattern or format describes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Notation, quoted
+from constrain.grammar.json_schema.lexical.strings import Spelling
+from constrain.grammar.regular import Regular, complement, intersect
+from constrain.grammar.substrings import occurs_in
+from constrain.grammar.utf8 import CodePoints
+
+
+class _Excluding(Spelling):
+    """A spelling of texts that, as they are written, do not hold some strings.
+
+    Patterns and formats are told character by character, so they are not looked at.
+    """
+
+    def __init__(self, base: Spelling, excludes: tuple[str, ...]) -> None:
+        self._base = base
+        self._clean = complement(occurs_in(excludes))
+        self.character = base.character
+        self.body = intersect(base.body, self._clean)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 (there are few, and they live as long as the module)
+    def points(self, points: CodePoints) -> Regular:
+        """One character out of a code point set."""
+        return self._base.points(points)
+
+    @lru_cache(maxsize=1024)  # noqa: B019
+    def text(self, text: str) -> Regular:
+        """Exactly this text."""
+        return intersect(self._base.text(text), self._clean)
+
+    def any_of(self, texts: tuple[str, ...]) -> Regular:
+        """Exactly one of these texts."""
+        return intersect(self._base.any_of(texts), self._clean)
+
+    def of_length(self, low: int, high: int | None) -> Regular:
+        """Texts of so many characters."""
+        return intersect(self._base.of_length(low, high), self._clean)
+
+
+class _ExcludingNotation(Notation):
+    def __init__(self, base: Notation, excludes: tuple[str, ...]) -> None:
+        super().__init__(is_canonical=base.is_canonical, ensure_ascii=False, is_plain=base.is_plain)
+        self.spelling = _Excluding(base.spelling, excludes)
+        self.string = quoted(self.spelling.body)
+
+
+@lru_cache(maxsize=64)
+def notation_without(excludes: tuple[str, ...]) -> Notation:
+    """The usual notation without some strings."""
+    return _ExcludingNotation(USUAL_NOTATION, excludes) if excludes else USUAL_NOTATION

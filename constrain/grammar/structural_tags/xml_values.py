@@ -1,0 +1,358 @@
+"""Objects whose members are written in XML, value by value: the rules of :mod:`~.styles`.
+
+Which members there are, in which order, and that none comes twice, is up to the same rules as for JSON objects
+(json_schema/rules/objects.py): here is only how a key and a value are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from constrain.errors import SchemaError
+from constrain.grammar.ir import GrammarBuilder, Symbol
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.lexical.notation import Notation
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
+from constrain.grammar.json_schema.lexical.texts import is_regular, plain
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    Conflict,
+    Node,
+    Normal,
+    NumberNode,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
+from constrain.grammar.json_schema.rules.arrays import array_tails
+from constrain.grammar.json_schema.rules.objects import object_tails
+from constrain.grammar.json_schema.rules.rules import RuleWriter
+from constrain.grammar.json_schema.writing.context import Right
+from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regular import (
+    EPSILON,
+    Regular,
+    byte_set,
+    complement,
+    concat,
+    intersect,
+    literal,
+    repeat,
+    union,
+)
+from constrain.grammar.rules_on_demand import Template
+from constrain.grammar.structural_tags.styles import XmlStyle
+from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
+from constrain.grammar.utf8 import ANY_TEXT, CodePoints, common, encode, negate, normalize
+
+_ANY_SPACE = byte_set(b" \t\n\r")
+_LINE_END = literal("\n")
+# What a name holds that the schema does not say, and has no pattern for.
+_IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
+# These would end a name, in one style or another.
+_NO_NAME: CodePoints = normalize([(0, 0x1F), *((ord(each), ord(each)) for each in "<>\"&='")])
+
+
+class _Names(Spelling):
+    """How names are written: with the characters of a style that have a meaning otherwise escaped."""
+
+    def __init__(self, escapes: dict[str, str]) -> None:
+        self._escapes = escapes
+        self._pattern = re.compile("|".join(map(re.escape, escapes.values()))) if escapes else None
+        self.character = self.points(((0, 0x10FFFF),))
+        self.body = _IDENTIFIER
+
+    @lru_cache(maxsize=1024)  # noqa: B019 (there are few, and they live as long as the module)
+    def points(self, points: CodePoints) -> Regular:
+        """One character out of a code point set; none that could not stand in a name."""
+        parts = [encode(common(points, negate(_NO_NAME)))]
+        for character, escape in self._escapes.items():
+            if any(first <= ord(character) <= last for first, last in points):
+                parts.append(literal(escape))
+        return union(*parts)
+
+    @lru_cache(maxsize=1024)  # noqa: B019
+    def text(self, text: str) -> Regular:
+        """Exactly this name."""
+        return literal("".join(self._escapes.get(character, character) for character in text))
+
+    def any_of(self, texts: tuple[str, ...]) -> Regular:
+        """Exactly one of these names."""
+        return prefix_tree(texts, self.text)
+
+    def read(self, text: str) -> str:
+        """The name that is written so."""
+        back = {escape: character for character, escape in self._escapes.items()}
+        return text if self._pattern is None else self._pattern.sub(lambda found: back[found.group()], text)
+
+
+class _NameNotation(Notation):
+    """The notation of keys."""
+
+    def __init__(self, escapes: dict[str, str]) -> None:
+        super().__init__(is_canonical=False, ensure_ascii=False, is_plain=False)
+        self.names = _Names(escapes)
+        self.spelling = self.names
+
+
+class XmlLayout(Layout):
+    """How the members of an object, or the items of an array, stand one after the other.
+
+    Parameters
+    ----------
+    style : XmlStyle
+    space : Regular
+        White space that may stand between two of them.
+    excludes : tuple of str
+        What no key may hold.
+    """
+
+    def __init__(self, style: XmlStyle, space: Regular, excludes: tuple[str, ...]) -> None:
+        notation = _NameNotation(dict(style.escapes))
+        self._names = notation.names
+        self._before = concat(space, literal(style.before_key))
+        head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
+        self._after = concat(literal(head), space, literal(mark + tail)) if mark else literal(head)
+        self._marks = style.before_key.encode(), head.encode()
+        self._clean = None if not excludes else complement(occurs_in(excludes))
+        super().__init__(EPSILON, EPSILON, EPSILON, notation)
+        self.open_object = self.close_object = self.open_array = self.close_array = EPSILON
+
+    def key(self, body: Regular) -> Regular:
+        """A name with what stands around it."""
+        return concat(self._before, body if self._clean is None else intersect(body, self._clean), self._after)
+
+    def next_key(self, body: Regular) -> Regular:
+        """The same, behind another."""
+        return self.key(body)
+
+    def last_key(self, text: Callable[[int], bytes]) -> str:
+        """The name that a text ends with."""
+        before, head = self._marks
+        size = 256
+        while True:
+            data = text(size)
+            begin = data.rfind(before)
+            if begin >= 0:
+                name = data[begin + len(before) : data.index(head, begin + len(before))]
+                return self._names.read(name.decode())
+            if len(data) < size:
+                raise ValueError("the text does not end with a key")
+            size = 4 * len(data)
+
+
+class XmlWriter:
+    """Writes members in XML; it is the :class:`~constrain.grammar.json_schema.writing.context.Context` of their object.
+
+    Parameters
+    ----------
+    writer : RuleWriter
+        Writes values in JSON, and knows the schema.
+    style : XmlStyle
+    space : Regular
+        White space, where any may stand.
+    excludes : tuple of str
+        What no string without a pattern, and no key, may hold.
+    """
+
+    is_part = True
+
+    def __init__(self, writer: RuleWriter, style: XmlStyle, space: Regular, excludes: tuple[str, ...]) -> None:
+        self._writer = writer
+        self._style = style
+        self._space = space
+        self._excludes = excludes
+        self.builder: GrammarBuilder = writer.builder
+        self.any_order = writer.any_order
+        self.layout: Layout = xml_layout_for(style_key(style), space, excludes)
+        self._values: dict[tuple[Handle, str], Symbol | None] = {}
+        self._containers: dict[Node, Symbol] = {}
+        self._why_nothing: dict[Handle, Conflict] = {}
+        self._prefix = ""
+        self._gap = self.builder.lexeme(space, "white space")
+
+    def write_root(self) -> Symbol:
+        """The symbol of the members of the document's root, which must be an object."""
+        normal = self._writer.root()
+        objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
+        if not objects:
+            conflict = normal.conflict
+            reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"
+            raise SchemaError(f"arguments are the members of an object: {reason}", "#")
+        start = self.builder.nonterminal("#")
+        for node in objects:
+            self._write(start, node)
+        self._writer.write_queued()
+        return start
+
+    def _write(self, symbol: Symbol, node: ArrayNode | ObjectNode) -> None:
+        """Write what stands in an array or object, with white space behind it."""
+        prefix = self._prefix
+        if isinstance(node, ArrayNode):
+            self._prefix = self._style.before_item
+            tails = array_tails(self, node)
+        else:
+            self._prefix = ""
+            tails = object_tails(self, node)
+        self._prefix = prefix
+        if isinstance(tails, Conflict):
+            self._writer.note_dead(symbol, tails)
+            return
+        for tail in tails:
+            self.builder.add(symbol, (*tail, self._gap))
+
+    # -- the context of objects and arrays ---------------------------------------------------------
+
+    def value(self, handle: Handle) -> Symbol | None:
+        """The symbol of a value with its opening and its end; None if there certainly is no such value."""
+        key = handle, self._prefix
+        if key not in self._values:
+            symbol = self.builder.nonterminal(handle[0].pointer if handle else "")
+            # A value within itself finds the symbol.
+            self._values[key] = symbol
+            rights: list[Right] = []
+            normal = self._writer.normal(handle)
+            conflict = normal.conflict
+            for node in normal.nodes:
+                found = self._value_of_node(node)
+                if isinstance(found, Conflict):
+                    conflict = found
+                else:
+                    rights.append(found)
+                if isinstance(node, NumberNode) and not handle and self._style.free_integer:
+                    end = self.builder.lexeme(concat(self._space, literal(self._style.end)), repr(self._style.end))
+                    rights.append((*self._integer, end))
+            for right in dict.fromkeys(rights):
+                self.builder.add(symbol, right)
+            if not rights:
+                assert conflict is not None
+                self._why_nothing[handle] = conflict
+                self._values[key] = None
+        return self._values[key]
+
+    @property
+    def _integer(self) -> Right:
+        """An integer behind its own opening."""
+        lexeme, layout = self.builder.lexeme, self._writer.layout
+        number = layout.value(layout.notation.numbers[NumberForm.INTEGRAL])
+        return lexeme(literal(self._style.free_integer), repr(self._style.free_integer)), lexeme(number, "an integer")
+
+    def _value_of_node(self, node: Node) -> Right | Conflict:
+        style, builder, prefix = self._style, self.builder, literal(self._prefix)
+        opening = concat(prefix, literal(style.openings[node.kind]))
+        if isinstance(node, StringNode):
+            return (builder.lexeme(concat(opening, self._string(node)), node.pointer),)
+        end = builder.lexeme(concat(self._space, literal(style.end)), repr(style.end))
+        if isinstance(node, (ArrayNode, ObjectNode)) and style.before_item:
+            known = self._containers.get(node)
+            if known is None:
+                known = self._containers[node] = builder.nonterminal(node.pointer)
+                self._write(known, node)
+            before = builder.lexeme(concat(opening, self._space), repr(style.openings[node.kind]))
+            return (before, known, end)
+        value = self._writer.node(node)
+        if isinstance(value, Conflict):
+            return value
+        first = builder.lexeme(opening, repr(style.openings[node.kind])) if opening != EPSILON else None
+        return (value, end) if first is None else (first, value, end)
+
+    def _string(self, node: StringNode) -> Regular:
+        """The strings of a node, as they are, with the end behind them."""
+        if node.values is not None:
+            values = [value for value in node.values if is_text(value)]
+            kept = [value for value in values if not any(each in value for each in self._excludes)]
+            body = prefix_tree(kept)
+        elif not node.terms:
+            body = ANY_TEXT if node.low is None and node.high is None else plain(text_of(node))
+            if self._excludes:
+                body = intersect(body, complement(occurs_in(self._excludes)))
+        else:
+            irregular = next((term for term in node.terms if not is_regular(term.text)), None)
+            if irregular is not None:
+                self.refuse(f"{irregular.text} is not supported in XML", irregular.pointer)
+                return concat(ANY_TEXT, literal(self._style.end))
+            body = plain(text_of(node))
+        if self._style.string_lines and body is not ANY_TEXT:
+            body = _within_lines(body)
+        end = literal(self._style.end)
+        # The first end is the end.
+        return intersect(concat(body, end), complement(concat(ANY_BYTES, end, MORE_BYTES)))
+
+    def why_nothing(self, handle: Handle) -> Conflict:
+        """Why :meth:`value` gave None."""
+        return self._why_nothing[handle]
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+        return self._writer.normal(handle)
+
+    def scalar(self, node: Node) -> Symbol | None:
+        """The symbol of a scalar with its opening and its end."""
+        right = self._value_of_node(node)
+        return None if isinstance(right, Conflict) else self.builder.sequence(right)
+
+    def unfolded(self, template: Template, name: str) -> Symbol:
+        """A new nonterminal whose rules a template makes as they are needed."""
+        return self._writer.unfolded(template, name)
+
+    @property
+    def makes_lexemes(self) -> bool:
+        """Whether rules made on demand have lexemes of their own."""
+        return self._writer.makes_lexemes
+
+    @makes_lexemes.setter
+    def makes_lexemes(self, value: bool) -> None:
+        self._writer.makes_lexemes = value
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value, if it is written."""
+        return self._values.get((handle, self._prefix))
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of what stands in an array or object, if it is written."""
+        return self._containers.get(node)
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced."""
+        self._writer.refuse(reason, pointer)
+
+    def note(self, reason: str, pointer: str) -> None:
+        """Add a warning."""
+        self._writer.note(reason, pointer)
+
+
+def _within_lines(body: Regular) -> Regular:
+    """Strings with a line end before and behind them that is not theirs: one of each is taken off, if it is there."""
+    begins, ends = concat(_LINE_END, ANY_BYTES), concat(ANY_BYTES, _LINE_END)
+    neither = complement(union(begins, ends))
+    return union(
+        concat(_LINE_END, body, _LINE_END),
+        concat(_LINE_END, intersect(body, complement(ends))),
+        concat(intersect(body, complement(begins)), _LINE_END),
+        intersect(body, neither),
+    )
+
+
+_StyleKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
+
+
+def style_key(style: XmlStyle) -> _StyleKey:
+    """What decides the layout of a style."""
+    return style.before_key, style.after_key, style.gap_at, tuple(style.escapes.items())
+
+
+@lru_cache(maxsize=64)
+def xml_layout_for(key: _StyleKey, space: Regular, excludes: tuple[str, ...]) -> XmlLayout:
+    """The one layout of a style, so that equal keys are the same objects."""
+    before, after, gap_at, escapes = key
+    return XmlLayout(XmlStyle(before, after, {}, "", gap_at=gap_at, escapes=dict(escapes)), space, excludes)
+
+
+def xml_space(max_whitespace: int | None) -> Regular:
+    """White space, as much as one likes or up to a number of characters."""
+    return repeat(_ANY_SPACE, 0, max_whitespace)

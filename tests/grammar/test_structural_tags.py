@@ -1,0 +1,519 @@
+"""Structural tags: free text against a slow reader, schemas within a text against json, styles and errors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from finite_texts import mask_of
+
+import constrain
+from constrain.errors import ConstrainError, SchemaError
+
+BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
+COMPILER = constrain.GrammarCompiler(BYTES)
+
+
+def compiled(format: Any, vocabulary: constrain.Vocabulary = BYTES) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_structural_tag(format).ir, vocabulary)
+
+
+def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(grammar)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def begins(grammar: constrain.CompiledGrammar, text: str) -> bool:
+    return constrain.Matcher(grammar).accept_bytes(text.encode())
+
+
+# -- free text -------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads triggered tags as they are described: the first trigger that comes to its end begins a tag.
+
+    Tags are (begin, content, end), all of them strings.
+    """
+
+    def __init__(self, triggers: Sequence[str], tags: Sequence[tuple[str, str, str]], excludes: Sequence[str]) -> None:
+        self.triggers = triggers
+        self.tags = tags
+        self.excludes = excludes
+
+    def read(self, text: str) -> tuple[bool, bool]:
+        """Whether a text is the beginning of one of the language, and whether it is one."""
+        ends = [(text.find(trigger) + len(trigger), trigger) for trigger in self.triggers if text.find(trigger) >= 0]
+        if not ends:
+            clean = not any(each in text for each in self.excludes)
+            # Behind what is excluded nothing helps, unless a trigger reaches into it.
+            return clean, clean
+        first = min(ends)[0]
+        viable = whole = False
+        for end, trigger in ends:
+            if end != first or any(each in text[: end - len(trigger)] for each in self.excludes):
+                continue
+            for begin, content, close in self.tags:
+                if begin.startswith(trigger):
+                    rest = begin[len(trigger) :] + content + close
+                    behind = text[end:]
+                    if behind.startswith(rest):
+                        found = self.read(behind[len(rest) :])
+                        viable, whole = viable or found[0], whole or found[1]
+                    else:
+                        viable = viable or rest.startswith(behind)
+        return viable, whole
+
+
+CASES: list[tuple[list[str], list[tuple[str, str, str]], list[str]]] = [
+    (["ab"], [("ab", "c", "a")], []),
+    (["aba"], [("aba", "b", "c"), ("abac", "", "")], []),
+    (["a", "bb"], [("ab", "", "c"), ("bba", "c", "b")], []),
+    (["cc"], [("cc", "a", "c")], ["ab"]),
+    (["aab", "bab"], [("aab", "", "c"), ("bab", "c", ""), ("babb", "a", "c")], []),
+]
+
+
+@pytest.mark.parametrize(("triggers", "tags", "excludes"), CASES)
+def test_free_text_is_free_up_to_the_first_trigger(
+    triggers: list[str], tags: list[tuple[str, str, str]], excludes: list[str]
+) -> None:
+    grammar = compiled(
+        {
+            "type": "triggered_tags",
+            "triggers": triggers,
+            "tags": [
+                {"begin": begin, "content": {"type": "const_string", "value": content}, "end": end}
+                for begin, content, end in tags
+            ],
+            "excludes": excludes,
+        }
+    )
+    reader = Reader(triggers, tags, excludes)
+    for length in range(8):
+        for letters in itertools.product("abc", repeat=length):
+            text = "".join(letters)
+            assert (begins(grammar, text), fits(grammar, text)) == reader.read(text), text
+
+
+def test_masks_in_free_text_are_exact_over_the_borders_of_tokens() -> None:
+    tokens = ["a", "b", "c", "ab", "ba", "cab", "abc", "bca", "aabcab", "caab", "abca"]
+    vocabulary = constrain.Vocabulary([*(token.encode() for token in tokens), b"</s>"], eos_ids=[len(tokens)])
+    rng = random.Random(3)
+    for triggers, tags, excludes in CASES:
+        inner = [{"begin": b, "content": {"type": "const_string", "value": c}, "end": e} for b, c, e in tags]
+        grammar = compiled(
+            {"type": "triggered_tags", "triggers": triggers, "tags": inner, "excludes": excludes}, vocabulary
+        )
+        reader = Reader(triggers, tags, excludes)
+        for _ in range(20):
+            matcher, text = constrain.Matcher(grammar), ""
+            for _ in range(12):
+                expected = {index for index, token in enumerate(tokens) if reader.read(text + token)[0]}
+                if reader.read(text)[1]:
+                    expected.add(len(tokens))
+                assert mask_of(matcher, len(tokens) + 1) == expected, text
+                token = rng.choice(sorted(expected - {len(tokens)}))
+                assert matcher.accept_token(token)
+                text += tokens[token]
+
+
+def test_a_tag_of_text_ends_with_its_first_end() -> None:
+    grammar = compiled({"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ["aba", ">>"]})
+    for text in ("<", "<ab", "<x>", "<é"):
+        assert begins(grammar, text)
+        assert not fits(grammar, text)
+    for text in ("<aba", "<>>", "<abbaba", "<\nabaaba"):
+        assert fits(grammar, text) == (text.find("aba") in (-1, len(text) - 3)), text
+    assert not begins(grammar, "<ababa")
+
+
+def test_text_with_a_number_of_characters() -> None:
+    grammar = compiled({"type": "tag", "begin": "(", "content": {"type": "any_text", "max_chars": 2}, "end": ")"})
+    assert fits(grammar, "(éé)")
+    assert fits(grammar, "()")
+    assert not begins(grammar, "(éée")
+
+
+@pytest.mark.parametrize(
+    ("options", "good", "bad"),
+    [
+        ({}, ["", "x", "<a>1</a>", "x<a>1</a>y<a>1</a>"], ["<a>2"]),
+        ({"at_least_one": True}, ["<a>1</a>", "<a>1</a>y<a>1</a>"], ["", "x", "x<a>1</a>"]),
+        ({"stop_after_first": True}, ["", "x", "x<a>1</a>"], ["<a>1</a>y", "<a>1</a><a>1</a>"]),
+        ({"at_least_one": True, "stop_after_first": True}, ["<a>1</a>"], ["", "x<a>1</a>", "<a>1</a> "]),
+    ],
+)
+def test_options_of_triggered_tags(options: dict[str, bool], good: list[str], bad: list[str]) -> None:
+    tag = {"begin": "<a>", "content": {"type": "const_string", "value": "1"}, "end": "</a>"}
+    grammar = compiled({"type": "triggered_tags", "triggers": ["<a"], "tags": [tag], **options})
+    within = {"type": "triggered_tags", "triggers": ["<a"], "tags": [tag], **options}
+    inside = compiled({"type": "tag", "begin": "[", "content": within, "end": "]"})
+    for text in good:
+        assert fits(grammar, text)
+        assert fits(inside, f"[{text}]")
+    for text in bad:
+        assert not fits(grammar, text)
+        assert not fits(inside, f"[{text}]")
+
+
+def test_formats_that_are_put_together() -> None:
+    def const(value: str) -> dict[str, str]:
+        return {"type": "const_string", "value": value}
+
+    def tag(name: str) -> dict[str, Any]:
+        return {"begin": f"<{name}>", "content": const("."), "end": ["/", f"</{name}>"]}
+
+    cases: list[tuple[dict[str, Any], list[str], list[str]]] = [
+        ({"type": "sequence", "elements": [const("a"), const("b")]}, ["ab"], ["a", "abb"]),
+        ({"type": "sequence", "elements": []}, [""], ["a"]),
+        ({"type": "or", "elements": [const("a"), const("bc")]}, ["a", "bc"], ["", "b", "abc"]),
+        ({"type": "optional", "content": const("a")}, ["", "a"], ["aa"]),
+        ({"type": "plus", "content": const("a")}, ["a", "aaa"], ["", "b"]),
+        ({"type": "star", "content": const("a")}, ["", "aaa"], ["b"]),
+        ({"type": "repeat", "min": 2, "max": 3, "content": const("a")}, ["aa", "aaa"], ["a", "aaaa"]),
+        ({"type": "repeat", "min": 2, "max": -1, "content": const("a")}, ["aa", "a" * 9], ["a"]),
+        ({"type": "regex", "pattern": "[0-9]{2}"}, ["42"], ["4", "421"]),
+        ({"type": "grammar", "grammar": 'root ::= "x" y\ny ::= "y" y | ""'}, ["x", "xyy"], ["y"]),
+        (
+            {"type": "tags_with_separator", "tags": [tag("a"), tag("b")], "separator": ","},
+            ["", "<a>./", "<a>.</a>,<b>./,<a>./"],
+            ["<a>./<b>./", "<a>./,", "<a>.</b>"],
+        ),
+        (
+            {"type": "tags_with_separator", "tags": [tag("a")], "separator": ",", "at_least_one": True},
+            ["<a>./"],
+            [""],
+        ),
+        (
+            {"type": "tags_with_separator", "tags": [tag("a")], "separator": ",", "stop_after_first": True},
+            ["", "<a>./"],
+            ["<a>./,<a>./"],
+        ),
+        (
+            {"type": "dispatch", "rules": [["x", const("1")], ["yx", const("2")]]},
+            ["", "ax1b", "yx2", "yx1", "x1x1 "],
+            ["x", "x2", "yx3"],
+        ),
+        ({"type": "dispatch", "rules": [["x", const("1")]], "loop": False}, ["", "ax1"], ["x1x1", "x1 "]),
+    ]
+    for format, good, bad in cases:
+        grammar = compiled(format)
+        for text in good:
+            assert fits(grammar, text), (format, text)
+        for text in bad:
+            assert not fits(grammar, text), (format, text)
+
+
+# -- schemas ---------------------------------------------------------------------------------------
+
+
+def keys_are_unique(text: str) -> bool:
+    found = True
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal found
+        found = found and len({key for key, _ in members}) == len(members)
+        return dict(members)
+
+    json.loads(text, object_pairs_hook=pairs)
+    return found
+
+
+def some_json(rng: random.Random, depth: int) -> str:
+    kind = rng.randrange(4 if depth else 2)
+    if kind == 0:
+        return rng.choice(["1", "null", "-2.5e3"])
+    if kind == 1:
+        return rng.choice(['""', '"a"', '"\\u0061{"', '"}\\\\"', '"é"'])
+    inner = [some_json(rng, depth - 1) for _ in range(rng.randrange(3))]
+    if kind == 2:
+        return f"[{', '.join(inner)}]"
+    keys = ['"a"', '"\\u0061"', '"b\\\\"', '"b"', '"\\"a"']
+    return "{" + ",".join(f"{rng.choice(keys)}: {each}" for each in inner) + "}"
+
+
+def test_keys_are_unique_in_every_object_within_free_text() -> None:
+    tag = {"begin": "<j>", "content": {"type": "json_schema", "json_schema": True}, "end": "</j>"}
+    grammar = compiled({"type": "triggered_tags", "triggers": ["<j>"], "tags": [tag]})
+    rng = random.Random(5)
+    repeated = 0
+    for _ in range(400):
+        texts = [some_json(rng, 3) for _ in range(2)]
+        text = '"}{ ' + "".join(f"<j>{each}</j> {{" for each in texts)
+        expected = all(map(keys_are_unique, texts))
+        repeated += not expected
+        assert fits(grammar, text) == expected, text
+    assert repeated > 20
+
+
+def test_masks_know_the_keys_that_are_there() -> None:
+    tokens = ["{", "}", '"a"', '"b', '"', ":", "1", ",", "<j>", "</j>", '"a":1', ',"a"', '1,"b":', '":1,"', "a", "x{"]
+    vocabulary = constrain.Vocabulary([*(token.encode() for token in tokens), b"</s>"], eos_ids=[len(tokens)])
+    schema = {"type": "object", "additionalProperties": {"enum": [1]}, "maxProperties": 3}
+    format = {
+        "type": "triggered_tags",
+        "triggers": ["<j>"],
+        "tags": [
+            {
+                "begin": "<j>",
+                "content": {"type": "json_schema", "json_schema": schema, "max_whitespace_cnt": 0},
+                "end": "</j>",
+            }
+        ],
+    }
+    grammar, judge = compiled(format, vocabulary), compiled(format)
+    rng = random.Random(1)
+    seen = 0
+    for _ in range(60):
+        matcher, text = constrain.Matcher(grammar), ""
+        for _ in range(14):
+            # A vocabulary of bytes has no token that holds the end of a key and more.
+            expected = {index for index, token in enumerate(tokens) if begins(judge, text + token)}
+            if fits(judge, text):
+                expected.add(len(tokens))
+            assert mask_of(matcher, len(tokens) + 1) == expected, text
+            token = rng.choice(sorted(expected - {len(tokens)}))
+            assert matcher.accept_token(token)
+            text += tokens[token]
+            seen += text.count('"') > 3
+    assert seen > 50
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+def test_members_with_and_without_a_name(any_order: bool) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"const": 1}, "b": {"const": 2}},
+        "required": ["b"],
+        "patternProperties": {"^[xy]$": {"const": 3}},
+        "additionalProperties": False,
+        "maxProperties": 3,
+    }
+    grammar = compiled(
+        {"type": "tag", "begin": "<", "content": {"type": "json_schema", "json_schema": schema, "any_order": any_order},
+         "end": ">"}
+    )  # fmt: skip
+    values = {"a": 1, "b": 2, "x": 3, "y": 3}
+    for count in range(5):
+        for keys in itertools.product(values, repeat=count):
+            in_order = [key for key in keys if key in "ab"] == sorted(key for key in keys if key in "ab")
+            named_first = not any(key in "ab" for key in "".join(keys).lstrip("ab"))
+            expected = len(set(keys)) == count <= 3 and "b" in keys and (any_order or (in_order and named_first))
+            text = "<{" + ", ".join(f'"{key}": {values[key]}' for key in keys) + "}>"
+            assert fits(grammar, text) == expected, text
+
+
+def test_objects_that_name_members_have_no_others_unless_the_schema_says_so() -> None:
+    def good(schema: Any, text: str) -> bool:
+        return fits(compiled({"type": "json_schema", "json_schema": schema}), text)
+
+    named = {"type": "object", "properties": {"a": {}}}
+    assert good(named, '{"a": 1}')
+    assert not good(named, '{"b": 1}')
+    assert good({**named, "additionalProperties": True}, '{"b": 1}')
+    assert good({"type": "object"}, '{"b": 1}')
+    both = {"allOf": [named, {"properties": {"b": {}}}], "type": "object"}
+    assert good(both, '{"a": 1, "b": 2}')
+    assert not good(both, '{"a": 1, "c": 2}')
+    assert not good({"properties": {"o": named}}, '{"o": {"x": 1}}')
+    assert good({"const": {"properties": {}}}, '{"properties": {}}')
+
+
+def test_strings_without_some_texts() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"s": {"type": "string"}, "e": {"enum": ["ok", "a<b"]}, "p": {"type": "string", "pattern": "<"}},
+    }
+    format = {"type": "json_schema", "json_schema": schema, "excludes": ["<"]}
+    grammar = compiled(format)
+    assert fits(grammar, '{"s": "x>", "e": "ok", "p": "<"}')
+    assert not begins(grammar, '{"s": "<')
+    assert not begins(grammar, '{"e": "a<')
+
+
+# -- styles ----------------------------------------------------------------------------------------
+
+ARGUMENTS = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer"},
+        "unit": {"enum": ["warm", "cold"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["city"],
+}
+# Each argument as it is written.
+WRITTEN = {
+    "qwen_xml": [
+        "<parameter=city>Oslo</parameter>\n",
+        "<parameter=days>3</parameter>",
+        "<parameter=unit>\nwarm\n</parameter>",
+        '<parameter=tags>["a"]</parameter>',
+    ],
+    "minimax_xml": [
+        '<parameter name="city">Oslo</parameter>\n',
+        '<parameter name="days">3</parameter>',
+        '<parameter name="unit">warm</parameter>',
+        '<parameter name="tags">["a"]</parameter>',
+    ],
+    "deepseek_xml": [
+        '<｜DSML｜parameter name="city" string="true">Oslo</｜DSML｜parameter>',
+        '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>',
+        '<｜DSML｜parameter name="unit" string="true">warm</｜DSML｜parameter>',
+        '<｜DSML｜parameter name="tags" string="false">["a"]</｜DSML｜parameter>',
+    ],
+    "deepseek_v4_1_xml": [
+        '<｜DSML｜ parameter name="city" string="true">Oslo</｜DSML｜ parameter>',
+        '<｜DSML｜ parameter name="days" string="false">3</｜DSML｜ parameter>',
+        '<｜DSML｜ parameter name="unit" string="true">warm</｜DSML｜ parameter>',
+        '<｜DSML｜ parameter name="tags" string="false">["a"]</｜DSML｜ parameter>',
+    ],
+    "glm_xml": [
+        "<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>",
+        "<arg_key>days</arg_key><arg_value>3</arg_value>",
+        "<arg_key>unit</arg_key><arg_value>warm</arg_value>",
+        '<arg_key>tags</arg_key><arg_value>["a"]</arg_value>',
+    ],
+    "kimi_k3_xml": [
+        '<|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|>',
+        '<|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>',
+        '<|open|>argument key="unit" type="string"<|sep|>warm<|close|>argument<|sep|>',
+        '<|open|>argument key="tags" type="array"<|sep|>["a"]<|close|>argument<|sep|>',
+    ],
+    "cohere_xml": [
+        '<cofl:value name="city" type="raw">Oslo</cofl:value>',
+        '<cofl:value name="days" type="json">3</cofl:value>',
+        '<cofl:value name="unit" type="raw">warm</cofl:value>',
+        '<cofl:value name="tags" type="list"><cofl:value type="raw">a</cofl:value></cofl:value>',
+    ],
+}
+
+
+@pytest.mark.parametrize("style", WRITTEN)
+def test_arguments_in_the_style_of_a_model(style: str) -> None:
+    city, days, unit, tags = WRITTEN[style]
+    grammar = compiled({"type": "json_schema", "json_schema": ARGUMENTS, "style": style})
+    for chosen in itertools.chain.from_iterable(itertools.combinations((days, unit, tags), n) for n in range(4)):
+        assert fits(grammar, city + "".join(chosen))
+        assert not fits(grammar, "".join(chosen))
+    # A value of another kind, and one that is not listed.
+    assert not fits(grammar, city + days.replace("3", "three"))
+    assert not fits(grammar, city + unit.replace("warm", "hot"))
+    assert not fits(grammar, city + tags.replace('["a"]', "a").replace("list", "raw"))
+    # Members twice, or in another order.
+    assert not fits(grammar, city + city)
+    assert not fits(grammar, days + city)
+    ordered = compiled({"type": "json_schema", "json_schema": ARGUMENTS, "style": style, "any_order": True})
+    for members in itertools.permutations((city, days, unit)):
+        assert fits(ordered, "".join(members))
+    assert not fits(ordered, days + unit)
+    assert not fits(ordered, days + city + days)
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+@pytest.mark.parametrize("style", WRITTEN)
+def test_members_without_a_name_come_once_in_every_style(style: str, any_order: bool) -> None:
+    schema = {**ARGUMENTS, "properties": {"city": {"type": "string"}}, "additionalProperties": {"type": "integer"}}
+    grammar = compiled({"type": "json_schema", "json_schema": schema, "style": style, "any_order": any_order})
+    city, days, *_ = WRITTEN[style]
+    day = days.replace("days", "day")
+    assert fits(grammar, city + days)
+    assert fits(grammar, city + day + days + days.replace("days", "dayss"))
+    assert not fits(grammar, city + days + days)
+    assert not fits(grammar, city + days + day + days)
+    assert not fits(grammar, city + days.replace("days", "city"))
+    assert not fits(grammar, days)
+    assert fits(grammar, days + city) == any_order
+
+
+def test_a_string_with_its_line_ends_is_what_is_between_them() -> None:
+    schema = {"properties": {"s": {"type": "string", "minLength": 1, "maxLength": 2}}, "required": ["s"]}
+    grammar = compiled({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"})
+    for length in range(6):
+        for letters in itertools.product("a\n", repeat=length):
+            text = "".join(letters)
+            value = text.removeprefix("\n").removesuffix("\n")
+            assert fits(grammar, f"<parameter=s>{text}</parameter>") == (1 <= len(value) <= 2), repr(text)
+
+
+# -- how it is given -------------------------------------------------------------------------------
+
+
+def test_the_ways_to_give_a_structural_tag() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Const(pydantic.BaseModel):  # type: ignore[name-defined,misc]
+        type: str = "const_string"
+        value: str
+
+    class Whole(pydantic.BaseModel):  # type: ignore[name-defined,misc]
+        type: str = "structural_tag"
+        format: Const
+
+    format = {"type": "const_string", "value": "x"}
+    whole = {"type": "structural_tag", "format": format}
+    for tag in (format, whole, json.dumps(whole), json.dumps(whole).encode(), Whole(format=Const(value="x"))):
+        assert fits(compiled(tag), "x")
+    assert constrain.Grammar.from_structural_tag(whole).key == constrain.Grammar.from_structural_tag(whole).key
+    assert repr(constrain.Grammar.from_structural_tag(whole)).startswith("<Grammar from a structural tag")
+
+
+def test_the_older_form() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    for given in (schema, json.dumps(schema)):
+        tag = {"structures": [{"begin": "<f>", "schema": given, "end": "</f>"}], "triggers": ["<f"]}
+        grammar = compiled(tag)
+        assert fits(grammar, 'x<f>{"a": 1}</f>y')
+        assert not begins(grammar, "<f>{}")
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("{", "at #: the structural tag is not JSON"),
+        ([], "at #: a structural tag must be an object, not []"),
+        ({"type": "structural_tag"}, "at #: format is missing"),
+        ({"type": "tag", "begin": "a", "end": "b"}, "at #: content is missing"),
+        ({"type": "x"}, "at #/type: there is no format 'x'"),
+        ({"type": "sequence", "elements": [{"type": "any_text", "exclude": []}]}, "at #/elements/0/exclude: "),
+        ({"type": "any_text", "max_tokens": 3}, "at #/max_tokens: "),
+        ({"type": "any_text", "max_chars": -1}, "at #/max_chars: "),
+        ({"type": "json_schema", "json_schema": {"type": "x"}}, "at #/json_schema/type: "),
+        ({"type": "json_schema", "json_schema": False}, "at #/json_schema: "),
+        ({"type": "json_schema", "json_schema": {"type": "string"}, "style": "qwen_xml"}, "at #/json_schema: "),
+        ({"type": "regex", "pattern": "("}, "at #/pattern: "),
+        ({"type": "grammar", "grammar": "root ::= x"}, "at #/grammar: "),
+        ({"type": "token", "token": 3}, "at #: token: "),
+        ({"type": "any_tokens"}, "at #: any_tokens: "),
+        ({"type": "exclude_token"}, "at #: exclude_token: "),
+        ({"type": "token_dispatch", "rules": [[1, {"type": "any_text"}]]}, "at #: token_dispatch: "),
+        (
+            {
+                "type": "triggered_tags",
+                "triggers": ["<b"],
+                "tags": [{"begin": "<a", "content": {"type": "any_text"}, "end": ">"}],
+            },
+            "at #/tags/0/begin: no trigger",
+        ),
+        (
+            {
+                "type": "triggered_tags",
+                "triggers": ["bc", "abcd"],
+                "tags": [{"begin": "abcd", "content": {"type": "any_text"}, "end": ">"}],
+            },
+            "at #/tags/0/begin: within 'abcd'",
+        ),
+    ],
+)
+def test_errors_say_where(tag: Any, message: str) -> None:
+    with pytest.raises(ConstrainError) as caught:
+        compiled(tag)
+    assert isinstance(caught.value, SchemaError)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
