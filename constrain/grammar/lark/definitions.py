@@ -287,22 +287,22 @@ def _definition(statement: Node, source: Source, scope: Scope, warnings: list[st
             if token.type == "ATTRIBUTES":
                 attributes = read_attributes(token, source, warnings)
             elif str(token)[2:].strip() != "_":
-                raise source.error('the number of a rule is called "_" where the rule is defined, as in "name::_ :"', token)
+                raise source.error(
+                    'the number of a rule is called "_" where the rule is defined, as in "name::_ :"', token
+                )
             else:
                 has_number = True
         if has_number and parameters:
             raise source.error("a template cannot have a number", statement)
     else:
         name, tree = statement.children[0], statement.children[-1]
-        for token in statement.children:
-            if isinstance(token, Token) and token.type == "ATTRIBUTES":
-                raise source.error("attributes can stand on rules only, not on terminals", token)
+        for child in statement.children:
+            if isinstance(child, Token) and child.type == "ATTRIBUTES":
+                raise source.error("attributes can stand on rules only, not on terminals", child)
     assert isinstance(name, Token)
     assert isinstance(tree, Tree)
     bodies = [Body(tree, source, scope)]
-    return Definition(
-        str(name), name, statement.data == "term", parameters, bodies, source, has_number, attributes
-    )
+    return Definition(str(name), name, statement.data == "term", parameters, bodies, source, has_number, attributes)
 
 
 def _import_names(statement: Node, source: Source) -> tuple[tuple[bool, tuple[str, ...]], dict[str, tuple[str, Token]]]:

@@ -102,7 +102,7 @@ def grammar_parser() -> Any:
         for name, expansions in all_rules.items()
         for order, expansion in enumerate(expansions)
     ]
-    callbacks = ParseTreeBuilder(rules, SlottedTree).create_callback()
+    callbacks = cast(Any, ParseTreeBuilder)(rules, SlottedTree).create_callback()
     definitions = [TerminalDef(name, PatternRE(value)) for name, value in terminals.items()]
     lexer = LexerConf(definitions, cast(Any, re), ["WS", "COMMENT", "BACKSLASH"])
     parser = ParserConf(rules, callbacks, ["start"])

@@ -105,7 +105,9 @@ class _Reader:
         """The next number, name or mark."""
         found = _UNIT.match(self._text, self._at)
         if found is None:
-            raise self.fault(f"unexpected {self._text[self._at : self._at + 1]!r}" if self._rest() else "too early an end")
+            raise self.fault(
+                f"unexpected {self._text[self._at : self._at + 1]!r}" if self._rest() else "too early an end"
+            )
         self._at = found.end()
         kind = str(found.lastgroup)
         return kind, found[kind]

@@ -1,6 +1,7 @@
 """From grammar text to Lark's tree of it, with errors in one line.
 
-The tree comes from the parser that Lark itself reads grammars with, with some additions (:mod:`.notation`).  Two things are checked before it runs, because its token patterns backtrack exponentially
+The tree comes from the parser that Lark itself reads grammars with, with some additions
+(:mod:`.notation`).  Two things are checked before it runs, because its token patterns backtrack exponentially
 or quadratically there: strings and regexes that are never closed, and very long runs of blank
 lines.
 """

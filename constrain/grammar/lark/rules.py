@@ -146,7 +146,7 @@ class _Compiler:
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
-        stock = stock_for(self._builder.formats) if self._has_json else None
+        stock = stock_for(self._builder.formats) if self._builder.has_schemas else None
         return self._builder.finish_whole(start, stock, ignore=ignored, make_error=self._make_error())
 
     def _spaced(self, symbol: Symbol) -> Symbol:
@@ -209,9 +209,7 @@ class _Compiler:
             if kind == "literal":
                 return self._literal(values[0], source)
             if kind == "range":
-                return self._spaced(
-                    self._builder.lexeme(range_language(node, source), f"{values[0]}..{values[1]}")
-                )
+                return self._spaced(self._builder.lexeme(range_language(node, source), f"{values[0]}..{values[1]}"))
             if kind == "terminal":
                 return self._terminal(body.scope.resolve(values[0]))
             if kind == "nonterminal":
@@ -286,7 +284,9 @@ class _Compiler:
         for part in [] if ids == "*" else ids.removeprefix("^").split(","):
             found = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
             if found is None:
-                raise source.error(f"the tokens {text} cannot be read: they look like <[1]>, <[1-5,7]>, <[^1]> or <[*]>", token)
+                raise source.error(
+                    f"the tokens {text} cannot be read: they look like <[1]>, <[1-5,7]>, <[^1]> or <[*]>", token
+                )
             parts.append((int(found[1]), int(found[2] or found[1])))
         if excluded or ids == "*":
             return _AnyToken(text, tuple(parts))
@@ -296,7 +296,9 @@ class _Compiler:
         line, column = place_of(node)
         language = any_tokens(some.excluded, low, high, line=line, column=column)
         if language is None:
-            raise source.error(f'{some.text} can be repeated with "*" or "+" only: the tokens of a text are not counted', node)
+            raise source.error(
+                f'{some.text} can be repeated with "*" or "+" only: the tokens of a text are not counted', node
+            )
         return self._spaced(self._builder.token(language, f"{some.text}{'+' if low else '*'}"))
 
     def _block(self, token: Token, source: Source) -> Symbol:
@@ -311,7 +313,7 @@ class _Compiler:
         # What stands before it in the text is left out, but for its lines, so that places are those of the whole.
         line, column = place
         opening = token.block.begin - token.block.keyword
-        inner_text = f"{'#\n' * (line - 1)}{' ' * (column - 1 + opening)}{token.block.text}"
+        inner_text = "#\n" * (line - 1) + " " * (column - 1 + opening) + token.block.text
         inner = collect(inner_text, source)
         validate(inner)
         definition = inner.by_name.get("start")

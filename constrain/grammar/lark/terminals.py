@@ -17,8 +17,8 @@ from constrain.grammar.lark.definitions import Body, Definition, Definitions
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
 from constrain.grammar.lark.source import Node, Source, subtrees_of
-from constrain.grammar.regex import regex_language
 from constrain.grammar.lark.substring import regex_block
+from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
     EPSILON,
     Complement,
