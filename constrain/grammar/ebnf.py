@@ -23,9 +23,9 @@ from constrain.errors import GrammarError
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.lark.attributes import Attribute, read_attributes
+from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.substring import parts_of
-from constrain.grammar.lark.terminals import first_ends
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import intersect, literal, repeat, union
 from constrain.grammar.structural_tags.free_text import text_through, text_without
@@ -296,6 +296,9 @@ class _EbnfReader(GbnfReader):
         excludes = tuple(self._strings(options.get("excludes", ()), name, begin))
         if "" in excludes:
             raise self._error(f"{name}: an empty string is excluded, which occurs in every text", begin)
+        for text in rules:
+            if text in excludes:
+                raise self._error(f"{name}: {text!r} is a trigger and excluded", begin)
         triggers = tuple(rules)
         tags = [
             (self._builder.lexeme(text_through((trigger,), triggers, excludes), repr(trigger)), rule)
@@ -315,7 +318,10 @@ class _EbnfReader(GbnfReader):
             for triggers, rule in self._pairs(arguments, name, begin)
             for trigger in self._ids(triggers, name, begin)
         ]
-        excluded = [*(trigger for trigger, _ in pairs), *self._ids(options.get("excludes", ()), name, begin)]
+        others = self._ids(options.get("excludes", ()), name, begin)
+        if both := [trigger for trigger, _ in pairs if trigger in others]:
+            raise self._error(f"{name}: token {both[0][0]} is a trigger and excluded", begin)
+        excluded = [*(trigger for trigger, _ in pairs), *others]
         between = any_tokens(excluded, **place)
         assert between is not None
         last = self._builder.token(between, "text")

@@ -368,6 +368,14 @@ class GrammarBuilder:
         """How many nonterminals there are so far."""
         return len(self._names)
 
+    def name_of(self, symbol: Symbol) -> str:
+        """The name of a lexeme or nonterminal."""
+        return self._names[symbol] if symbol >= 0 else self._lexeme_names[~symbol]
+
+    def is_token(self, symbol: Symbol) -> bool:
+        """Whether a symbol is a lexeme that holds token sets."""
+        return symbol in self._token_lexemes
+
     @property
     def production_count(self) -> int:
         """How many productions there are so far."""

@@ -79,11 +79,30 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
             raise source.error("[lazy] takes no value", place)
         if name in ("stop", "suffix") and (value is None or value.type == "NUMBER"):
             raise source.error(f'[{name}] takes a string, a regex or a terminal, as in [{name}="<end>"]', place)
+        if name == "suffix" and value == '""':
+            raise source.error("[suffix] cannot be empty", place)
+        if name == "temperature" and not _is_temperature(value):
+            raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
+        if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
+            raise source.error(f'[{name}] takes a name in quotes, as in [{name}="word"]', place)
         found[name] = Attribute(name, value)
         at = item.end()
+    if "stop_capture" in found and not {"stop", "suffix"} & found.keys():
+        raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
     if "stop" in found and "suffix" in found:
         raise source.error("[stop] and [suffix] cannot stand on one rule", token)
     return tuple(found[name] for name in _ENDS if name in found)
+
+
+def _is_temperature(value: Token | None) -> bool:
+    return value is not None and value.type == "NUMBER" and 0 <= float(value) < float("inf")
+
+
+def _is_capture_name(value: Token | None, name: str) -> bool:
+    """Whether it is a name; the name of the rule is that of a capture without one."""
+    if value is None:
+        return name == "capture"
+    return value.type == "STRING" and re.fullmatch(r'"[\w.\[\]-]+"', value) is not None
 
 
 def _value(item: re.Match[str], token: Token) -> Token | None:

@@ -37,8 +37,9 @@ _TERMINALS = {
     "RULE": r"_?[a-z](?:[_a-z0-9]|-(?!>))*",
     "TERMINAL": r"_?[A-Z](?:[_A-Z0-9]|-(?!>))*",
     "WS": rf"[ \t{BLANK}]+",
-    "TILDE": r"~(?=[ \t]*[+-]?\d)",
-    "_NOT": r"~(?![ \t]*[+-]?\d)",
+    # Before what can be negated it is "not", else it counts.
+    "TILDE": r"~(?![ \t]*[\"/(A-Z_~])",
+    "_NOT": r"~(?=[ \t]*[\"/(A-Z_~])",
     "_AND": "&",
     "COUNTS": r"\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}",
     "ATTRIBUTES": rf"\[{_IN_BRACKETS}\](?=[ \t]*(?:::[ \t]*_[ \t]*)?(?:\.[ \t]*[+-]?\d+[ \t]*)?:)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from constrain.grammar.json_schema.lexical.notation import notation_for
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
+from constrain.grammar.lark.first_ends import separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.parametric import evaluate, holds
@@ -101,6 +102,22 @@ def from_lark(text: str, *, start: str = "start", base_path: str | os.PathLike[s
     return compiler.finish(compiler.compile(start))
 
 
+@dataclass
+class _Shared:
+    """What a grammar and those inside of it know of their symbols.
+
+    Attributes
+    ----------
+    ending : set of Symbol
+        The lexemes of rules with a first end.
+    closed : set of Symbol
+        What is ignored, and values of schemas: they are what they are, whatever stands beside them.
+    """
+
+    ending: set[Symbol] = field(default_factory=set)
+    closed: set[Symbol] = field(default_factory=set)
+
+
 class _Compiler:
     """Writes the rules of a grammar, and of those inside of it with others of the kind.
 
@@ -108,13 +125,14 @@ class _Compiler:
     stand between those and nowhere else.
     """
 
-    def __init__(self, definitions: Definitions, builder: EmbeddingBuilder, *, is_inner: bool = False) -> None:
+    def __init__(self, definitions: Definitions, builder: EmbeddingBuilder, outer: _Shared | None = None) -> None:
         self._definitions = definitions
         self._builder = builder
         self._ignored: list[Symbol] = []
         # What may stand behind a terminal, where that is written out.
         self._skip: Symbol | None = None
-        self._writes_skips = is_inner or _has_inner_grammars(definitions)
+        self._shared = _Shared() if outer is None else outer
+        self._writes_skips = outer is not None or _has_inner_grammars(definitions)
         self._terminals = Terminals(definitions)
         self._symbols: dict[tuple[object, ...], Symbol] = {}
         self._todo: deque[tuple[Symbol, Definition, tuple[_Argument, ...]]] = deque()
@@ -127,6 +145,7 @@ class _Compiler:
         self._ignored = [
             self._builder.lexeme(self._terminals.anonymous(body), "%ignore") for body in self._definitions.ignored
         ]
+        self._shared.closed.update(self._ignored)
         if self._ignored and self._writes_skips:
             self._skip = self._builder.star(self._builder.choice([(symbol,) for symbol in self._ignored]))
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
@@ -145,9 +164,14 @@ class _Compiler:
 
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
+        start = separate(self._builder, start, self._shared.ending, self._is_closed)
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
         stock = stock_for(self._builder.formats) if self._builder.has_schemas else None
         return self._builder.finish_whole(start, stock, ignore=ignored, make_error=self._make_error())
+
+    def _is_closed(self, symbol: Symbol) -> bool:
+        """Which symbols are what they are, whatever stands beside them."""
+        return symbol in self._shared.closed or self._builder.is_token(symbol)
 
     def _spaced(self, symbol: Symbol) -> Symbol:
         """A terminal with what may be ignored behind it."""
@@ -155,7 +179,11 @@ class _Compiler:
 
     def _ending(self, definition: Definition) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
-        return self._builder.lexeme(self._terminals.of_rule(definition), definition.name)
+        language, has_first_end = self._terminals.of_rule(definition)
+        symbol = self._builder.lexeme(language, definition.name)
+        if has_first_end:
+            self._shared.ending.add(symbol)
+        return symbol
 
     def _terminal(self, name: str) -> Symbol:
         key = ("terminal", name)
@@ -319,14 +347,16 @@ class _Compiler:
         definition = inner.by_name.get("start")
         if definition is None or definition.params or definition.has_number:
             raise source.error('the grammar in %lark needs a rule "start"', place)
-        return self._spaced(_Compiler(inner, self._builder, is_inner=True).compile("start"))
+        return self._spaced(_Compiler(inner, self._builder, self._shared).compile("start"))
 
     def _json(self, token: BlockToken, source: Source) -> Symbol:
         try:
             schema = parse(token.block.text)
-            return embed_schema(self._builder, schema, any_space_layout(notation_for(False, False, False)))
+            symbol = embed_schema(self._builder, schema, any_space_layout(notation_for(False, False, False)))
         except SchemaError as error:
             raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+        self._shared.closed.add(symbol)
+        return symbol
 
     def _numbered(self, token: Token, node: Node, body: Body, arguments: dict[str, _Argument]) -> Symbol:
         """The symbol of a rule with the number that ``token`` says."""

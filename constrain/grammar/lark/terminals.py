@@ -14,6 +14,7 @@ from lark import Token, Tree
 
 from constrain.errors import GrammarError
 from constrain.grammar.lark.definitions import Body, Definition, Definitions
+from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
 from constrain.grammar.lark.source import Node, Source, subtrees_of
@@ -28,7 +29,6 @@ from constrain.grammar.regular import (
     Regular,
     Repeat,
     Union,
-    byte_range,
     complement,
     concat,
     intersect,
@@ -43,8 +43,6 @@ _MAX_DEPTH = 100
 # The work for all terminals together, in nodes and literal bytes, with repetitions written out: what an
 # automaton for all of them could reach.
 _MAX_SIZE = 3_000_000
-
-_MORE_BYTES = repeat(byte_range(0, 255), 1)
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ class Terminals:
             self.named(name)
         return self._compile(definition, None).language
 
-    def of_rule(self, definition: Definition) -> Regular:
-        """The language of a rule that is made of terminals alone, up to where its attributes say that it ends.
+    def of_rule(self, definition: Definition) -> tuple[Regular, bool]:
+        """The language of a rule that is made of terminals alone, and whether it ends at its first end.
 
         ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
         first of which is the last thing that is read: no text has another text of the language as its beginning.
@@ -122,9 +120,9 @@ class Terminals:
             end = self._end(attribute.value, definition)
             if end is EPSILON:
                 # A stop that is the end of the generation: it says nothing about the text.
-                return language
+                return language, False
             language = concat(language, end)
-        return first_ends(language)
+        return first_ends(language), True
 
     def _end(self, token: Token, definition: Definition) -> Regular:
         if token.type == "TERMINAL":
@@ -317,11 +315,6 @@ class Terminals:
                 if dependency not in self._joined:
                     self._joined[dependency] = self._join(self._definitions.by_name[dependency])
         return self._joined[name]
-
-
-def first_ends(language: Regular) -> Regular:
-    """The strings of a language that have no other one as their beginning."""
-    return intersect(language, complement(concat(language, _MORE_BYTES)))
 
 
 def terminal_references(definition: Definition) -> list[str]:

@@ -49,6 +49,8 @@ def _check_terminal_body(body: Body, name: str) -> None:
             raise body.source.error("a token can stand in rules only, not in a terminal", tree)
         if tree.data == "block" and str(tree.children[0]) != "%regex":
             raise body.source.error(f"{tree.children[0]} can stand in rules only, not in a terminal", tree)
+        if tree.data in ("reference", "parametric"):
+            raise body.source.error(f'a terminal cannot contain a rule ("{name}" must be regular)', tree)
         if tree.data == "conditional":
             raise body.source.error("%if can stand in a rule with a number only", tree)
 
