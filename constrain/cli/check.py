@@ -58,7 +58,7 @@ def check(
     there, and with --schema all that the schema finds fault with.
     """
     kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
-    grammar_file = value if kind in ("schema", "lark", "gbnf") else None
+    grammar_file = value if kind not in ("regex", "choices") else None
     source, data = chosen_text(file, text, grammar_file)
     grammar_source = read_source(kind, value)
     grammar = grammar_source.grammar()

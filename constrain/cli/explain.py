@@ -81,7 +81,7 @@ def explain(
     """
     kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
     check_model(tokenizer, model)
-    grammar_file = value if kind in ("schema", "lark", "gbnf") else None
+    grammar_file = value if kind not in ("regex", "choices") else None
     source, data = chosen_text(file, text, grammar_file)
     grammar_source = read_source(kind, value)
     grammar = grammar_source.grammar()

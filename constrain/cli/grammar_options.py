@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from constrain.grammar.schema_options import Numbers, Spellings, WhiteSpace
 if TYPE_CHECKING:
     from constrain import Grammar
 
-_KINDS = ("schema", "regex", "lark", "gbnf", "choices")
+_KINDS = ("schema", "regex", "lark", "gbnf", "choices", "structural-tag", "tools")
 _WARNINGS_SHOWN = 5
 GRAMMAR = "Grammar, exactly one"
 
@@ -47,14 +48,76 @@ _OPTIONS = (
     option("--choices", "-c", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
 )
 
+_TURN = "A turn with --tools"
+_GIVEN_KINDS = "constrain.other grammars"
+_GIVEN_TURN = "constrain.tool options"
+
+
+def _keep_in(place: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Note an option that was given under a name, so that not every command has to pass it on."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value is not None and value is not False:
+            context.meta.setdefault(place, {})[parameter.name] = value
+
+    return keep
+
+
+_OTHER_OPTIONS = (
+    option(
+        "--structural-tag",
+        metavar="FILE",
+        type=FILE,
+        help="A structural tag in JSON, as XGrammar has it.",
+        section=GRAMMAR,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_KINDS),
+    ),
+    option(
+        "--tools",
+        metavar="FILE",
+        type=FILE,
+        help="A list of tools in OpenAI's JSON: a whole turn that may call them; needs --style.",
+        section=GRAMMAR,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_KINDS),
+    ),
+    option(
+        "--style",
+        metavar="NAME",
+        help="The model's syntax of calls: llama3, qwen3, hermes, deepseek_v3, ...",
+        section=_TURN,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_TURN),
+    ),
+    option(
+        "--tool-choice",
+        metavar="CHOICE",
+        help="auto (the default), required, none, or the name of a tool.",
+        section=_TURN,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_TURN),
+    ),
+    option(
+        "--one-call",
+        is_flag=True,
+        help="No more than one call.",
+        section=_TURN,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_TURN),
+    ),
+    option(
+        "--no-reasoning",
+        is_flag=True,
+        help="No thoughts before the answer.",
+        section=_TURN,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_TURN),
+    ),
+)
+
 _JSON = "How the JSON of a --schema is written"
 _GIVEN = "constrain.schema options"
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Note an option of JSON Schemas that was given, so that not every command has to pass it on."""
-    if value is not None and value is not False:
-        context.meta.setdefault(_GIVEN, {})[parameter.name] = value
 
 
 _JSON_OPTIONS = (
@@ -64,7 +127,7 @@ _JSON_OPTIONS = (
         help="plain: no exponents, and integers without fraction.",
         section=_JSON,
         expose_value=False,
-        callback=_keep,
+        callback=_keep_in(_GIVEN),
     ),
     option(
         "--spelling",
@@ -72,7 +135,7 @@ _JSON_OPTIONS = (
         help="canonical: keys, strings and constants just as json.dumps writes them.",
         section=_JSON,
         expose_value=False,
-        callback=_keep,
+        callback=_keep_in(_GIVEN),
     ),
     option(
         "--ensure-ascii",
@@ -80,7 +143,7 @@ _JSON_OPTIONS = (
         help="Characters beyond ASCII as \\uXXXX only.",
         section=_JSON,
         expose_value=False,
-        callback=_keep,
+        callback=_keep_in(_GIVEN),
     ),
     option(
         "--whitespace",
@@ -88,7 +151,7 @@ _JSON_OPTIONS = (
         help="compact: none between tokens.",
         section=_JSON,
         expose_value=False,
-        callback=_keep,
+        callback=_keep_in(_GIVEN),
     ),
     option(
         "--max-whitespace",
@@ -97,7 +160,7 @@ _JSON_OPTIONS = (
         help="Any white space between tokens, at most N characters of it in one place.",
         section=_JSON,
         expose_value=False,
-        callback=_keep,
+        callback=_keep_in(_GIVEN),
     ),
     option(
         "--indent",
@@ -106,7 +169,7 @@ _JSON_OPTIONS = (
         help="New lines and N blanks a level, as json.dumps(indent=N) writes.",
         section=_JSON,
         expose_value=False,
-        callback=_keep,
+        callback=_keep_in(_GIVEN),
     ),
 )
 
@@ -114,9 +177,10 @@ _JSON_OPTIONS = (
 def grammar_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``.
 
-    And those that say how JSON is written, which :func:`read_grammar` finds by itself.
+    And those for structural tags and tools, and those that say how JSON is written, which :func:`chosen_grammar` and
+    :class:`GrammarSource` find by themselves.
     """
-    for add in reversed((*_OPTIONS, *_JSON_OPTIONS)):
+    for add in reversed((*_OPTIONS, *_OTHER_OPTIONS, *_JSON_OPTIONS)):
         function = add(function)
     return function
 
@@ -129,7 +193,8 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     click.UsageError
         If none or several were given, or the value is not text.
     """
-    chosen = [name for name in _KINDS if given[name] is not None]
+    given = {**given, **{name.replace("_", "-"): value for name, value in _given(_GIVEN_KINDS).items()}}
+    chosen = [name for name in _KINDS if given.get(name) is not None]
     if len(chosen) != 1:
         wanted = ", ".join(f"--{name}" for name in _KINDS)
         got = " and ".join(f"--{name}" for name in chosen) or "none"
@@ -137,6 +202,12 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     if _schema_options() and chosen[0] != "schema":
         names = " and ".join(f"--{name.replace('_', '-')}" for name in _schema_options())
         raise click.UsageError(f"{names} needs --schema: it says how JSON is written")
+    turn = _given(_GIVEN_TURN)
+    if chosen[0] == "tools" and "style" not in turn:
+        raise click.UsageError("--tools needs --style: the syntax of the model's calls")
+    if turn and chosen[0] != "tools":
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in turn)
+        raise click.UsageError(f"{names} needs --tools")
     value = str(given[chosen[0]])
     check_text(chosen[0], value)
     return chosen[0], value
@@ -144,8 +215,13 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
 
 def _schema_options() -> dict[str, Any]:
     """The options of JSON Schemas that were given to the command that runs."""
+    return _given(_GIVEN)
+
+
+def _given(place: str) -> dict[str, Any]:
+    """The options that were given to the command that runs, of those that are kept in one place."""
     context = click.get_current_context(silent=True)
-    return {} if context is None else dict(context.meta.get(_GIVEN, {}))
+    return {} if context is None else dict(context.meta.get(place, {}))
 
 
 def check_text(option: str, value: str) -> None:
@@ -195,7 +271,30 @@ class GrammarSource:
                 return Grammar.from_json_schema(self.text, **{**layout, **_schema_options()})
             if self.kind == "gbnf":
                 return Grammar.from_gbnf(self.text)
+            if self.kind == "structural-tag":
+                return Grammar.from_structural_tag(self.text)
+            if self.kind == "tools":
+                turn = _given(_GIVEN_TURN)
+                return Grammar.from_tools(
+                    read_tool_list(self.text),
+                    style=turn["style"],
+                    tool_choice=turn.get("tool_choice", "auto"),
+                    parallel="one_call" not in turn,
+                    reasoning="no_reasoning" not in turn,
+                )
             return Grammar.from_lark(self.text, base_path=None if self.value == "-" else Path(self.value).parent)
+
+
+def read_tool_list(text: str) -> list[Any]:
+    """The list in a file of tools, which may be the request that holds it.  Raises ConstrainError if there is none."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ConstrainError(f"not JSON: {error}") from None
+    tools = value.get("tools") if isinstance(value, dict) else value
+    if not isinstance(tools, list):
+        raise ConstrainError("a file of tools holds a list, or an object with a list named tools")
+    return tools
 
 
 def read_source(kind: str, value: str) -> GrammarSource:

@@ -22,6 +22,7 @@ from constrain.grammar.schema_options import (
     WhiteSpace,
     explains_options,
 )
+from constrain.grammar.tools.style import ToolStyle
 from constrain.limits import Deadline, limited
 
 _KEY_VALUES = 1_000_000
@@ -333,6 +334,67 @@ class Grammar:
         _check_text(start, "the name of the start rule")
         with _reading(time_limit):
             return cls(from_ebnf(text, start=start), ("ebnf", text, start))
+
+    @classmethod
+    def from_tools(
+        cls,
+        tools: Iterable[Any],
+        *,
+        style: str | ToolStyle,
+        tool_choice: str = "auto",
+        parallel: bool = True,
+        reasoning: bool | int = True,
+        property_order: PropertyOrder = "schema",
+        closed: bool = True,
+        time_limit: float | Deadline | None = None,
+    ) -> Grammar:
+        """A whole turn of a model that may think, talk and call tools, in the model's own syntax.
+
+        Parameters
+        ----------
+        tools : iterable of dict, type or function
+            OpenAI's JSON (``{"type": "function", "function": {...}}``, or the inner object), pydantic models, or Python
+            functions.
+        style : str or ToolStyle
+            The syntax: ``"llama3"``, ``"qwen3"``, ``"hermes"``, ``"deepseek_v3"``, ...; an error lists all.
+        tool_choice : str
+            ``"auto"``: text, with calls in it.  ``"required"``: calls and no text.  ``"none"``: text.  Or the name of a
+            tool: one call of it.
+        parallel : bool
+            Whether there may be several calls.
+        reasoning : bool
+            Whether the turn may begin with thoughts, in a style that has them; without them their marks are not
+            allowed.  A number of tokens is not supported.
+        property_order : {"schema", "any"}
+            The arguments come in the order of the schema, or in every order.
+        closed : bool
+            Whether objects whose schema names members have no others, where it does not say.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+
+        Raises
+        ------
+        SchemaError
+            With a JSON pointer into the list of tools.
+        ConstrainError
+            If an option has a value that it cannot have.
+        LimitError
+            If reading it takes too long, or makes too much.
+        """
+        from constrain.grammar.tools.front_end import from_tools
+
+        with _reading(time_limit):
+            return cls(
+                from_tools(
+                    tools,
+                    style=style,
+                    tool_choice=tool_choice,
+                    parallel=parallel,
+                    reasoning=reasoning,
+                    property_order=property_order,
+                    closed=closed,
+                )
+            )
 
     @classmethod
     def from_choices(

@@ -25,13 +25,20 @@ class ConstString(Format):
 
 @dataclass(frozen=True)
 class JsonSchema(Format):
-    """A value that is valid for a schema, written as JSON or in the XML of some model."""
+    """A value that is valid for a schema, written as JSON or in the XML of some model.
+
+    ``is_closed``: objects that name members have no others, unless the schema says so.  ``is_flexible``: white space
+    is what people and programs write, rather than any.  ``keyword``: where the schema stands, behind the pointer.
+    """
 
     schema: dict[str, Any] | bool
     style: str = "json"
     any_order: bool = False
     max_whitespace: int | None = None
     excludes: tuple[str, ...] = ()
+    is_closed: bool = True
+    is_flexible: bool = False
+    keyword: str = "/json_schema"
 
 
 @dataclass(frozen=True)

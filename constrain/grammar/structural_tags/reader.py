@@ -404,7 +404,7 @@ def _read_legacy(fields: _Fields) -> Format:
             schema = write()
         if not isinstance(schema, (dict, bool)):
             raise SchemaError("a schema is an object or a boolean", f"{pointer}/schema")
-        tags.append(Tag(pointer, begin, JsonSchema(f"{pointer}/schema", schema), (end,)))
+        tags.append(Tag(pointer, begin, JsonSchema(f"{pointer}/schema", schema, keyword=""), (end,)))
     fields.finish()
     if not triggers or not tags:
         fields.fail("must not be empty", name if triggers else "triggers")

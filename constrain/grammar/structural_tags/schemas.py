@@ -16,26 +16,34 @@ from constrain.grammar.structural_tags.formats import JsonSchema
 from constrain.grammar.structural_tags.styles import STYLES
 from constrain.grammar.structural_tags.xml_values import XmlWriter, xml_space
 
+MOST_SPACE = 2
+"""White space between arguments in XML where it is what programs write."""
+
 
 def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
     """The symbol of the values that are valid for the schema of a format."""
-    layout = _layout(format.max_whitespace, format.excludes)
+    excludes = format.excludes
+    if format.style != "json":
+        # Who reads the XML looks for the end of a value, and not into its JSON; there the end can be written otherwise.
+        excludes = (*excludes, STYLES[format.style].end)
+    layout = _layout(format.max_whitespace, excludes, format.is_flexible)
+    schema = closed(format.schema) if format.is_closed else format.schema
 
     def write(writer: RuleWriter) -> Symbol:
         if format.style == "json":
             return writer.write_root()
-        space = xml_space(format.max_whitespace)
+        space = xml_space(MOST_SPACE if format.is_flexible else format.max_whitespace)
         return XmlWriter(writer, STYLES[format.style], space, format.excludes).write_root()
 
     try:
-        return write_embedded(builder, closed(format.schema), layout, write, any_order=format.any_order)
+        return write_embedded(builder, schema, layout, write, any_order=format.any_order)
     except SchemaError as error:
-        raise SchemaError(error.reason, f"{format.pointer}/json_schema{error.pointer[1:]}") from None
+        raise SchemaError(error.reason, f"{format.pointer}{format.keyword}{error.pointer[1:]}") from None
 
 
 @lru_cache(maxsize=64)
-def _layout(max_whitespace: int | None, excludes: tuple[str, ...]) -> Layout:
+def _layout(max_whitespace: int | None, excludes: tuple[str, ...], is_flexible: bool) -> Layout:
     notation = notation_without(excludes)
-    if max_whitespace is None:
+    if max_whitespace is None and not is_flexible:
         return any_space_layout(notation)
     return layout_for("flexible", max_whitespace, None, None, notation)

@@ -1,0 +1,84 @@
+"""Tools as people have them: OpenAI's JSON, pydantic models, Python functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from constrain.errors import SchemaError
+from constrain.grammar.pydantic import schema_of
+
+# OpenAI allows letters, digits, underscores and dashes; servers of others dots and colons too.
+_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,256}")
+
+
+class Tool(NamedTuple):
+    """A tool, and the schema of its arguments."""
+
+    name: str
+    parameters: dict[str, Any] | bool
+    pointer: str
+
+
+def read_tools(tools: Iterable[Any]) -> list[Tool]:
+    """The tools of a list.
+
+    Parameters
+    ----------
+    tools : iterable of dict, type or function
+        ``{"type": "function", "function": {"name": ..., "parameters": ...}}``, the inner object alone, a pydantic model
+        (its fields are the arguments), or a function.
+
+    Raises
+    ------
+    SchemaError
+        With the JSON pointer of what is wrong, as in the list.
+    """
+    if isinstance(tools, (str, bytes, dict)) or not isinstance(tools, Iterable):
+        raise SchemaError(f"tools must be a list, not {type(tools).__name__}")
+    found = [_read(tool, f"#/{index}") for index, tool in enumerate(tools)]
+    seen: set[str] = set()
+    for tool in found:
+        if tool.name in seen:
+            raise SchemaError(f"there are two tools named {tool.name!r}", tool.pointer)
+        seen.add(tool.name)
+    return found
+
+
+def _read(tool: Any, pointer: str) -> Tool:
+    if not isinstance(tool, dict):
+        dump = getattr(tool, "model_dump", None)
+        if dump is not None and not isinstance(tool, type):
+            return _read(dump(exclude_none=True), pointer)
+        if not callable(tool) or not hasattr(tool, "__name__"):
+            kind = type(tool).__name__
+            raise SchemaError(f"a tool is an object, a pydantic model or a function, not {kind}", pointer)
+        return _named(tool.__name__, schema_of(tool), pointer)
+    inner, where = tool, pointer
+    if "function" in tool:
+        if tool.get("type", "function") != "function":
+            raise SchemaError("only tools of type function are supported", f"{pointer}/type")
+        inner, where = tool["function"], f"{pointer}/function"
+        if not isinstance(inner, dict):
+            raise SchemaError("a function is an object", where)
+    if "name" not in inner:
+        raise SchemaError("a function must have a name", where)
+    parameters = inner.get("parameters", inner.get("input_schema"))
+    if parameters is None:
+        # Without parameters there is nothing to give.
+        parameters = {"type": "object", "properties": {}}
+    if not isinstance(parameters, (dict, bool)):
+        raise SchemaError("parameters are a schema", f"{where}/parameters")
+    return _named(inner["name"], parameters, where)
+
+
+def _named(name: Any, parameters: dict[str, Any] | bool, pointer: str) -> Tool:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise SchemaError(f"the name of a tool is of letters, digits and _.:/-, not {name!r}", f"{pointer}/name")
+    if parameters is True:
+        parameters = {"type": "object"}
+    elif isinstance(parameters, dict) and "type" not in parameters:
+        # Arguments have names.
+        parameters = {"type": "object", **parameters}
+    return Tool(name, parameters, pointer)

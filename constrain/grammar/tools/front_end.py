@@ -1,0 +1,184 @@
+"""``from_tools``: tools and a style in, the grammar of a whole turn out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from constrain.collection import paused_collection
+from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.schema_options import PropertyOrder, check_choice
+from constrain.grammar.structural_tags.formats import (
+    AnyText,
+    ConstString,
+    Format,
+    JsonSchema,
+    Or,
+    Regex,
+    Repeated,
+    Sequence,
+    Tag,
+    TagsWithSeparator,
+    TriggeredTags,
+)
+from constrain.grammar.structural_tags.writer import Writer
+from constrain.grammar.tools.definitions import Tool, read_tools
+from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
+from constrain.grammar.tools.styles import ALIASES, STYLES
+
+
+def from_tools(
+    tools: Iterable[Any],
+    *,
+    style: str | ToolStyle,
+    tool_choice: str = "auto",
+    parallel: bool = True,
+    reasoning: bool | int = True,
+    property_order: PropertyOrder = "schema",
+    closed: bool = True,
+) -> GrammarIR:
+    """The grammar of a turn in which a model may call tools; see :meth:`constrain.Grammar.from_tools`."""
+    chosen = style_named(style)
+    check_choice("property_order", get_args(PropertyOrder), property_order)
+    for name, value in (("parallel", parallel), ("closed", closed)):
+        if not isinstance(value, bool):
+            raise ConstrainError(f"{name} must be a boolean, not {value!r}")
+    if not isinstance(reasoning, bool):
+        raise ConstrainError(
+            f"reasoning={reasoning!r}: a number of tokens for thoughts is not supported; give a boolean"
+        )
+    found = read_tools(tools)
+    try:
+        with paused_collection():
+            turn = _Turn(chosen, property_order == "any", closed).format(found, tool_choice, parallel, reasoning)
+            builder = EmbeddingBuilder()
+            return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats))
+    except RecursionError:
+        raise SchemaError("the schema of a tool is nested too deeply") from None
+
+
+def style_named(style: str | ToolStyle) -> ToolStyle:
+    """The style with a name.  Raises ConstrainError if there is none."""
+    if isinstance(style, ToolStyle):
+        return style
+    known = STYLES.get(ALIASES.get(style, style)) if isinstance(style, str) else None
+    if known is None:
+        raise ConstrainError(f"there is no style {style!r}; there are {', '.join(sorted({*STYLES, *ALIASES}))}")
+    return known
+
+
+class _Turn:
+    """Writes a turn as a structural tag."""
+
+    def __init__(self, style: ToolStyle, any_order: bool, closed: bool) -> None:
+        self._style = style
+        self._any_order = any_order
+        self._closed = closed
+        thoughts = style.reasoning
+        # Marks of thoughts have no place elsewhere, nor have those of calls that are not where they belong.
+        self._marks = () if thoughts is None else tuple(dict.fromkeys((thoughts.begin.strip(), thoughts.end)))
+
+    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool) -> Format:
+        """The whole turn."""
+        if choice not in ("auto", "required", "none"):
+            if not isinstance(choice, str) or choice not in [tool.name for tool in tools]:
+                raise ConstrainError(f"tool_choice is auto, required, none or the name of a tool, not {choice!r}")
+            tools = [tool for tool in tools if tool.name == choice]
+            choice, parallel = "required", False
+        if choice == "required" and not tools:
+            raise ConstrainError("tool_choice='required' needs tools")
+        if choice == "none" or not tools:
+            body = self._text()
+        elif choice == "required":
+            body = self._calls(tools, parallel)
+        else:
+            body = self._text_and_calls(tools, parallel)
+        thoughts = self._style.reasoning
+        if not reasoning or thoughts is None:
+            return body
+        return Sequence("#", (self._thoughts(thoughts), body))
+
+    def _thoughts(self, thoughts: Reasoning) -> Format:
+        begin: Format = ConstString("#", thoughts.begin)
+        # What is thought holds no call.
+        text = Tag("#", "", AnyText("#", (self._style.trigger,)), (thoughts.end,))
+        after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
+        if thoughts.is_open:
+            return Sequence("#", (Repeated("#", begin, 0, 1), text, after))
+        return Repeated("#", Sequence("#", (begin, text, after)), 0, 1)
+
+    def _text(self) -> Format:
+        excludes = (self._style.trigger, *self._marks)
+        return self._framed(AnyText("#", excludes))
+
+    def _framed(self, text: Format) -> Format:
+        """Free text with what has to stand around it; what ends the turn may be left to the token that does."""
+        if self._style.text is None:
+            return text
+        before, after = self._style.text
+        return Tag("#", before, text, ("", after))
+
+    def _text_and_calls(self, tools: list[Tool], parallel: bool) -> Format:
+        style = self._style
+        if style.text is not None:
+            return Or("#", (self._text(), self._calls(tools, False)))
+        tags = self._tags(tools)
+        if style.section is not None:
+            tags = [self._section(tags, parallel)]
+        stop = style.section is not None or not parallel
+        return TriggeredTags("#", (style.trigger,), tuple(tags), False, stop, self._marks)
+
+    def _calls(self, tools: list[Tool], parallel: bool) -> Format:
+        style = self._style
+        tags = self._tags(tools)
+        if style.section is not None:
+            return self._section(tags, parallel)
+        return TagsWithSeparator("#", tuple(tags), style.separator, True, not parallel or style.text is not None)
+
+    def _section(self, tags: list[Tag], parallel: bool) -> Tag:
+        section = self._style.section
+        assert section is not None
+        calls = TagsWithSeparator("#", tuple(tags), section.separator, True, not parallel)
+        return Tag("#", section.begin, calls, (section.end,))
+
+    def _tags(self, tools: list[Tool]) -> list[Tag]:
+        return [self._tag(tool, *form) for tool in tools for form in self._style.forms]
+
+    def _tag(self, tool: Tool, before: str, between: str) -> Tag:
+        """A call."""
+        style, pointer = self._style, f"{tool.pointer}/parameters"
+        first = next((part for is_pattern, part in pieces(between)[:1] if not is_pattern), "")
+        value = JsonSchema(
+            pointer,
+            tool.parameters,
+            style.arguments,
+            self._any_order,
+            is_closed=self._closed,
+            is_flexible=True,
+            keyword="",
+        )
+        content: Format = value
+        if first != between:
+            content = Sequence(pointer, (*_parts(between[len(first) :], pointer), value))
+        begin = before + tool.name + first
+        plain = tuple(end for end in style.ends if not any(is_pattern for is_pattern, _ in pieces(end)))
+        others = [end for end in style.ends if end not in plain]
+        if not others:
+            return Tag(pointer, begin, content, plain)
+        ends: list[Format] = [ConstString(pointer, end) for end in plain]
+        for end in others:
+            parts = [
+                Regex(pointer, part) if is_pattern else ConstString(pointer, part) for is_pattern, part in pieces(end)
+            ]
+            ends.append(Sequence(pointer, tuple(parts)))
+        return Tag(pointer, begin, Sequence(pointer, (content, Or(pointer, tuple(ends)))), ("",))
+
+
+def _parts(text: str, pointer: str) -> tuple[Format, ...]:
+    """The formats of a string of a style."""
+    return tuple(
+        Regex(pointer, part) if is_pattern else ConstString(pointer, part) for is_pattern, part in pieces(text)
+    )

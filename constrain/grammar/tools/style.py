@@ -1,0 +1,101 @@
+"""What tells the syntax of one model's turns from that of another: data, which a grammar and a parser are made from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NUMBER, ID = "{number}", "{id}"
+"""In the strings of a style: any digits, and an identifier of letters and digits."""
+
+_PATTERNS = {NUMBER: "[0-9]+", ID: "[a-zA-Z0-9]{9}"}
+_PLACES = re.compile("|".join(map(re.escape, _PATTERNS)))
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """What stands around the thoughts of a model, at the beginning of its turn.
+
+    Attributes
+    ----------
+    begin, end : str
+    after : str
+        What stands between thoughts and the rest, if anything does.
+    is_open : bool
+        Whether the prompt holds ``begin`` already, so that each turn begins with thoughts.
+    """
+
+    begin: str
+    end: str
+    after: str = ""
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands around all calls of a turn, and between two of them."""
+
+    begin: str
+    separator: str
+    end: str
+
+
+@dataclass(frozen=True)
+class ToolStyle:
+    """The syntax of a turn.
+
+    A call is what stands before its name, the name, what stands between, the arguments, and an end.  ``{number}`` and
+    ``{id}`` stand for what the model chooses.
+
+    Attributes
+    ----------
+    name : str
+    forms : tuple of (str, str)
+        What stands before the name of a tool, and between it and the arguments; in one or several ways, of which the
+        first is the usual one.
+    ends : tuple of str
+        What stands behind the arguments.
+    arguments : str
+        ``"json"``, or a style of XML (structural_tags/styles.py).
+    trigger : str
+        What never stands in free text, but begins the calls (or their section).
+    section : Section, optional
+        Without it each call stands alone in the text.
+    separator : str
+        Without a section: what stands between calls where there is no text.
+    reasoning : Reasoning, optional
+    text : (str, str)
+        What stands around free text that is not alone in the turn.  With it a turn is a text or a call.
+    notes : str
+        Which models it is the syntax of.
+    """
+
+    name: str
+    forms: tuple[tuple[str, str], ...]
+    ends: tuple[str, ...]
+    trigger: str
+    arguments: str = "json"
+    section: Section | None = None
+    separator: str = "\n"
+    reasoning: Reasoning | None = None
+    text: tuple[str, str] | None = None
+    notes: str = ""
+
+
+def pieces(text: str) -> list[tuple[bool, str]]:
+    """The parts of a string of a style: (False, text as it is), or (True, a pattern)."""
+    found: list[tuple[bool, str]] = []
+    last = 0
+    for place in _PLACES.finditer(text):
+        if place.start() > last:
+            found.append((False, text[last : place.start()]))
+        found.append((True, _PATTERNS[place.group()]))
+        last = place.end()
+    if last < len(text):
+        found.append((False, text[last:]))
+    return found
+
+
+def pattern_of(text: str) -> str:
+    """A regular expression for a string of a style."""
+    return "".join(part if is_pattern else re.escape(part) for is_pattern, part in pieces(text))

@@ -1,0 +1,13 @@
+"""GLM 4.5: XML of keys and values."""
+
+from constrain.grammar.tools.style import Reasoning, ToolStyle
+
+STYLE = ToolStyle(
+    name="glm4.5",
+    forms=(("<tool_call>", ""),),
+    ends=("</tool_call>",),
+    arguments="glm_xml",
+    trigger="<tool_call>",
+    reasoning=Reasoning("<think>", "</think>", "\n"),
+    notes="GLM 4.5, 4.6 and 4.7",
+)

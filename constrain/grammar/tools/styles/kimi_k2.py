@@ -1,0 +1,13 @@
+"""Kimi K2: numbered calls."""
+
+from constrain.grammar.tools.style import Reasoning, Section, ToolStyle
+
+STYLE = ToolStyle(
+    name="kimi_k2",
+    forms=(("<|tool_call_begin|>functions.", ":{number}<|tool_call_argument_begin|>"),),
+    ends=("<|tool_call_end|>",),
+    trigger="<|tool_calls_section_begin|>",
+    section=Section("<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"),
+    reasoning=Reasoning("<think>", "</think>"),
+    notes="Kimi K2",
+)

@@ -1,0 +1,12 @@
+"""Llama 3.1 to 4: a JSON object as it is."""
+
+from constrain.grammar.tools.style import ToolStyle
+
+STYLE = ToolStyle(
+    name="llama3",
+    forms=(('{"name": "', '", "parameters": '),),
+    ends=("}",),
+    trigger='{"name": ',
+    separator="; ",
+    notes="Llama 3.1, 3.2, 3.3 and 4",
+)

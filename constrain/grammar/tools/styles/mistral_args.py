@@ -1,0 +1,13 @@
+"""Mistral, from version 11 of the tokenizer: name and arguments."""
+
+from constrain.grammar.tools.style import Reasoning, ToolStyle
+
+STYLE = ToolStyle(
+    name="mistral_args",
+    forms=(("[TOOL_CALLS]", "[ARGS]"),),
+    ends=("",),
+    trigger="[TOOL_CALLS]",
+    separator="",
+    reasoning=Reasoning("[THINK]", "[/THINK]"),
+    notes="Mistral Small 3.2, Medium 3, Magistral, Devstral",
+)

@@ -1,0 +1,8 @@
+"""What a model's turn says: its thoughts, its text and its calls, from the same styles that grammars are made from.
+
+``parse(text, style)`` reads a whole turn, :class:`TurnParser` one that still streams.
+"""
+
+from constrain.tools.parser import Call, Event, Turn, TurnParser, parse
+
+__all__ = ["Call", "Event", "Turn", "TurnParser", "parse"]

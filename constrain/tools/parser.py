@@ -1,0 +1,386 @@
+"""Turns read back, whole or while they stream."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
+from constrain.grammar.tools.definitions import read_tools
+from constrain.grammar.tools.front_end import style_named
+from constrain.grammar.tools.style import ToolStyle, pattern_of
+from constrain.tools.json_scanner import JsonScanner
+from constrain.tools.xml_arguments import NotYet, read_arguments
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool."""
+
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a piece of a turn brought.
+
+    Attributes
+    ----------
+    kind : str
+        ``"reasoning"`` or ``"text"``, of which ``text`` is more; ``"begin"``, a call of the tool ``text`` has begun;
+        ``"call"``, it is complete.
+    text : str
+    call : Call, optional
+    """
+
+    kind: str
+    text: str = ""
+    call: Call | None = None
+
+
+@dataclass
+class Turn:
+    """What was said in a turn.
+
+    Attributes
+    ----------
+    text, reasoning : str
+    calls : list of Call
+        Those that are complete.
+    is_complete : bool
+        Whether neither a call nor thoughts were cut off.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[Call] = field(default_factory=list)
+    is_complete: bool = True
+
+
+def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None, *, reasoning: bool = True) -> Turn:
+    """The parts of a turn.
+
+    Parameters
+    ----------
+    text : str
+        What the model wrote, without the token that ended it.
+    style : str or ToolStyle
+        As for :meth:`constrain.Grammar.from_tools`.
+    tools : iterable, optional
+        Likewise.  In XML that does not say what kind a value is, their schemas do; without them ``3`` is a number.
+    reasoning : bool
+        Whether a turn begins with thoughts in a style whose prompts have begun them.
+
+    Returns
+    -------
+    Turn
+        What is no call as the style writes it is text.
+
+    Raises
+    ------
+    ConstrainError
+        If there is no such style, or a tool is not valid.
+    """
+    parser = TurnParser(style, tools, reasoning=reasoning)
+    parser.feed(text)
+    parser.finish()
+    return parser.turn
+
+
+class TurnParser:
+    """Reads a turn piece by piece.
+
+    Text comes as soon as it cannot be the beginning of a mark any more; a call when it is complete.
+
+    Parameters
+    ----------
+    style, tools, reasoning
+        As for :func:`parse`.
+
+    Attributes
+    ----------
+    turn : Turn
+        All that was read.
+    """
+
+    def __init__(self, style: str | ToolStyle, tools: Iterable[Any] | None = None, *, reasoning: bool = True) -> None:
+        self._reasoning = reasoning
+        self._style = style_named(style)
+        self._schemas = {tool.name: tool.parameters for tool in read_tools(tools)} if tools is not None else {}
+        self.turn = Turn(is_complete=True)
+        self._buffer = ""
+        self._events: list[Event] = []
+        self._is_last = False
+        self._step = self._begin
+        self._in_section = False
+        self._calls_begun = 0
+        self._scanner: JsonScanner | None = None
+        self._name = ""
+        forms = "|".join(
+            f"{re.escape(before)}(?P<name{number}>[A-Za-z0-9_.:/-]+?){pattern_of(between)}"
+            for number, (before, between) in enumerate(self._style.forms)
+        )
+        # Where nothing stands between, the name goes on as far as it can.
+        ahead = "" if all(between for _, between in self._style.forms) else r"(?=[^A-Za-z0-9_.:/-])"
+        self._head = re.compile(f"(?:{forms}){ahead}", re.ASCII)
+        self._ends = re.compile("|".join(pattern_of(end) for end in self._style.ends))
+        section = self._style.section
+        self._starts = tuple(
+            dict.fromkeys([section.begin] if section is not None else [before for before, _ in self._style.forms])
+        )
+
+    def feed(self, piece: str) -> list[Event]:
+        """Read on; what the piece brought."""
+        self._buffer += piece
+        self._run()
+        events, self._events = self._events, []
+        return events
+
+    def finish(self) -> list[Event]:
+        """There is no more; what was held back."""
+        self._is_last = True
+        self._run()
+        events, self._events = self._events, []
+        return events
+
+    def _run(self) -> None:
+        while self._step():
+            pass
+
+    # -- parts of a turn; each says whether to go on ---------------------------------------------
+
+    def _may_begin(self, mark: str) -> bool:
+        """Whether what is there may be the beginning of a mark that is not all there."""
+        return not self._is_last and len(self._buffer) < len(mark) and mark.startswith(self._buffer)
+
+    def _take(self, mark: str) -> bool:
+        if self._buffer.startswith(mark):
+            self._buffer = self._buffer[len(mark) :]
+            return True
+        return False
+
+    def _begin(self) -> bool:
+        thoughts = self._style.reasoning
+        if thoughts is None:
+            self._step = self._begin_text
+            return True
+        if self._may_begin(thoughts.begin):
+            return False
+        has_begun = self._take(thoughts.begin)
+        if has_begun or (thoughts.is_open and self._reasoning):
+            self.turn.is_complete = False
+            self._step = self._think
+        else:
+            self._step = self._begin_text
+        return True
+
+    def _think(self) -> bool:
+        thoughts = self._style.reasoning
+        assert thoughts is not None
+        found = self._buffer.find(thoughts.end)
+        if found >= 0:
+            self._say("reasoning", found)
+            self._take(thoughts.end)
+            self.turn.is_complete = True
+            self._step = self._after_thoughts
+            return True
+        self._say("reasoning", len(self._buffer) - self._held((thoughts.end,)))
+        return False
+
+    def _after_thoughts(self) -> bool:
+        thoughts = self._style.reasoning
+        assert thoughts is not None
+        if self._may_begin(thoughts.after):
+            return False
+        self._take(thoughts.after)
+        self._step = self._begin_text
+        return True
+
+    def _begin_text(self) -> bool:
+        if self._style.text is not None:
+            before = self._style.text[0]
+            if self._may_begin(before):
+                return False
+            self._take(before)
+        self._step = self._read_text
+        return True
+
+    def _read_text(self) -> bool:
+        marks = self._starts
+        if self._style.text is not None:
+            marks = (*marks, self._style.text[1])
+        places = [(place, -len(mark), mark) for mark in marks if (place := self._buffer.find(mark)) >= 0]
+        if not places:
+            self._say("text", len(self._buffer) - self._held(marks))
+            return False
+        place, _, mark = min(places)
+        if self._style.text is not None and mark == self._style.text[1]:
+            self._say("text", place)
+            self._take(mark)
+            return True
+        if self._style.section is None:
+            head = self._head.match(self._buffer, place)
+            if head is None:
+                if not self._is_last and self._is_beginning_of_head(place):
+                    self._say("text", place)
+                    return False
+                # No call as the style writes it.
+                self._say("text", place + 1)
+                return True
+            self._say("text", place)
+        else:
+            self._say("text", place)
+            self._take(mark)
+            self._in_section, self.turn.is_complete = True, False
+        self._step = self._read_head
+        return True
+
+    def _is_beginning_of_head(self, place: int) -> bool:
+        """Whether the head of a call may go on behind the end of what is there."""
+        rest = self._buffer[place:]
+        for before, between in self._style.forms:
+            if not rest.startswith(before):
+                continue
+            name = re.match(r"[A-Za-z0-9_.:/-]*", rest[len(before) :], re.ASCII)
+            behind = rest[len(before) + (name.end() if name else 0) :]
+            if not behind or between.startswith(behind) or "{" in between:
+                return len(behind) <= len(between) + 32
+        return False
+
+    def _read_head(self) -> bool:
+        head = self._head.match(self._buffer)
+        if head is None:
+            if not self._is_last and (self._is_beginning_of_head(0) or self._any_begins()):
+                return False
+            return self._give_up()
+        self._name = next(value for key, value in head.groupdict().items() if key.startswith("name") and value)
+        self._buffer = self._buffer[head.end() :]
+        self._events.append(Event("begin", self._name))
+        self.turn.is_complete = False
+        self._scanner = None
+        self._step = self._read_arguments
+        return True
+
+    def _any_begins(self) -> bool:
+        return any(before.startswith(self._buffer) for before, _ in self._style.forms)
+
+    def _give_up(self) -> bool:
+        """What stands here is no call: it is text."""
+        self._in_section = False
+        self.turn.is_complete = False
+        self._step = self._rest
+        return True
+
+    def _rest(self) -> bool:
+        self._say("text", len(self._buffer))
+        return False
+
+    def _read_arguments(self) -> bool:
+        if self._style.arguments != "json":
+            end = self._style.ends[0].rstrip()
+            try:
+                arguments, at = read_arguments(
+                    self._buffer, 0, XML_STYLES[self._style.arguments], end, self._schemas.get(self._name)
+                )
+            except NotYet:
+                return False
+            except ValueError:
+                return self._give_up()
+            return self._end_call(arguments, at)
+        if self._scanner is None:
+            start = re.match(r"[ \t\r\n]*", self._buffer)
+            assert start is not None
+            if start.end() == len(self._buffer):
+                return False
+            if self._buffer[start.end()] not in "{[":
+                return self._give_up()
+            self._scanner = JsonScanner(start.end())
+        stop = self._scanner.end(self._buffer)
+        if stop < 0:
+            return False
+        try:
+            arguments = json.loads(self._buffer[:stop])
+        except ValueError:
+            return self._give_up()
+        return self._end_call(arguments, stop)
+
+    def _end_call(self, arguments: Any, at: int) -> bool:
+        self._arguments = arguments
+        self._buffer = self._buffer[at:]
+        self._step = self._read_end
+        return True
+
+    def _read_end(self) -> bool:
+        end = self._ends.match(self._buffer)
+        if end is None:
+            longest = max(len(pattern_of(each)) for each in self._style.ends)
+            if not self._is_last and len(self._buffer) <= longest:
+                return False
+            if self._buffer:
+                return self._give_up()
+            return False
+        self._buffer = self._buffer[end.end() :]
+        call = Call(self._name, self._arguments)
+        self.turn.calls.append(call)
+        self._events.append(Event("call", self._name, call))
+        self.turn.is_complete = not self._in_section
+        self._step = self._after_call if self._in_section else self._between_calls
+        return True
+
+    def _after_call(self) -> bool:
+        section = self._style.section
+        assert section is not None
+        for mark in (section.end, section.separator):
+            if mark and self._may_begin(mark):
+                return False
+        if self._take(section.end):
+            self._in_section, self.turn.is_complete = False, True
+            self._step = self._read_text
+            return True
+        if not self._buffer:
+            return False
+        if section.separator and not self._take(section.separator):
+            return self._give_up()
+        self._step = self._read_head
+        return True
+
+    def _between_calls(self) -> bool:
+        """What only separates two calls is no text."""
+        separator = self._style.separator
+        if separator:
+            for start in self._starts:
+                if self._may_begin(separator + start):
+                    return False
+                if self._buffer.startswith(separator + start):
+                    self._take(separator)
+                    break
+        self._step = self._read_text
+        return True
+
+    # -- text --------------------------------------------------------------------------------------
+
+    def _held(self, marks: Iterable[str]) -> int:
+        """How many characters at the end may be the beginning of a mark."""
+        if self._is_last:
+            return 0
+        longest = 0
+        for mark in marks:
+            for length in range(min(len(mark) - 1, len(self._buffer)), longest, -1):
+                if mark.startswith(self._buffer[-length:]):
+                    longest = length
+                    break
+        return longest
+
+    def _say(self, kind: str, length: int) -> None:
+        if length <= 0:
+            return
+        text, self._buffer = self._buffer[:length], self._buffer[length:]
+        if kind == "text":
+            self.turn.text += text
+        else:
+            self.turn.reasoning += text
+        self._events.append(Event(kind, text))

