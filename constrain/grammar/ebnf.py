@@ -28,7 +28,7 @@ from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.substring import parts_of
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import intersect, literal, repeat, union
-from constrain.grammar.structural_tags.free_text import text_through, text_without
+from constrain.grammar.structural_tags.free_text import text_without, write_text_through
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import encode, negate, normalize
 
@@ -301,7 +301,7 @@ class _EbnfReader(GbnfReader):
                 raise self._error(f"{name}: {text!r} is a trigger and excluded", begin)
         triggers = tuple(rules)
         tags = [
-            (self._builder.lexeme(text_through((trigger,), triggers, excludes), repr(trigger)), rule)
+            (write_text_through(self._builder, (trigger,), triggers, excludes, repr(trigger)), rule)
             for trigger, following in rules.items()
             for rule in following
         ]

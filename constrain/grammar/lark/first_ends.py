@@ -19,8 +19,10 @@ from typing import TypeAlias
 
 from constrain.errors import GrammarError
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.regular import Regular, byte_range, complement, concat, intersect, repeat, union
-from constrain.grammar.words import is_nullable
+from constrain.grammar.regular import Concat, Regular, byte_range, complement, concat, intersect, repeat, union
+from constrain.grammar.structural_tags.free_text import text_through, text_without, write_text_through
+from constrain.grammar.utf8 import ANY_TEXT
+from constrain.grammar.words import few_strings, is_nullable
 from constrain.limits import spend
 
 _ANY_BYTES = repeat(byte_range(0, 255))
@@ -28,6 +30,8 @@ _MORE_BYTES = repeat(byte_range(0, 255), 1)
 
 _MOST_RULES = 20_000
 _MOST_OPTIONAL = 10
+# So many ends of one lexeme are told from each other.
+_MOST_STRINGS = 500
 
 _Rules: TypeAlias = "dict[Symbol, list[tuple[Symbol, ...]]]"
 _Place: TypeAlias = "tuple[Symbol, tuple[Symbol, ...], int]"
@@ -36,10 +40,15 @@ _State: TypeAlias = "frozenset[_Place]"
 
 def first_ends(language: Regular) -> Regular:
     """The strings of a language that have no other one as their beginning."""
+    texts = _texts_behind_any(language)
+    if texts is not None:
+        return text_through(texts, texts, ())
     return intersect(language, complement(concat(language, _MORE_BYTES)))
 
 
-def separate(builder: GrammarBuilder, start: Symbol, ending: set[Symbol], closed: Callable[[Symbol], bool]) -> Symbol:
+def separate(
+    builder: GrammarBuilder, start: Symbol, ending: Mapping[Symbol, Regular], closed: Callable[[Symbol], bool]
+) -> Symbol:
     """A start rule of the same texts in which nothing goes on over the first end of something that began with it.
 
     Parameters
@@ -47,8 +56,8 @@ def separate(builder: GrammarBuilder, start: Symbol, ending: set[Symbol], closed
     builder : GrammarBuilder
         New rules are added, and those that there are stay.
     start : Symbol
-    ending : set of Symbol
-        The lexemes with a first end.
+    ending : mapping of Symbol to Regular
+        The lexemes with a first end, and what they were without it.
     closed : callable
         Which symbols to leave as they are, lexemes and nonterminals.
 
@@ -61,7 +70,9 @@ def separate(builder: GrammarBuilder, start: Symbol, ending: set[Symbol], closed
 
 
 class _Separation:
-    def __init__(self, builder: GrammarBuilder, ending: set[Symbol], closed: Callable[[Symbol], bool]) -> None:
+    def __init__(
+        self, builder: GrammarBuilder, ending: Mapping[Symbol, Regular], closed: Callable[[Symbol], bool]
+    ) -> None:
         self._builder = builder
         self._ending = ending
         self._closed = closed
@@ -70,6 +81,8 @@ class _Separation:
         self._states: dict[_State, dict[Symbol, _State]] = {}
         self._rules: _Rules = {}
         self._symbols: dict[tuple[_State, Symbol], Symbol] = {}
+        self._strings: dict[_State, tuple[str, ...] | None] = {}
+        self._excluding: dict[tuple[_State, bool], Regular] = {}
 
     def run(self, start: Symbol) -> Symbol:
         if start < 0 or self._closed(start):
@@ -230,13 +243,52 @@ class _Separation:
             return symbol
         ending, _ = self._beside(state)
         language = self._lexemes[~symbol]
-        if is_nullable(language):
-            language = intersect(language, _MORE_BYTES)
-        rest = _MORE_BYTES if symbol in self._ending else _ANY_BYTES
-        others = [self._lexemes[~other] for other in ending if other != symbol]
-        if others:
-            language = intersect(language, complement(concat(union(*others), rest)))
-        return self._builder.lexeme(language, self._builder.name_of(symbol))
+        if not ending or ending == [symbol]:
+            return self._builder.lexeme(_not_empty(language), self._builder.name_of(symbol))
+        stops = self._stops(state, ending)
+        if stops is not None and symbol in self._ending:
+            own = _texts_behind_any(self._ending[symbol])
+            assert own is not None
+            return write_text_through(self._builder, own, stops, (), self._builder.name_of(symbol))
+        if stops is not None and language == ANY_TEXT:
+            language = text_without(stops)
+        else:
+            language = intersect(language, self._without(state, ending, symbol in self._ending))
+        return self._builder.lexeme(_not_empty(language), self._builder.name_of(symbol))
+
+    def _stops(self, state: _State, ending: list[Symbol]) -> tuple[str, ...] | None:
+        """The strings that all lexemes with a first end in a state end with, if before them stands any text."""
+        if state not in self._strings:
+            found = [_texts_behind_any(self._ending[symbol]) for symbol in ending]
+            all_known = [texts for texts in found if texts is not None]
+            whole = tuple(sorted({text for texts in all_known for text in texts}))
+            self._strings[state] = whole if len(all_known) == len(found) else None
+        return self._strings[state]
+
+    def _without(self, state: _State, ending: list[Symbol], may_end: bool) -> Regular:
+        """What has no first end of a state before its own end, or has none at all."""
+        key = state, may_end
+        if key not in self._excluding:
+            rest = _MORE_BYTES if may_end else _ANY_BYTES
+            self._excluding[key] = complement(concat(union(*(self._ending[symbol] for symbol in ending)), rest))
+        return self._excluding[key]
+
+
+def _not_empty(language: Regular) -> Regular:
+    return intersect(language, _MORE_BYTES) if is_nullable(language) else language
+
+
+def _texts_behind_any(language: Regular) -> tuple[str, ...] | None:
+    """The strings of a language that is any text and one of them behind it; None for any other."""
+    if not isinstance(language, Concat) or language.parts[0] != ANY_TEXT:
+        return None
+    strings = few_strings(concat(*language.parts[1:]), _MOST_STRINGS)
+    if not strings or b"" in strings:
+        return None
+    try:
+        return tuple(string.decode() for string in strings)
+    except UnicodeDecodeError:
+        return None
 
 
 def _next(place: _Place) -> Symbol | None:

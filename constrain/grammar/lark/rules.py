@@ -21,7 +21,7 @@ from constrain.grammar.json_schema.lexical.notation import notation_for
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
-from constrain.grammar.lark.first_ends import separate
+from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.parametric import evaluate, holds
@@ -29,6 +29,7 @@ from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, t
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
+from constrain.grammar.regular import Regular
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
 # Templates can call each other with ever longer arguments; a grammar that ends stays far below.
@@ -108,13 +109,13 @@ class _Shared:
 
     Attributes
     ----------
-    ending : set of Symbol
-        The lexemes of rules with a first end.
+    ending : dict of Symbol to Regular
+        The lexemes of rules with a first end, and what they would be without it.
     closed : set of Symbol
         What is ignored, and values of schemas: they are what they are, whatever stands beside them.
     """
 
-    ending: set[Symbol] = field(default_factory=set)
+    ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
 
 
@@ -180,9 +181,10 @@ class _Compiler:
     def _ending(self, definition: Definition) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
         language, has_first_end = self._terminals.of_rule(definition)
-        symbol = self._builder.lexeme(language, definition.name)
-        if has_first_end:
-            self._shared.ending.add(symbol)
+        if not has_first_end:
+            return self._builder.lexeme(language, definition.name)
+        symbol = self._builder.lexeme(first_ends(language), definition.name)
+        self._shared.ending[symbol] = language
         return symbol
 
     def _terminal(self, name: str) -> Symbol:

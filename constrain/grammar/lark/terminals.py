@@ -14,7 +14,6 @@ from lark import Token, Tree
 
 from constrain.errors import GrammarError
 from constrain.grammar.lark.definitions import Body, Definition, Definitions
-from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
 from constrain.grammar.lark.source import Node, Source, subtrees_of
@@ -94,7 +93,7 @@ class Terminals:
         """The language of a rule that is made of terminals alone, and whether it ends at its first end.
 
         ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
-        first of which is the last thing that is read: no text has another text of the language as its beginning.
+        first of which is the last thing that is read (:mod:`.first_ends`): that is left to the caller.
 
         Raises
         ------
@@ -122,7 +121,7 @@ class Terminals:
                 # A stop that is the end of the generation: it says nothing about the text.
                 return language, False
             language = concat(language, end)
-        return first_ends(language), True
+        return language, True
 
     def _end(self, token: Token, definition: Definition) -> Regular:
         if token.type == "TERMINAL":
