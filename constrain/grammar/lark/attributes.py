@@ -61,9 +61,9 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
     at, end = 1, len(text) - 1
     while at < end:
         item = _ITEM.match(text, at, end)
-        place = token_place(token, at)
         if item is None:
-            raise source.error(f"an attribute cannot be read: {text[at:end].strip()!r}", place)
+            raise source.error(f"an attribute cannot be read: {text[at:end].strip()!r}", token_place(token, at))
+        place = token_place(token, item.start("name"))
         name = item["name"]
         if name in found:
             raise source.error(f"[{name}] is there twice", place)

@@ -12,7 +12,7 @@ from typing import Any
 
 from lark import Token
 
-from constrain.grammar.lark.notation import BLANK
+from constrain.grammar.lark.notation import BLANK, SPECIAL
 from constrain.grammar.lark.source import Source
 from constrain.limits import spend
 
@@ -105,6 +105,8 @@ def _closing_brace(text: str, begin: int, source: Source, place: tuple[int, int]
             token = _COMMENT.match(text, offset)
         elif char == "/":
             token = _REGEXP.match(text, offset)
+        elif char == "<":
+            token = SPECIAL.match(text, offset)
         elif char == "{":
             depth += 1
         elif char == "}":

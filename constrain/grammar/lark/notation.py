@@ -29,6 +29,9 @@ from constrain.errors import ConstrainError
 BLANK = "\x1f"
 """Stands for the line ends in what was cut out of a text, so that a statement goes on over them."""
 
+SPECIAL = re.compile(r"<(?:\[[^\]<>\n]*\]|[^<>\s\[][^<>\s]*)>")
+"""A token, by its name or its id."""
+
 # A string, a regex, or anything else but a closing bracket: so attributes are told from the optional parts of a rule.
 _IN_BRACKETS = r'(?:"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])+/|[^\]\[\n"/])*'
 
@@ -45,7 +48,7 @@ _TERMINALS = {
     "ATTRIBUTES": rf"\[{_IN_BRACKETS}\](?=[ \t]*(?:::[ \t]*_[ \t]*)?(?:\.[ \t]*[+-]?\d+[ \t]*)?:)",
     "PARAMETER": r"::[ \t]*(?:\w+[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)|\w+)",
     "CONDITION": r"%if\b(?:[^\n|#/]|/(?!/))*",
-    "SPECIAL": r"<(?:\[[^\]<>\n]*\]|[^<>\s\[][^<>\s]*)>",
+    "SPECIAL": SPECIAL.pattern,
     "BLOCK": r"%(?:json|regex|lark)\b",
     "OPTIONS": r"%(?:llguidance|grammar_options)\b",
     "REFERENCE": r"@\w[\w-]*",

@@ -15,14 +15,14 @@ from typing import cast
 from lark import Token, Tree, UnexpectedInput, UnexpectedToken
 
 from constrain.grammar.lark.blocks import Block, BlockToken, blanked, read_block
-from constrain.grammar.lark.notation import grammar_parser
+from constrain.grammar.lark.notation import SPECIAL, grammar_parser
 from constrain.grammar.lark.source import Node, Source
 from constrain.limits import spend
 
 _MAX_BLANK_LINES = 5_000
 
 _BLANK_LINES = re.compile(rf"(?:\r?\n){{{_MAX_BLANK_LINES + 1}}}")
-_PLAIN = re.compile(r'[^"/#%]+|%')
+_PLAIN = re.compile(r'[^"/#%<]+|[%<]')
 _COMMENT = re.compile(r"(?:#|//)[^\n]*")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _REGEXP = re.compile(r"/(?:[^/\\]|\\.)*/(?P<flags>[imslux]*)", re.DOTALL)
@@ -186,7 +186,8 @@ def _check_tokens(text: str, source: Source) -> list[Block]:
                     place(offset),
                 )
         else:
-            token = _PLAIN.match(text, offset)
+            # A token may have a slash in its name, which begins no regex.
+            token = SPECIAL.match(text, offset) or _PLAIN.match(text, offset)
         assert token is not None
         offset = token.end()
     return blocks
