@@ -150,7 +150,7 @@ def test_many_ends(ends: list[str], body: str) -> None:
     pattern = body.replace("(.|\\n)", "[^x]")
 
     def is_text(word: str) -> bool:
-        """Read as a lexer does: at the first place where some end is read, what ends there goes on, and nothing else."""
+        """Read as a lexer does: where the first end is read, what ends there goes on, and nothing else."""
         begin = 0
         for stop in range(len(word) + 1):
             piece = word[begin:stop]
@@ -254,7 +254,7 @@ def test_parts_of_a_text() -> None:
 
 def test_options() -> None:
     accepts('%llguidance {}\n%llguidance {"no_forcing": true}\nstart: "a"', "a")
-    with pytest.raises(GrammarError, match="line 1, column 1: .*'colour' is not supported"):
+    with pytest.raises(GrammarError, match=r"line 1, column 1: .*'colour' is not supported"):
         Grammar.from_lark('%llguidance {"colour": 1}\nstart: "a"')
 
 
