@@ -74,8 +74,13 @@ def _text_before(text: Regular, shared: str) -> Regular:
 def _overlap(end: tuple[str, ...], stops: tuple[str, ...]) -> bool:
     """Whether some stop can come to its end within one of ``end``: the whole of it, or what is left of it."""
     beginnings = {each[:length] for each in end for length in range(1, len(each))}
-    rests = {each[begin:] for each in stops for begin in range(1, len(each))}
-    return not beginnings.isdisjoint(rests) or not all(is_reached(each, stops) for each in end)
+    return not beginnings.isdisjoint(_rests(stops)) or not all(is_reached(each, stops) for each in end)
+
+
+@lru_cache(maxsize=64)
+def _rests(some: tuple[str, ...]) -> frozenset[str]:
+    """What some strings end with, without the whole of each."""
+    return frozenset(each[begin:] for each in some for begin in range(1, len(each)))
 
 
 def is_reached(stop: str, stops: tuple[str, ...]) -> bool:
