@@ -277,9 +277,15 @@ def identifiers() -> tuple[set[str], set[str]]:
 
 
 # Functions and options of other software that the pages speak of.
-OTHER_FUNCTIONS = {"dumps", "exp"}  # json, mathematics
+OTHER_FUNCTIONS = {
+    *("dumps", "exp", "to_str"),  # json, mathematics, SGLang
+    *("incr", "decr", "set_bit", "clear_bit", "bit_and", "bit_or"),  # functions and conditions in grammars
+    *("bit_set", "bit_clear", "is_ones", "is_zeros", "lt"),
+    *("Regex", "Substring", "TagDispatch", "TokenTagDispatch", "Token", "ExcludeToken"),
+}
 OTHER_OPTIONS = {
-    *("any_whitespace", "strict_mode"),  # XGrammar
+    *("any_whitespace", "strict_mode", "loop_after_dispatch", "json_string"),  # XGrammar
+    *("suffix", "stop_capture", "temperature", "min_tokens", "max_chars"),  # attributes of rules in grammars
     "_CONSTRAIN_COMPLETE",  # click
     *("logits_processor", "logits_processors"),
     "gt",  # pydantic

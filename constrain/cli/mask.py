@@ -145,7 +145,7 @@ def _name(tokens: Tokens, token: int) -> str:
     if token in tokens.vocabulary.eos_ids:
         name = tokens.tokenizer.id_to_token(token)
         return paint(f"end of text ({name})", fg="green")
-    return quote(tokens.vocabulary.tokens[token])
+    return quote(tokens.vocabulary.shown(token))
 
 
 def _as_json(matcher: Matcher, tokens: Tokens, count: int, ranked: list[RankedToken]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _as_json(matcher: Matcher, tokens: Tokens, count: int, ranked: list[RankedTo
 
     listed = []
     for each in ranked:
-        entry: dict[str, Any] = {"id": each.id, **bytes_as_json(tokens.vocabulary.tokens[each.id])}
+        entry: dict[str, Any] = {"id": each.id, **bytes_as_json(tokens.vocabulary.shown(each.id))}
         if each.id in tokens.vocabulary.eos_ids:
             entry = {"id": each.id, "end_of_text": True}
         if each.probability is not None:

@@ -9,6 +9,7 @@ from constrain.engine.conditions.of_grammar import prepare_conditions
 from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, GrammarTables
 from constrain.engine.recognizer import Recognizer
 from constrain.engine.storage.schemas import EARLEY_SET_HASHES, EXPRESSION_HASHES, LEXER_STATE_HASHES, STATE_HASHES
+from constrain.engine.token_terminals import settle_tokens
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.grammar.ir import GrammarIR
 
@@ -40,7 +41,14 @@ class CompiledGrammar(GrammarTables):
     ValueError
         If there is no accelerator of a name.
     ConstrainError
-        The grammar's own error (``ir.make_error``) if its language is empty.
+        The grammar's own error (``ir.make_error``) if its language is empty, or if it names a token that the
+        vocabulary does not have.
+
+    Attributes
+    ----------
+    ir, vocabulary
+        As given, but where the grammar has tokens as terminals: then they are settled for the vocabulary, which is
+        replaced by a view of it in which special tokens are spelled (vocabulary/token_spellings.py).
     """
 
     def __init__(
@@ -52,6 +60,7 @@ class CompiledGrammar(GrammarTables):
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
         accelerators: Collection[str] | None = None,
     ) -> None:
+        ir, vocabulary = settle_tokens(ir, vocabulary)
         super().__init__(
             ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
         )

@@ -65,8 +65,7 @@ class GrammarCompiler:
         self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
         self._jobs = CompileJobs()
         renew_in_child(self)
-        if vocabulary.size >= _LARGE and not len(vocabulary.shared) and "shared_masks" in self.accelerators:
-            self._share_usual_masks()
+        self._share_usual_masks(vocabulary)
 
     def __repr__(self) -> str:
         with self._lock:
@@ -91,12 +90,14 @@ class GrammarCompiler:
         }
         return partial(GrammarCompiler, self.vocabulary, **options), ()
 
-    def _share_usual_masks(self) -> None:
+    def _share_usual_masks(self, vocabulary: Vocabulary) -> None:
         """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""
-        mask = allocate_token_bitmask(1, self.vocabulary.size)
+        if vocabulary.size < _LARGE or len(vocabulary.shared) or "shared_masks" not in self.accelerators:
+            return
+        mask = allocate_token_bitmask(1, vocabulary.size)
         for _ in range(2):  # a grammar publishes one thing at a time: the closure, then the string itself
             string = Grammar.from_json_schema({"type": "string"})
-            compiled = CompiledGrammar(string.ir, self.vocabulary, accelerators=self.accelerators)
+            compiled = CompiledGrammar(string.ir, vocabulary, accelerators=self.accelerators)
             matcher = Matcher(compiled)
             matcher.accept_bytes(b'"')
             matcher.fill_next_token_bitmask(mask)
@@ -129,6 +130,9 @@ class GrammarCompiler:
                 mask_limit_bytes=self.mask_limit_bytes,
                 accelerators=self.accelerators,
             )
+        if grammar.ir.token_lexemes and grammar.ir.stock is not None:
+            # It has JSON in it, and a vocabulary of its own (token_terminals.py).
+            self._share_usual_masks(compiled.vocabulary)
         with self._lock:
             if self.cache_limit_bytes > 0:
                 compiled = self._cache.setdefault(grammar.key, compiled)

@@ -15,6 +15,7 @@ from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
 from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.grammar.tokens import MARK_BYTE
 
 
 class Saved(NamedTuple):
@@ -117,6 +118,10 @@ class Cursor:
             pieces.append(bytes_of(self.compiled, link))
             link = link[BEFORE]
         return b"".join(reversed(pieces))
+
+    def _is_text(self, data: bytes) -> bool:
+        """Whether some bytes can be text here: where special tokens are spelled, no bytes from outside spell one."""
+        return not self.compiled.spelled_ids or MARK_BYTE not in data
 
     # -- conditions ----------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
-from constrain.grammar.words import Progress, by_name, either, printable
+from constrain.grammar.words import Progress, Words, by_name, either, printable
 
 DEFAULT_LIMIT = 64
 """How many expectations are worked out unless more are asked for."""
@@ -142,6 +142,7 @@ class _Reader:
     def __init__(self, compiled: GrammarTables, tables: Tables) -> None:
         self._ir = compiled.ir
         self._lexeme = compiled.lexeme
+        self._tokens = frozenset(compiled.ir.token_lexemes)
         self._get = tables.get
         self._left = tables.array(DOT_LEFT)
         self._nodes = tables.get(EXPRESSIONS)
@@ -177,12 +178,14 @@ class _Reader:
 
     def _expectation(self, lexeme: int, node: int, begun: bool, first: int, cores: list[int]) -> Expectation:
         ir = self._ir
+        name, language = self._lexeme(lexeme)
         if lexeme in ir.ignore:
             # What may be over is not worth a word.
             under_way = begun and not self._nodes[node]["flags"] & NULLABLE_FLAG
-            words = by_name(Progress(_IGNORED, ir.lexemes[lexeme], self._regular(node), under_way, first))
+            words = by_name(Progress(_IGNORED, language, self._regular(node), under_way, first))
+        elif lexeme in self._tokens:
+            words = Words("", (name,))
         else:
-            name, language = self._lexeme(lexeme)
             words = ir.describe(Progress(name, language, self._regular(node), begun, first))
         rules = sorted({printable(name) for core in cores for name in self._rules(core, lexeme)})
         texts = tuple(map(printable, words.texts))

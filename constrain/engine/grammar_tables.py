@@ -109,6 +109,8 @@ class GrammarTables:
         Raised when states get new numbers.
     tables_made : int
         Raised when all else does too.
+    spelled_ids : frozenset of int
+        The tokens that stand for themselves, if the grammar names some (vocabulary/token_spellings.py).
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class GrammarTables:
             self.accelerators = ()
         self.ir = ir
         self.vocabulary = vocabulary
+        self.spelled_ids = vocabulary.spelled_ids
         # More than that does not fit into a table (MOST_ELEMENTS).
         self.mask_limit_bytes = min(mask_limit_bytes, 4 * MOST_ELEMENTS)
         # One that knows its owner: where every token takes it, it is taken within `try`, which takes half the time that

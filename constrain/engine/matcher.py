@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
 
@@ -11,17 +12,19 @@ import numpy as np
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
+from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.traveller import forced_bytes, push_token, push_token_unchecked
+from constrain.engine.traveller import can_go_on, forced_bytes, push_token, push_token_unchecked
 from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
 from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
+from constrain.grammar.tokens import MARK_BYTE, spelled_token
 
 _NOTHING = object()
 
@@ -37,16 +40,26 @@ class Matcher(Cursor):
     max_tokens : int, optional
         A budget: no token is allowed after which the text could not be completed in the tokens that are then left,
         so that it is always complete in the end.  End tokens do not count.  (docs/how-it-works.md, budgets)
+    stop_token_ids : iterable of int, optional
+        The tokens that end this text, instead of the vocabulary's end tokens: allowed exactly where the text is
+        complete.  An ordinary token among them is no piece of text for this matcher.
 
     Raises
     ------
     ConstrainError
         If no text of the grammar is known that takes at most ``max_tokens``; the message says how many are needed.
+        If a stop token is out of range.
     """
 
     compiled: CompiledGrammar
 
-    def __init__(self, compiled: CompiledGrammar, max_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar,
+        max_tokens: int | None = None,
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+    ) -> None:
         self._has_budget = False
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
@@ -56,6 +69,10 @@ class Matcher(Cursor):
         self._checked: Any = _NOTHING
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
+        if stop_token_ids is not None:
+            stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
+            self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
+            self._heed()
 
     def __repr__(self) -> str:
         if self._state == ENDED:
@@ -199,13 +216,21 @@ class Matcher(Cursor):
         return transact(self, self._end, token)
 
     def _end(self, token: int) -> bool:
-        if not self.compiled.accepts(self):
+        compiled = self.compiled
+        if token in compiled.spelled_ids and self._take(token):
+            # The grammar names it here.  If nothing can follow, the text has ended with it.
+            if not can_go_on(compiled, self):
+                self._state = ENDED
+            return True
+        if not compiled.accepts(self):
             return False
         self._go_to(ENDED, token)
         return True
 
     def accept_bytes(self, data: bytes, tokens: int | None = None) -> bool:
         """Go on with these bytes, all or nothing; one step for :meth:`rollback`.
+
+        They are text: a special token that the grammar names cannot be given as bytes.
 
         Parameters
         ----------
@@ -214,7 +239,7 @@ class Matcher(Cursor):
             How many tokens of the budget (``max_tokens``) they are; by default the fewest that spell them, and if none
             do, the bytes are refused.  Without a budget it does not matter.
         """
-        if self._state == ENDED:
+        if self._state == ENDED or not self._is_text(data):
             return False
         return transact(self, self._read_paid_step, bytes(data), tokens)
 
@@ -257,16 +282,32 @@ class Matcher(Cursor):
         return self._state != ENDED and transact(self, self.compiled.accepts, self)
 
     def is_terminated(self) -> bool:
-        """Whether an end token has been accepted."""
+        """Whether an end token has been accepted, and not as a part of the text that the grammar names."""
         return self._state == ENDED
 
     def forced_bytes(self) -> bytes:
         """The longest byte string that every continuation begins with (at most 65,536 bytes of it).
 
         Empty where the text may end, where there is a choice, and after an end token.  It may stop
-        within a character, if only its first bytes are forced.
+        within a character, if only its first bytes are forced.  It ends before a special token, which is no text:
+        :meth:`forced_special_token`.
         """
-        return b"" if self._state == ENDED else transact(self, forced_bytes, self.compiled, self)
+        return self._forced()[0]
+
+    def forced_special_token(self) -> int | None:
+        """The special token that every continuation begins with, of those that the grammar names; None for none."""
+        text, token = self._forced()
+        return None if text else token
+
+    def _forced(self) -> tuple[bytes, int | None]:
+        """The text that is forced, and the special token that is forced behind it."""
+        if self._state == ENDED:
+            return b"", None
+        data = transact(self, forced_bytes, self.compiled, self)
+        if not self.compiled.spelled_ids:
+            return data, None
+        text = data.partition(MARK_BYTE)[0]
+        return text, spelled_token(data[len(text) :])
 
     def tokens_to_finish(self) -> int:
         """How many tokens the shortest completion of the text takes that is known; 0 where it may end.

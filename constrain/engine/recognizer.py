@@ -16,7 +16,7 @@ class Recognizer(Cursor):
         """Read one byte.  False, and nothing changes, if no sentence goes on with it."""
         if not 0 <= byte <= 255:
             raise ConstrainError(f"{byte} is not a byte")
-        return transact(self, self._read_step, _BYTES[byte])
+        return self._is_text(_BYTES[byte]) and transact(self, self._read_step, _BYTES[byte])
 
     def pop_bytes(self, count: int) -> None:
         """Take back the last ``count`` bytes."""

@@ -10,8 +10,8 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, YOUNG_LINKS, Link, Place
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import MARKS_SHIFT, NO_COMPANION, UNREAD, WORD_SHIFT, Int64Array, pack, unpack
-from constrain.engine.storage.header import OPEN_AT, OPEN_STATE
-from constrain.engine.storage.schemas import STATE_MARKS
+from constrain.engine.storage.header import CLASSES, OPEN_AT, OPEN_STATE
+from constrain.engine.storage.schemas import CLASS_BYTES, STATE_MARKS
 from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.storage.tables import TablesFullError
 from constrain.kernels.jit import without_dispatch
@@ -182,3 +182,9 @@ def forced_bytes(compiled: GrammarTables, place: Place) -> bytes:
         place, begin = ahead, count
         count += compiled.run_at(place, states.forced, out[begin:])
     return out[:count].tobytes()
+
+
+def can_go_on(compiled: GrammarTables, place: Place) -> bool:
+    """Whether a place's text can go on.  The caller holds the lock."""
+    first_of_class = compiled._tables.array(CLASS_BYTES)[: int(compiled.ctx[CLASSES])].tolist()
+    return any(compiled.run_at(place, states.push_byte, byte) for byte in first_of_class)

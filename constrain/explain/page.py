@@ -195,7 +195,7 @@ def _marked_lines(trace: Trace, source: Source | None) -> list[tuple[int, int] |
 
 
 def _name(vocabulary: Vocabulary, token: int) -> str:
-    return "end of text" if token in vocabulary.eos_ids else visible(vocabulary.tokens[token])
+    return "end of text" if token in vocabulary.eos_ids else visible(vocabulary.shown(token))
 
 
 def _texts(steps: list[Step]) -> list[list[tuple[str, bool]]]:

@@ -182,7 +182,7 @@ def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) ->
     if tokenizer.strips_leading_space and ids:
         ids = _without_leading_space(vocabulary, ids)
     usable = all(token < vocabulary.size and vocabulary.kinds[token] == NORMAL for token in ids)
-    if usable and b"".join(vocabulary.tokens[token] for token in ids) == data:
+    if usable and b"".join(map(vocabulary.shown, ids)) == data:
         return ids, True
     by_bytes = {
         token: index
@@ -224,7 +224,7 @@ class _Walk:
 
     def step(self, token: int) -> Step:
         """Look around, and go on with a token if it is allowed."""
-        data = self._vocabulary.tokens[token]
+        data = self._vocabulary.shown(token)
         place, ids, shares = self.look()
         accepted = self._matcher.accept_token(token)
         self._ids.append(token)

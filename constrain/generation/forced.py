@@ -28,6 +28,7 @@ from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.generation.interfaces import Encoder
+from constrain.grammar.tokens import MARK
 
 # How much text in front is encoded along: splits are made within words, which are shorter than this.
 _CONTEXT_BYTES = 192
@@ -80,7 +81,7 @@ class ForcedTokens:
         Parameters
         ----------
         text : bytes
-            Everything so far, without the prompt.
+            Everything so far, without the prompt; behind a special token, which is a border, what follows it.
         forced : bytes
             What every continuation of it begins with (at least one byte): :meth:`Matcher.forced_bytes`.
         matcher : Matcher
@@ -169,7 +170,8 @@ class ForcedTokens:
         """Texts that can follow ``base``, one for each way in which they may change its last tokens."""
         next_bytes = self._next_bytes(after, mask)
         probes = [bytes((byte,)) for byte in range(0x80) if byte in next_bytes]
-        leads = {byte for byte in next_bytes if byte >= 0xC0}
+        # What begins a special token (MARK) is no character, and changes nothing before it.
+        leads = {byte for byte in next_bytes if 0xC0 <= byte < MARK}
         for data in map(str.encode, _CHARACTERS):
             if data[0] in next_bytes and _can_follow(after, data):
                 probes.append(data)

@@ -13,13 +13,18 @@ from constrain.tokenizers.streaming.stop_sequences import Held, Stopped, StopSeq
 class VocabularyDecoder(Decoder):
     """Decodes tokens to the bytes that a grammar was asked about.
 
-    A tokenizer's own decoder may strip or join; under a grammar the text is exactly what was matched.
+    A tokenizer's own decoder may strip or join; under a grammar the text is exactly what was matched.  A special token
+    that the grammar names is shown by its name.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocab_size = vocabulary.size
         self.special_ids: frozenset[int] = frozenset()
-        self._tokens = vocabulary.tokens
+        self._tokens: Sequence[bytes] = vocabulary.tokens
+        if vocabulary.spelled_ids:
+            self._tokens = [*self._tokens]
+            for token in vocabulary.spelled_ids:
+                self._tokens[token] = vocabulary.shown(token)
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = True) -> bytes:
         return b"".join([self._tokens[token_id] for token_id in ids])

@@ -117,7 +117,9 @@ class Row:
         self.free_mask: NDArray[np.int32] | None = None
         # A matcher without a budget at the same place.
         self.scout: Matcher | None = None
+        # The text since the last special token.
         self._data = bytearray()
+        self._spelled_ids: frozenset[int] = frozenset()
         self._queue: deque[int] = deque()
         self._forced_rest = b""
         self._forced: ForcedTokens | None = None
@@ -129,6 +131,7 @@ class Row:
             self.scout = Matcher(compiled_grammar) if budget else self.matcher
             self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__
             self._eos_ids = frozenset(vocabulary.eos_ids)
+            self._spelled_ids = vocabulary.spelled_ids
             self._adds_text = _bits_of_tokens_with_text(vocabulary)
             if skip_forced:
                 self._forced = forced_tokens(vocabulary, tokenizer)
@@ -228,6 +231,10 @@ class Row:
         rest = self._forced_rest or self.scout.forced_bytes()
         self._forced_rest = rest
         if not rest:
+            special = self.scout.forced_special_token()
+            # An end token is left to the model: it may end the text, which is no step.
+            if special is not None and special not in self._eos_ids and self.accept(special):
+                self._queue.append(special)
             return
         room = self.max_tokens - self.statistics.tokens
         for token in self._forced.next(self._data, rest, self.scout)[:room]:
@@ -251,7 +258,10 @@ class Row:
             self.statistics.finish_reason = "stop"
             if self._output.is_hidden_stop(token):
                 return Step(None, piece) if piece else None
-        data = self._bytes_of(token) or b""
+        data = b"" if token in self._spelled_ids else self._bytes_of(token) or b""
+        if token in self._spelled_ids:
+            # Nothing is joined over it.
+            self._data.clear()
         self._data += data
         self._forced_rest = self._forced_rest[len(data) :]
         self.context.append(token)
@@ -269,7 +279,8 @@ class Row:
 def _bits_of_tokens_with_text(vocabulary: Vocabulary) -> NDArray[np.int32]:
     """A row of a bitmask: the tokens that make the text longer."""
     bits = np.ones(vocabulary.size, np.uint8)
-    bits[list(vocabulary.eos_ids)] = 0
+    # Where the grammar names tokens, an end token may be a part of the text.
+    bits[[token for token in vocabulary.eos_ids if token not in vocabulary.spelled_ids]] = 0
     bits[vocabulary.empty_ids] = 0
     return _packed(bits)
 

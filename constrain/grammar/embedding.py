@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
@@ -11,6 +11,10 @@ from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
 from constrain.grammar.words import Describer, by_name
 
 MakeStock = Callable[[], tuple[Regular, ...]]
+
+
+def _make_error(reason: str, place: str) -> ConstrainError:
+    return GrammarError(reason)
 
 
 class EmbeddingBuilder(GrammarBuilder):
@@ -24,6 +28,8 @@ class EmbeddingBuilder(GrammarBuilder):
         Whether those rules have lexemes of their own.
     formats : set of str
         The formats that schemas among the parts name.
+    has_schemas : bool
+        Whether there are any.
     """
 
     def __init__(self) -> None:
@@ -31,6 +37,7 @@ class EmbeddingBuilder(GrammarBuilder):
         self.unfolded: dict[Symbol, Template] = {}
         self.makes_lexemes = False
         self.formats: set[str] = set()
+        self.has_schemas = False
 
     def include(self, ir: GrammarIR) -> Symbol:
         """The start of a grammar that is complete by itself, whose rules are copied.
@@ -40,7 +47,10 @@ class EmbeddingBuilder(GrammarBuilder):
         """
         if ir.unfolded or ir.distinct_keys or ir.ignore:
             raise GrammarError("a grammar with %ignore, or rules made on demand, cannot be part of another one")
-        lexemes = [self.lexeme(each, name) for each, name in zip(ir.lexemes, ir.lexeme_names, strict=True)]
+        lexemes = [
+            (self.token if index in ir.token_lexemes else self.lexeme)(each, name)
+            for index, (each, name) in enumerate(zip(ir.lexemes, ir.lexeme_names, strict=True))
+        ]
         first = self.nonterminal_count
         for name in ir.nonterminal_names:
             self.nonterminal(name)
@@ -50,20 +60,23 @@ class EmbeddingBuilder(GrammarBuilder):
         return first + ir.start
 
     def finish_whole(
-        self, start: Symbol, make_stock: MakeStock | None = None, describe: Describer = by_name
+        self,
+        start: Symbol,
+        make_stock: MakeStock | None = None,
+        *,
+        ignore: Iterable[Symbol] = (),
+        make_error: Callable[[str, str], ConstrainError] = _make_error,
+        describe: Describer = by_name,
     ) -> GrammarIR:
-        """Freeze all that was added; the arguments are those of :class:`~constrain.grammar.ir.GrammarIR`."""
+        """Freeze all that was added; the arguments are those of :meth:`GrammarBuilder.finish`."""
         maker = UnfoldingMaker(self.unfolded, self.lexemes(), self.nonterminal_count) if self.unfolded else None
         return self.finish(
             start,
-            make_error=_make_error,
+            ignore,
+            make_error,
             unfolded=self.unfolded,
             make_unfolding=maker,
             makes_lexemes=self.makes_lexemes,
             stock=make_stock,
             describe=describe,
         )
-
-
-def _make_error(reason: str, place: str) -> ConstrainError:
-    return GrammarError(reason)

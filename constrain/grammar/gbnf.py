@@ -8,19 +8,20 @@ Literals and character classes mean code points.  What belongs together without 
 such as ``"\"" [^"]* "\""``, becomes one lexeme; the language is the same as if every character
 were one.  Unlike llama.cpp, left recursion is fine here, and a rule defined twice is an error.
 
-Not supported, and refused: references to tokens (``<think>``, ``<[123]>``), since a grammar is
-about text and does not know a vocabulary.
+Tokens are ``<think>``, ``<[123]>`` and, repeated with ``*`` or ``+``, ``!<[123]>``: any token but that.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.regular import Regular, concat, literal, repeat, union
+from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import ANY_CHAR, encode, negate, normalize
 from constrain.limits import spend
 
@@ -32,14 +33,19 @@ MAX_REPEAT = 1_000_000
 _MAX_DEPTH = 40
 _MAX_CHARS = 20_000
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
 _HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 _DIGITS = frozenset("0123456789")
+_TOKEN = re.compile(r"<(?:\[(?P<id>\d{1,9})\]|[^<>\s\[][^<>\s]*)>")
+_ONE_TOKEN = (
+    "a token that is not another one may be a piece of text, and one such token cannot be told from two; it can be "
+    'repeated with "*" or "+"'
+)
 
 
 @dataclass(frozen=True)
-class _Text:
+class Text:
     """An expression without rules in it.
 
     Attributes
@@ -56,7 +62,20 @@ class _Text:
     chars: int = 1
 
 
-_Item: TypeAlias = "_Text | Symbol"
+@dataclass(frozen=True)
+class AnyToken:
+    """Any token but some: a piece of text, or a special token; ``offset`` is its place."""
+
+    excluded: tuple[Named, ...]
+    offset: int
+
+
+Item: TypeAlias = "Text | Symbol | AnyToken"
+
+
+class _PlaceNames(TypedDict):
+    line: int
+    column: int
 
 
 @dataclass
@@ -64,8 +83,8 @@ class _Group:
     """Alternatives that are being read, those of a rule or of a pair of parentheses."""
 
     begin: int
-    alternatives: list[list[_Item]] = field(default_factory=list)
-    items: list[_Item] = field(default_factory=list)
+    alternatives: list[list[Item]] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
     can_repeat: bool = False
 
 
@@ -85,11 +104,25 @@ def from_gbnf(text: str, *, start: str = "root") -> GrammarIR:
         For a syntax error, a rule that is undefined or defined twice, a reference to a token, or a
         count above :data:`MAX_REPEAT`; with line and column.
     """
-    return _Reader(text).grammar(start)
+    return GbnfReader(text).grammar(start)
 
 
-class _Reader:
-    """One pass over the text, building as it goes; groups are kept on a stack, not by recursion."""
+class GbnfReader:
+    """One pass over the text, building as it goes; groups are kept on a stack, not by recursion.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        The characters of names.
+    escapes : dict of str to str
+        What stands behind a backslash, and what it means.
+    lines_end_rules : bool
+        Whether a rule ends with its line, outside of parentheses and elsewhere than after ``::=`` and ``|``.
+    """
+
+    names = _NAME
+    escapes = ESCAPES
+    lines_end_rules = True
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -118,27 +151,50 @@ class _Reader:
             line, _ = self._place(self._defined_at[name])
             raise self._error(f'the rule "{name}" is defined twice (first in line {line})', begin)
         self._defined_at[name] = begin
-        self._skip_space(newlines=False)
+        self._skip_space(newlines=not self.lines_end_rules)
+        self._read_attributes(name)
         if not self._text.startswith("::=", self._at):
             raise self._unexpected('"::="')
         self._at += 3
         self._skip_space(newlines=True)
         left = self._symbol_of(name)
-        for alternative in self._alternatives():
-            self._builder.add(left, [self._to_symbol(item) for item in alternative])
+        self._add_rule(left, self._alternatives())
         if self._text.startswith("::=", self._at):
             raise self._error(
                 f'the name before this "::=" belongs to the rule "{name}", which goes on over line ends after "::=" '
                 'and after "|"; write "" for an empty alternative',
                 self._at,
             )
-        if self._at < len(self._text) and self._text[self._at] not in "\r\n":
+        over = self._ends_here() if not self.lines_end_rules else self._peek() in "\r\n"
+        if self._at < len(self._text) and not over:
             raise self._unexpected('a literal, "[", "(", ".", a rule name, a repetition, "|" or the end of the line')
         self._skip_space(newlines=True)
         if self._peek() == "|":
             raise self._error('a rule goes on in the next line only after "|" or inside parentheses', self._at)
 
-    def _alternatives(self) -> list[list[_Item]]:
+    def _read_attributes(self, name: str) -> None:
+        """Read what stands between the name of a rule and ``::=``."""
+        if self._peek() == "[":
+            raise self._error("attributes of rules, as [lazy] and [capture], are not supported in GBNF", self._at)
+
+    def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
+        for alternative in alternatives:
+            self._builder.add(left, [self._to_symbol(item) for item in alternative])
+
+    def _ends_here(self) -> bool:
+        """Whether another rule begins here, where rules do not end with their line."""
+        return False
+
+    def _look_ahead(self) -> bool:
+        """Read what says something of the text behind a rule, if it is next."""
+        return False
+
+    def _named(self, name: str, begin: int) -> Item:
+        """What a name stands for."""
+        self._used_at.setdefault(name, begin)
+        return self._symbol_of(name)
+
+    def _alternatives(self) -> list[list[Item]]:
         """The alternatives of a rule, up to what cannot belong to them."""
         groups = [_Group(self._at)]
         while True:
@@ -151,6 +207,9 @@ class _Reader:
                 group.items, group.can_repeat = [], False
                 self._at += 1
                 self._skip_space(newlines=True)
+                continue
+            if char == "(" and self._look_ahead():
+                self._skip_space(newlines=nested or not self.lines_end_rules)
                 continue
             if char == "(":
                 groups.append(_Group(self._at))
@@ -171,18 +230,13 @@ class _Reader:
             elif char == "[":
                 item = self._class()
             elif char == ".":
-                item = _Text(ANY_CHAR)
+                item = Text(ANY_CHAR)
                 self._at += 1
-            elif char in _NAME:
+            elif char in self.names and not (char and len(groups) == 1 and self._ends_here()):
                 begin = self._at
-                name = self._name("a rule name")
-                self._used_at.setdefault(name, begin)
-                item = self._symbol_of(name)
+                item = self._named(self._name("a rule name"), begin)
             elif char == "<" or self._text.startswith("!<", self._at):
-                raise self._error(
-                    "references to tokens (<...>) are not supported: a grammar describes text and knows no vocabulary",
-                    self._at,
-                )
+                item = self._token()
             elif nested:
                 if not char:
                     raise self._error('this "(" is never closed', group.begin)
@@ -192,15 +246,17 @@ class _Reader:
                 return group.alternatives
             group.items.append(item)
             group.can_repeat = True
-            self._skip_space(newlines=len(groups) > 1)
+            self._skip_space(newlines=len(groups) > 1 or not self.lines_end_rules)
 
-    def _closed(self, alternatives: list[list[_Item]]) -> _Item:
+    def _closed(self, alternatives: list[list[Item]]) -> Item:
         """What a pair of parentheses stands for."""
-        texts: list[_Text] = []
+        if len(alternatives) == 1 and len(alternatives[0]) == 1 and isinstance(alternatives[0][0], AnyToken):
+            return alternatives[0][0]
+        texts: list[Text] = []
         for items in alternatives:
             if not items:
-                texts.append(_Text(literal(b""), 1, 0))
-            elif len(items) == 1 and isinstance(items[0], _Text):
+                texts.append(Text(literal(b""), 1, 0))
+            elif len(items) == 1 and isinstance(items[0], Text):
                 texts.append(items[0])
         if len(texts) == len(alternatives):
             joined = _joined(texts, union(*(text.language for text in texts)))
@@ -221,14 +277,21 @@ class _Reader:
         if high is not None and high < low:
             raise self._error(f"the counts {{{low},{high}}} are in the wrong order", begin)
         item = group.items[-1]
-        if isinstance(item, _Text):
+        if isinstance(item, AnyToken):
+            language = any_tokens(item.excluded, low, high, **self._at_place(item.offset))
+            if language is None:
+                raise self._error(_ONE_TOKEN, item.offset)
+            group.items[-1] = self._builder.token(language)
+            self._skip_space(newlines=nested or not self.lines_end_rules)
+            return
+        if isinstance(item, Text):
             chars = item.chars * max(low if high is None else high, 1)
             if item.depth < _MAX_DEPTH and chars <= _MAX_CHARS:
-                group.items[-1] = _Text(repeat(item.language, low, high), item.depth + 1, chars)
-                self._skip_space(newlines=nested)
+                group.items[-1] = Text(repeat(item.language, low, high), item.depth + 1, chars)
+                self._skip_space(newlines=nested or not self.lines_end_rules)
                 return
         group.items[-1] = self._builder.repeat(self._to_symbol(item), low, high)
-        self._skip_space(newlines=nested)
+        self._skip_space(newlines=nested or not self.lines_end_rules)
 
     def _counts(self, nested: bool) -> tuple[int, int | None]:
         self._skip_space(newlines=nested)
@@ -256,18 +319,42 @@ class _Reader:
             raise self._error(f"the count is above the limit of {MAX_REPEAT}", begin)
         return int(digits)
 
+    # -- tokens --------------------------------------------------------------------------------
+
+    def _token(self) -> Item:
+        """``<name>``, ``<[id]>``, and either with ``!`` before it."""
+        begin = self._at
+        negated = self._peek() == "!"
+        found = _TOKEN.match(self._text, begin + negated)
+        if found is None:
+            raise self._error("a token looks like <think> or <[1000]>", begin)
+        self._at = found.end()
+        number = found["id"]
+        part: Named = (int(number), int(number)) if number else found[0]
+        if negated:
+            return AnyToken((part,), begin)
+        return self._builder.token(token_set([part], **self._at_place(begin)), found[0])
+
+    def _at_place(self, offset: int) -> _PlaceNames:
+        line, column = self._place(offset)
+        return {"line": line, "column": column}
+
     # -- what stands for text ----------------------------------------------------------------------
 
-    def _literal(self) -> _Text:
+    def _literal(self) -> Text:
+        text = self._string()
+        return Text(literal(text), 1, len(text))
+
+    def _string(self) -> str:
         begin = self._at
         self._at += 1
         chars: list[str] = []
         while self._peek() != '"':
             chars.append(self._char("string", begin))
         self._at += 1
-        return _Text(literal("".join(chars)), 1, len(chars))
+        return "".join(chars)
 
-    def _class(self) -> _Text:
+    def _class(self) -> Text:
         begin = self._at
         self._at += 1
         negated = self._peek() == "^"
@@ -286,7 +373,7 @@ class _Reader:
         if not ranges:
             raise self._error("a character class without characters", begin)
         points = normalize(ranges)
-        return _Text(encode(negate(points) if negated else points))
+        return Text(encode(negate(points) if negated else points))
 
     def _char(self, what: str, begin: int) -> str:
         """The next character of a literal or class, with escapes read."""
@@ -301,8 +388,8 @@ class _Reader:
             return char
         kind = self._peek()
         self._at += 1
-        if kind in _ESCAPES:
-            return _ESCAPES[kind]
+        if kind in self.escapes:
+            return self.escapes[kind]
         if kind not in _HEX_ESCAPES:
             raise self._error(f"unknown escape {chr(92)}{kind}", self._at - 2)
         count = _HEX_ESCAPES[kind]
@@ -334,7 +421,7 @@ class _Reader:
 
     def _name(self, expected: str) -> str:
         begin = self._at
-        while self._peek() in _NAME:
+        while self._peek() and self._peek() in self.names:
             self._at += 1
         if self._at == begin:
             raise self._unexpected(expected)
@@ -345,8 +432,10 @@ class _Reader:
             self._rules[name] = self._builder.nonterminal(name)
         return self._rules[name]
 
-    def _to_symbol(self, item: _Item) -> Symbol:
-        return self._builder.lexeme(item.language) if isinstance(item, _Text) else item
+    def _to_symbol(self, item: Item) -> Symbol:
+        if isinstance(item, AnyToken):
+            raise self._error(_ONE_TOKEN, item.offset)
+        return self._builder.lexeme(item.language) if isinstance(item, Text) else item
 
     def _place(self, offset: int) -> tuple[int, int]:
         return self._text.count("\n", 0, offset) + 1, offset - self._text.rfind("\n", 0, offset)
@@ -366,21 +455,21 @@ class _Reader:
         return self._error(f'the rule "{place}": {reason}', self._defined_at[place])
 
 
-def _joined(texts: Sequence[_Text], language: Regular) -> _Text | None:
+def _joined(texts: Sequence[Text], language: Regular) -> Text | None:
     """``language``, made of ``texts``, if it is small enough for one lexeme."""
     if len(texts) == 1:
         return texts[0]
     depth = max(text.depth for text in texts) + 1
     chars = sum(text.chars for text in texts)
-    return _Text(language, depth, chars) if depth <= _MAX_DEPTH and chars <= _MAX_CHARS else None
+    return Text(language, depth, chars) if depth <= _MAX_DEPTH and chars <= _MAX_CHARS else None
 
 
-def _merged(items: list[_Item]) -> list[_Item]:
+def _merged(items: list[Item]) -> list[Item]:
     """An alternative with everything between two rules put together."""
-    merged: list[_Item] = []
-    run: list[_Text] = []
+    merged: list[Item] = []
+    run: list[Text] = []
     for item in [*items, None]:
-        if isinstance(item, _Text):
+        if isinstance(item, Text):
             run.append(item)
             continue
         if run:

@@ -38,6 +38,7 @@ _ORIGINS = {
     "regex": "a regular expression",
     "lark": "Lark",
     "gbnf": "GBNF",
+    "ebnf": "EBNF",
     "choices": "choices",
     "structural_tag": "a structural tag",
     "tools": "tools",
@@ -336,6 +337,24 @@ class Grammar:
 
         with _reading(time_limit):
             return cls(from_structural_tag(tag), _structural_tag_key(tag))
+
+    @classmethod
+    def from_ebnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:
+        """Texts of a grammar in XGrammar's EBNF, with its macros.
+
+        Raises
+        ------
+        GrammarError
+            With line and column.
+        LimitError
+            If reading it takes too long, or makes too much.
+        """
+        from constrain.grammar.ebnf import from_ebnf
+
+        _check_text(text, "a grammar")
+        _check_text(start, "the name of the start rule")
+        with _reading(time_limit):
+            return cls(from_ebnf(text, start=start), ("ebnf", text, start))
 
     @classmethod
     def from_tools(

@@ -158,6 +158,8 @@ class GrammarIR:
         have.
     parse_table : ParseTable, optional
         The parser and the lexer that are to read the texts.  Only what they accept is in the language.
+    token_lexemes : tuple of int
+        Lexemes (by index) that hold token sets (:mod:`constrain.grammar.tokens`).  Those of ``unfolded`` hold none.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -182,6 +184,7 @@ class GrammarIR:
     needs_distinct_keys: bool = False
     limited_keys: tuple[tuple[int, ...], ...] = ()
     parse_table: ParseTable | None = None
+    token_lexemes: tuple[int, ...] = ()
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
@@ -209,6 +212,7 @@ class GrammarBuilder:
         self._distinct_keys: set[Symbol] = set()
         self.needs_distinct_keys = False
         self._limited_keys: dict[tuple[Symbol, ...], None] = {}
+        self._token_lexemes: set[Symbol] = set()
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -233,6 +237,13 @@ class GrammarBuilder:
             self._lexeme_names.append(name)
         self._by_id[id(language)] = (~index, language)
         return ~index
+
+    def token(self, language: Regular, name: str = "") -> Symbol:
+        """The lexeme with this language, which holds token sets: one of :func:`constrain.grammar.tokens.token_set`,
+        or what it is put together to by concatenation, union and repetition."""
+        symbol = self.lexeme(language, name)
+        self._token_lexemes.add(symbol)
+        return symbol
 
     def distinct_key(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
@@ -361,6 +372,14 @@ class GrammarBuilder:
         """How many nonterminals there are so far."""
         return len(self._names)
 
+    def name_of(self, symbol: Symbol) -> str:
+        """The name of a lexeme or nonterminal."""
+        return self._names[symbol] if symbol >= 0 else self._lexeme_names[~symbol]
+
+    def is_token(self, symbol: Symbol) -> bool:
+        """Whether a symbol is a lexeme that holds token sets."""
+        return symbol in self._token_lexemes
+
     @property
     def production_count(self) -> int:
         """How many productions there are so far."""
@@ -400,6 +419,7 @@ class GrammarBuilder:
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
             limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
+            token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             make_error=make_error,
             describe=describe,
             stock=stock,

@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 from constrain import Grammar, GrammarCompiler, Vocabulary
 from constrain.errors import ConstrainError
 from constrain.generation import Statistics, generate
+from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.regular import byte_set, literal
+from constrain.grammar.tokens import token_set
 from constrain.sampling import Sampler
+from constrain.tokenizers.mock import MockTokenizer
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"ab", b"ba", b"aab", b"</s>"]
 EOS = len(TOKENS) - 1
@@ -193,3 +197,26 @@ def test_times_add_up(compiler):
     assert min(parts) > 0
     assert sum(parts) <= statistics.total_seconds
     assert sum(statistics.token_seconds) <= statistics.total_seconds
+
+
+def test_special_tokens_of_a_grammar_are_forced_and_shown():
+    tokenizer = MockTokenizer()
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    builder = GrammarBuilder()
+    start = builder.nonterminal("start")
+    parts = token_set(["<tool>"]), literal("true"), token_set(["<pad>"]), byte_set(b"xy"), token_set(["</s>"])
+    builder.add(start, [builder.token(part) if "TokenSet" in repr(part) else builder.lexeme(part) for part in parts])
+    compiled = GrammarCompiler(vocabulary).compile(Grammar(builder.finish(start)))
+
+    class Model:
+        asked = 0
+
+        def logits(self, ids):
+            self.asked += 1
+            return np.zeros(vocabulary.size, np.float32)
+
+    model = Model()
+    steps = list(generate(model, tokenizer, compiled, max_tokens=20))
+    assert "".join(step.text for step in steps)[:-1] == "<tool>true<pad>"
+    assert [step.forced for step in steps[:3]] == [True] * 3
+    assert model.asked <= 2

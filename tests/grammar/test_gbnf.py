@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from naive import NaiveRecognizer
 
+import constrain
 from constrain.errors import GrammarError
 from constrain.grammar.gbnf import from_gbnf
 
@@ -112,8 +113,11 @@ ERRORS = {
     'root ::= "a"{2;3}': 'line 1, column 15: unexpected \';\', expected "," or "}"',
     'root ::= "a"{1,1000001}': "line 1, column 16: the count is above the limit of 1000000",
     'root ::= "a"{' + "9" * 5000 + "}": "line 1, column 14: the count is above the limit of 1000000",
-    "root ::= <think>": "line 1, column 10: references to tokens (<...>) are not supported",
-    "root ::= !<[12]>": "line 1, column 10: references to tokens (<...>) are not supported",
+    "root ::= <[a]>": "line 1, column 10: a token looks like <think> or <[1000]>",
+    "root ::= < a>": "line 1, column 10: a token looks like <think> or <[1000]>",
+    "root ::= !<[12]>": "line 1, column 10: a token that is not another one may be a piece of text",
+    'root ::= "a" (!<[12]>){2}': "line 1, column 15: a token that is not another one may be a piece of text",
+    'root[lazy] ::= "a"': "line 1, column 5: attributes of rules, as [lazy] and [capture], are not supported in GBNF",
     'root ::= "a" b\nc ::= "d"': 'line 1, column 14: the rule "b" is not defined',
     'root ::= "a"\n root ::= "b"': 'line 2, column 2: the rule "root" is defined twice (first in line 1)',
     'a ::= "x"\nb ::= a': 'line 1, column 1: the start rule "root" is not defined (defined are: a, b)',
@@ -202,3 +206,19 @@ def item(random: Random, rules: list[str], depth: int) -> tuple[str, str]:
     # re refuses a repetition of a repetition, so one operator is enough.
     operator = random.choice(OPERATORS if depth < 2 else OPERATORS[:5])
     return gbnf + operator, pattern + operator
+
+
+def test_tokens() -> None:
+    vocabulary = constrain.Vocabulary(
+        [b"a", b"b", b"<think>", b"", b"", b"</s>"],
+        eos_ids=[5],
+        special_ids=[3, 4],
+        names={3: "<|call|>", 4: "<|end|>"},
+    )
+    grammar = constrain.Grammar.from_gbnf('root ::= <think> (!<|end|>)* <|end|> "a" <[3]>+')
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(grammar))
+    for token in (2, 0, 3, 1, 4, 0):
+        assert matcher.accept_token(token)
+    assert not matcher.accept_token(4)
+    assert matcher.accept_token(3)
+    assert matcher.is_accepting()

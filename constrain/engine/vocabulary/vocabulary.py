@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,13 +57,17 @@ class Vocabulary:
         Tokens that end the text.  They are allowed exactly when the text is complete, whatever
         their bytes are.
     special_ids : iterable of int
-        Tokens that are never allowed, whatever their bytes are.  (An id may be in both; it is then
-        an end token.)
+        Tokens that are never allowed, whatever their bytes are, but where a grammar names them.  (An id may be in
+        both; it is then an end token.)
+    names : mapping of int to str, optional
+        What special tokens and end tokens are called in grammars (``<|eot_id|>``); by default the text of their bytes.
+        A special token without a name and without bytes is an id that the model does not use.
 
     Raises
     ------
     ConstrainError
-        If there is no token, an entry is not bytes, or an id is out of range.
+        If there is no token, an entry is not bytes, a name is no text or that of a token that is not special, or an id
+        is out of range.
 
     Attributes
     ----------
@@ -70,6 +76,12 @@ class Vocabulary:
     tokens : tuple of bytes
     eos_ids, special_ids : tuple of int
         Sorted.
+    names : dict of int to str
+        Of the special tokens and end tokens that have one.
+    text_ids : int64[n]
+        The tokens that are allowed by their bytes, in increasing order.
+    spelled_ids : frozenset of int
+        The tokens that have a spelling instead of bytes; none but in a view (token_spellings.py).
     inner_blanks : int
         How many blanks and tabs may stand behind another byte of a token, in a row, at most.
     shared : SharedMasks
@@ -78,7 +90,15 @@ class Vocabulary:
         The tables that kernels read, as :class:`~..storage.tables.Tables` takes them; valid while the vocabulary lives.
     """
 
-    def __init__(self, tokens: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()) -> None:
+    spelled_ids: frozenset[int] = frozenset()
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        eos_ids: Iterable[int] = (),
+        special_ids: Iterable[int] = (),
+        names: Mapping[int, str] | None = None,
+    ) -> None:
         self.tokens = tuple(tokens)
         self.size = len(self.tokens)
         if self.size == 0:
@@ -89,22 +109,32 @@ class Vocabulary:
         self.eos_ids = self._check_ids(eos_ids, "eos_ids")
         self.special_ids = self._check_ids(special_ids, "special_ids")
 
+        self.names = self._check_names(names)
+
         kinds = np.zeros(self.size, np.uint8)
         kinds[list(self.special_ids)] = SPECIAL
         kinds[list(self.eos_ids)] = END
+        self._make_tables(kinds, np.flatnonzero(kinds == NORMAL))
+
+    def _make_tables(self, kinds: np.ndarray[Any, np.dtype[np.uint8]], text_ids: np.ndarray[Any, Any]) -> None:
+        """Make all that grammars need; ``text_ids`` (int64[n]) are the tokens that are in the trie."""
         self.kinds = kinds
+        self.text_ids = text_ids
         # Of bytes, one is read in a fifth of the time that an array takes.
         self.kind_bytes = kinds.tobytes()
         self.data = np.frombuffer(b"".join(self.tokens) or b"\0", np.uint8).copy()
         self.starts = np.zeros(self.size + 1, np.int64)
         np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])
-        files = vocabulary_files.VocabularyFiles(self.data, self.starts, kinds)
+        # A token may be both in the trie and an end token, if a grammar names it (token_spellings.py).
+        members = kinds.copy()
+        members[text_ids] |= 4
+        files = vocabulary_files.VocabularyFiles(self.data, self.starts, members)
         self.trie = files.load_trie() or self._build_trie(files)
         lengths = np.diff(self.starts)
         long = [self.tokens[token] for token in np.flatnonzero(lengths > _SHORT_INDENT).tolist()]
         runs = (len(found[1]) for token in long for found in _INNER_BLANKS.finditer(token))
         self.inner_blanks = max([_SHORT_INDENT, *runs])
-        self.empty_ids = np.flatnonzero((kinds == NORMAL) & (self.starts[1:] == self.starts[:-1])).astype(np.int32)
+        self.empty_ids = text_ids[self.starts[1:][text_ids] == self.starts[:-1][text_ids]].astype(np.int32)
         self._tables = {
             schemas.TRIE_NODES: self.trie.node,
             schemas.SUBTREE_SIZES: self.trie.size,
@@ -132,10 +162,12 @@ class Vocabulary:
         self.shared = SharedMasks(self.size, files)
         self._tables |= self.shared.tables
         self._local = threading.local()
+        # By what they spell (token_spellings.py).
+        self.views: OrderedDict[frozenset[int], Vocabulary] = OrderedDict()
         self.shared_tables = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
-        trie = TokenTrie(self.data, self.starts, list(self.tokens), np.flatnonzero(self.kinds == NORMAL).tolist())
+        trie = TokenTrie(self.data, self.starts, list(self.tokens), self.text_ids.tolist())
         files.save_trie(trie)
         return trie
 
@@ -151,6 +183,27 @@ class Vocabulary:
             checked.add(index)
         return tuple(sorted(checked))
 
+    def _check_names(self, names: Mapping[int, str] | None) -> dict[int, str]:
+        checked: dict[int, str] = {}
+        special = {*self.special_ids, *self.eos_ids}
+        for token in sorted(special):
+            data = self.tokens[token]
+            with contextlib.suppress(UnicodeDecodeError):
+                if data:
+                    checked[token] = data.decode()
+        for value, name in (names or {}).items():
+            (token,) = self._check_ids([value], "names")
+            if token not in special:
+                raise ConstrainError(f"names: token {token} is not special, it stands for its bytes")
+            if not isinstance(name, str) or not name:
+                raise ConstrainError(f"names: the name of token {token} must be a text, not {name!r}")
+            checked[token] = name
+        return dict(sorted(checked.items()))
+
+    def shown(self, token: int) -> bytes:
+        """What to show of a token: its bytes, or the name of a special one."""
+        return self.tokens[token] or self.names.get(token, "").encode()
+
     @classmethod
     def from_tokenizer(
         cls, tokenizer: Tokenizer | Any, eos_ids: Iterable[int] | None = None, *, size: int | None = None
@@ -162,7 +215,8 @@ class Vocabulary:
         Parameters
         ----------
         tokenizer
-            Anything with ``tokens_as_bytes() -> list[bytes | None]`` and ``eos_ids``.
+            Anything with ``tokens_as_bytes() -> list[bytes | None]`` and ``eos_ids``; what is special is called as
+            ``id_to_token`` says, if there is such a method.
         eos_ids : iterable of int, optional
             Overrides the tokenizer's own.
         size : int, optional
@@ -180,13 +234,20 @@ class Vocabulary:
                 "for those of other libraries there is Vocabulary.from_huggingface"
             )
         tokens = tokenizer.tokens_as_bytes()
-        tokens = [*tokens, *[None] * _padding(len(tokens), size)]
+        count = len(tokens)
+        tokens = [*tokens, *[None] * _padding(count, size)]
         special = [index for index, token in enumerate(tokens) if token is None]
-        return cls(
+        vocabulary = cls(
             [token or b"" for token in tokens],
             eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
             special_ids=special,
         )
+        name_of = getattr(tokenizer, "id_to_token", None)
+        if name_of is not None:
+            # Ids behind the tokenizer's have no name.
+            named = {token: name_of(token) for token in {*special, *vocabulary.eos_ids} if token < count}
+            vocabulary.names = vocabulary._check_names({token: name for token, name in named.items() if name})
+        return vocabulary
 
     @classmethod
     def from_huggingface(
@@ -226,7 +287,7 @@ class Vocabulary:
 
     def __reduce__(self) -> Any:
         # The tables hold addresses, so a copy has to make its own.
-        return Vocabulary, (self.tokens, self.eos_ids, self.special_ids)
+        return Vocabulary, (self.tokens, self.eos_ids, self.special_ids, self.names)
 
     @property
     def nbytes(self) -> int:

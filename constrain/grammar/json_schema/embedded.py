@@ -47,6 +47,7 @@ def write_embedded(
         start = write(writer)
         writer.check_satisfiable(start)
         whole.makes_lexemes |= writer.makes_lexemes
+        whole.has_schemas = True
         check_document(document)
         whole.warnings += document.warnings
         return start

@@ -13,6 +13,8 @@ from importlib import resources
 
 from lark import Token, Tree
 
+from constrain.grammar.lark.attributes import Attribute, read_attributes
+from constrain.grammar.lark.options import check_options
 from constrain.grammar.lark.reader import read
 from constrain.grammar.lark.source import Node, Source, subtrees_of, tokens_of
 
@@ -70,6 +72,9 @@ class Definition:
     is_terminal : bool
     params : tuple of str
         Parameters of a template.
+    has_number : bool
+        Whether it is a rule with a number (:mod:`.parametric`).
+    attributes : tuple of Attribute
     bodies : list of Body
         One, and one more for every ``%extend``; empty if it was only declared.
     source : Source
@@ -81,6 +86,8 @@ class Definition:
     params: tuple[str, ...]
     bodies: list[Body]
     source: Source
+    has_number: bool = False
+    attributes: tuple[Attribute, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -97,10 +104,12 @@ class Definitions:
         By name in the whole grammar (:meth:`Scope.resolve`).
     ignored : list of Body
         What ``%ignore`` of the main text names; imported files do not ignore anything.
+    warnings : list of str
     """
 
     by_name: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Body] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def collect(text: str, source: Source) -> Definitions:
@@ -132,6 +141,13 @@ def references(body: Body, params: tuple[str, ...] = ()) -> Iterator[tuple[str, 
                     yield body.scope.resolve(token), token
 
 
+def attribute_references(definition: Definition) -> Iterator[tuple[str, Token]]:
+    """The terminals that the attributes of a rule name, as called in the whole grammar, with the token of each."""
+    for attribute in definition.attributes:
+        if attribute.value is not None and attribute.value.type == "TERMINAL":
+            yield definition.bodies[0].scope.resolve(attribute.value), attribute.value
+
+
 class _Loader:
     def __init__(self) -> None:
         self._open: list[str] = []
@@ -153,11 +169,13 @@ class _Loader:
                     (body,) = statement.children
                     assert isinstance(body, Tree)
                     into.ignored.append(Body(body, source, scope))
+            elif kind == "options":
+                check_options(statement.children[0], source)
             elif kind == "declare":
                 self._declare(statement, source, scope, into)
 
     def _define(self, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
-        definition = _definition(statement, source, scope)
+        definition = _definition(statement, source, scope, into.warnings)
         name = scope.resolve(definition.name)
         if (known := into.by_name.get(name)) is not None:
             line = f"line {known.token.line}" if known.source == source else known.source.name
@@ -167,7 +185,7 @@ class _Loader:
         into.by_name[name] = definition
 
     def _change(self, kind: str, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
-        definition = _definition(statement, source, scope)
+        definition = _definition(statement, source, scope, into.warnings)
         name = scope.resolve(definition.name)
         base = into.by_name.get(name)
         if base is None:
@@ -236,6 +254,7 @@ class _Loader:
             if len(path) == 1 and override.is_file():
                 self.load(read(override.read_text(encoding="utf-8"), imported), imported, inner, found)
         self._open.pop()
+        into.warnings += found.warnings
         for name, (_, token) in names.items():
             if inner.resolve(name) not in found.by_name:
                 raise source.error(f'"{".".join(path)}" does not define "{name}"', token)
@@ -252,21 +271,38 @@ class _Loader:
             into.by_name[name] = definition
 
 
-def _definition(statement: Node, source: Source, scope: Scope) -> Definition:
+def _definition(statement: Node, source: Source, scope: Scope, warnings: list[str]) -> Definition:
+    attributes: tuple[Attribute, ...] = ()
+    parameters: tuple[str, ...] = ()
+    has_number = False
     if statement.data == "rule":
-        _, name, params, _, tree = statement.children
+        _, name, params, extras, _, tree = statement.children
         assert isinstance(params, Tree)
-        parameters: tuple[str, ...] = ()
+        assert isinstance(extras, Tree)
         for token in tokens_of(params):
             if token in parameters:
                 raise source.error(f'the parameter "{token}" occurs twice', token)
             parameters += (str(token),)
+        for token in tokens_of(extras):
+            if token.type == "ATTRIBUTES":
+                attributes = read_attributes(token, source, warnings)
+            elif str(token)[2:].strip() != "_":
+                raise source.error(
+                    'the number of a rule is called "_" where the rule is defined, as in "name::_ :"', token
+                )
+            else:
+                has_number = True
+        if has_number and parameters:
+            raise source.error("a template cannot have a number", statement)
     else:
         name, tree = statement.children[0], statement.children[-1]
-        parameters = ()
+        for child in statement.children:
+            if isinstance(child, Token) and child.type == "ATTRIBUTES":
+                raise source.error("attributes can stand on rules only, not on terminals", child)
     assert isinstance(name, Token)
     assert isinstance(tree, Tree)
-    return Definition(str(name), name, statement.data == "term", parameters, [Body(tree, source, scope)], source)
+    bodies = [Body(tree, source, scope)]
+    return Definition(str(name), name, statement.data == "term", parameters, bodies, source, has_number, attributes)
 
 
 def _import_names(statement: Node, source: Source) -> tuple[tuple[bool, tuple[str, ...]], dict[str, tuple[str, Token]]]:
@@ -326,7 +362,7 @@ def _reachable(definitions: Mapping[str, Definition], names: list[str]) -> list[
     while todo:
         definition = definitions[todo.pop()]
         for body in definition.bodies:
-            for name, _ in references(body, definition.params):
+            for name, _ in (*references(body, definition.params), *attribute_references(definition)):
                 if name in definitions and name not in seen:
                     seen[name] = None
                     todo.append(name)

@@ -20,7 +20,7 @@ def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
     """``combine(node, values)`` for the whole tree, where ``values`` are those of its subtrees.
 
     Tokens are handed through as they are.  An alias is not handed to ``combine`` (what it names
-    is), nor is the template's name in a template usage.
+    is), nor is the name of what is used with arguments or a number.
     """
     values: list[Any] = []
     todo: list[tuple[Any, Node | Token]] = [(None, tree)]
@@ -43,7 +43,7 @@ def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
 def _parts(node: Node) -> list[Node | Token]:
     if node.data == "alias":
         return node.children[:1]
-    if node.data == "template_usage":
+    if node.data in ("template_usage", "parametric"):
         return node.children[1:]
     return node.children
 
@@ -57,21 +57,35 @@ def bounds(node: Node, source: Source) -> tuple[int, int | None]:
         If the counts are negative, in the wrong order, or larger than :data:`MAX_REPEAT`.
     """
     operator = node.children[1]
+    if isinstance(operator, Token) and operator.type == "COUNTS":
+        return _counts(operator, source)
     if operator in ("?", "*", "+"):
         return (1 if operator == "+" else 0), (1 if operator == "?" else None)
-    counts: list[int] = []
-    for token in node.children[2:]:
-        digits = str(token).lstrip("+-").lstrip("0") or "0"
-        if str(token).startswith("-") and digits != "0":
-            raise source.error(f"a negative count {token}", token if isinstance(token, Token) else node)
-        if len(digits) > len(str(MAX_REPEAT)) or int(digits) > MAX_REPEAT:
-            shown = digits if len(digits) < 20 else f"{digits[:10]}..."
-            raise source.error(
-                f"the count {shown} is above the limit of {MAX_REPEAT}", token if isinstance(token, Token) else node
-            )
-        counts.append(int(digits))
+    counts = [_count(token, source) for token in node.children[2:] if isinstance(token, Token)]
     low, high = counts[0], counts[-1]
     if low > high:
         assert isinstance(operator, Token)
         raise source.error(f"the counts {low}..{high} are in the wrong order", operator)
     return low, high
+
+
+def _counts(token: Token, source: Source) -> tuple[int, int | None]:
+    """The counts of ``{2}``, ``{2,}``, ``{,5}`` and ``{2,5}``."""
+    low, comma, high = (part.strip() for part in str(token)[1:-1].partition(","))
+    lowest = _count(Token.new_borrow_pos("NUMBER", low or "0", token), source)
+    if not comma:
+        return lowest, lowest
+    highest = _count(Token.new_borrow_pos("NUMBER", high, token), source) if high else None
+    if highest is not None and lowest > highest:
+        raise source.error(f"the counts {{{low},{high}}} are in the wrong order", token)
+    return lowest, highest
+
+
+def _count(token: Token, source: Source) -> int:
+    digits = str(token).lstrip("+-").lstrip("0") or "0"
+    if str(token).startswith("-") and digits != "0":
+        raise source.error(f"a negative count {token}", token)
+    if len(digits) > len(str(MAX_REPEAT)) or int(digits) > MAX_REPEAT:
+        shown = digits if len(digits) < 20 else f"{digits[:10]}..."
+        raise source.error(f"the count {shown} is above the limit of {MAX_REPEAT}", token)
+    return int(digits)

@@ -117,14 +117,14 @@ def _unit(raw: str, at: int, close: int, token: Token, source: Source) -> tuple[
     count = _HEX_DIGITS[kind]
     digits = raw[at + 2 : min(at + 2 + count, close)]
     if not re.fullmatch(f"[0-9a-fA-F]{{{count}}}", digits):
-        raise source.error(f"\\{kind} must be followed by {count} hexadecimal digits", _place(token, at))
+        raise source.error(f"\\{kind} must be followed by {count} hexadecimal digits", token_place(token, at))
     point = int(digits, 16)
     if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-        raise source.error(f"\\{kind}{digits} is not a character", _place(token, at))
+        raise source.error(f"\\{kind}{digits} is not a character", token_place(token, at))
     return chr(point), 2 + count
 
 
-def _place(token: Token, offset: int) -> tuple[int, int]:
+def token_place(token: Token, offset: int) -> tuple[int, int]:
     """Line and column of a character of a token."""
     before = str(token)[:offset]
     line, column = token.line or 1, token.column or 1
@@ -151,7 +151,7 @@ def pattern_language(pattern: Pattern, source: Source) -> Regular:
             lines = text.split("\n")
             offset = sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column - 1
             at = pattern.offsets[min(max(offset, 0), len(text))]
-        raise source.error(f"in the regex: {error.reason}", _place(pattern.token, at)) from None
+        raise source.error(f"in the regex: {error.reason}", token_place(pattern.token, at)) from None
 
 
 def range_language(node: Node, source: Source) -> Regular:

@@ -1,7 +1,7 @@
 """From grammar text to Lark's tree of it, with errors in one line.
 
-The tree comes from the parser Lark itself reads grammars with, so the notation is Lark's to the
-letter.  Two things are checked before it runs, because its token patterns backtrack exponentially
+The tree comes from the parser that Lark itself reads grammars with, with some additions
+(:mod:`.notation`).  Two things are checked before it runs, because its token patterns backtrack exponentially
 or quadratically there: strings and regexes that are never closed, and very long runs of blank
 lines.
 """
@@ -9,18 +9,20 @@ lines.
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from bisect import bisect_right
+from typing import cast
 
-from lark import Token, UnexpectedInput, UnexpectedToken, load_grammar
+from lark import Token, Tree, UnexpectedInput, UnexpectedToken
 
-from constrain.errors import ConstrainError
+from constrain.grammar.lark.blocks import Block, BlockToken, blanked, read_block
+from constrain.grammar.lark.notation import SPECIAL, grammar_parser
 from constrain.grammar.lark.source import Node, Source
 from constrain.limits import spend
 
 _MAX_BLANK_LINES = 5_000
 
 _BLANK_LINES = re.compile(rf"(?:\r?\n){{{_MAX_BLANK_LINES + 1}}}")
-_PLAIN = re.compile(r'[^"/#]+')
+_PLAIN = re.compile(r'[^"/#%<]+|[%<]')
 _COMMENT = re.compile(r"(?:#|//)[^\n]*")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _REGEXP = re.compile(r"/(?:[^/\\]|\\.)*/(?P<flags>[imslux]*)", re.DOTALL)
@@ -53,6 +55,10 @@ _TOKEN_NAMES = {
     "_EXTEND": "%extend",
     "_IMPORT": "%import",
     "NUMBER": "a number",
+    "COUNTS": '"{2,5}"',
+    "_AND": '"&"',
+    "SPECIAL": "a token",
+    "BLOCK": "%json",
 }
 
 
@@ -64,32 +70,63 @@ def read(text: str, source: Source) -> Node:
     GrammarError
         If the text is not in Lark's notation.
     """
-    _check_tokens(text, source)
+    blocks = _check_tokens(text, source)
+    # Lark's notation wants a line end after every statement, the last one too.
+    parsed = blanked(text, blocks) + "\n"
+    lines = _Lines(text)
     try:
-        # Lark's notation wants a line end after every statement, the last one too.
-        return _parsed(text + "\n")
+        tree = _parsed(parsed)
     except UnexpectedInput as error:
         found = _found(error.token) if isinstance(error, UnexpectedToken) else repr(getattr(error, "char", ""))
-        reason = f"unexpected {found}{_expected_after(text[: error.pos_in_stream or 0])}"
-        raise source.error(reason, (error.line, error.column)) from None
+        offset = error.pos_in_stream
+        place = (error.line, error.column) if offset is None or not blocks else lines.place(offset)
+        raise source.error(f"unexpected {found}{_expected_after(parsed[: offset or 0])}", place) from None
+    if blocks:
+        _put_back(tree, blocks, lines)
+    return tree
+
+
+class _Lines:
+    """Where the lines of a text begin."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset, both from 1."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+def _put_back(tree: Node, blocks: list[Block], lines: _Lines) -> None:
+    """Give keywords their blocks again, and all tokens the places that they have in the text."""
+    by_end = {block.end: block for block in blocks}
+    ends = sorted(by_end)
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        for index, child in enumerate(node.children):
+            if isinstance(child, Tree):
+                todo.append(child)
+                continue
+            offset = child.start_pos or 0
+            child.line, child.column = lines.place(offset)
+            if child.type in ("BLOCK", "OPTIONS"):
+                following = bisect_right(ends, offset)
+                block = by_end[ends[following]] if following < len(ends) else None
+                if block is not None and block.keyword == offset:
+                    token = BlockToken.new_borrow_pos(child.type, str(child), child)
+                    token.block = block
+                    node.children[index] = token
 
 
 def _parsed(text: str) -> Node:
     """Lark's tree, token by token, so that a limit on time is seen meanwhile."""
-    parser = _grammar_parser().parse_interactive(text, "start")
+    parser = grammar_parser().parse_interactive(text, "start")
     last: Token | None = None
     for last in parser.iter_parse():  # noqa: B007
         spend(20)
     return cast(Node, parser.feed_eof(last))
-
-
-def _grammar_parser() -> Any:
-    try:
-        return cast(Any, load_grammar)._get_parser()
-    except AttributeError:
-        raise ConstrainError(
-            "this version of lark has no parser for grammars where it is expected (known to work: lark 1.2 and 1.3)"
-        ) from None
 
 
 def _expected_after(text: str) -> str:
@@ -98,7 +135,7 @@ def _expected_after(text: str) -> str:
     The parser that failed has already acted on the token it then could not use, so it is asked anew.
     """
     try:
-        parser = _grammar_parser().parse_interactive(text, "start")
+        parser = grammar_parser().parse_interactive(text, "start")
         parser.exhaust_lexer()
         names = sorted({_TOKEN_NAMES[name] for name in parser.accepts() if name in _TOKEN_NAMES})
     except UnexpectedInput:
@@ -114,7 +151,9 @@ def _found(token: Token) -> str:
     return "'|'" if token.type == "_NL_OR" else repr(str(token))
 
 
-def _check_tokens(text: str, source: Source) -> None:
+def _check_tokens(text: str, source: Source) -> list[Block]:
+    """Look for what would take the parser long, and for what has to be cut out before it runs."""
+
     def place(offset: int) -> tuple[int, int]:
         return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
@@ -122,10 +161,15 @@ def _check_tokens(text: str, source: Source) -> None:
         raise source.error(f"more than {_MAX_BLANK_LINES} blank lines in a row", place(blank.start()))
     if surrogate := re.search("[\ud800-\udfff]", text):
         raise source.error("a lone surrogate is not text", place(surrogate.start()))
+    blocks: list[Block] = []
     offset = 0
     while offset < len(text):
         spend()
         char = text[offset]
+        if char == "%" and (block := read_block(text, offset, source, place(offset))) is not None:
+            blocks.append(block)
+            offset = block.end
+            continue
         if char == '"':
             token = _STRING.match(text, offset)
             if token is None:
@@ -142,6 +186,8 @@ def _check_tokens(text: str, source: Source) -> None:
                     place(offset),
                 )
         else:
-            token = _PLAIN.match(text, offset)
+            # A token may have a slash in its name, which begins no regex.
+            token = SPECIAL.match(text, offset) or _PLAIN.match(text, offset)
         assert token is not None
         offset = token.end()
+    return blocks

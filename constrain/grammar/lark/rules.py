@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from lark import Token
+from lark import Token, Tree
 
-from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.errors import ConstrainError, GrammarError, SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.ir import GrammarIR, Symbol
+from constrain.grammar.json_schema.document.document import parse
+from constrain.grammar.json_schema.embedded import embed_schema
+from constrain.grammar.json_schema.lexical.layout import any_space_layout
+from constrain.grammar.json_schema.lexical.notation import notation_for
+from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
+from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.longest import from_lark_longest
-from constrain.grammar.lark.source import Node, Source, subtrees_of, tokens_of
+from constrain.grammar.lark.parametric import evaluate, holds
+from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
+from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
+from constrain.grammar.regular import Regular
+from constrain.grammar.tokens import Named, any_tokens, token_set
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
 
@@ -34,7 +47,25 @@ class _Template:
     name: str
 
 
-_Argument: TypeAlias = "Symbol | _Template"
+@dataclass(frozen=True)
+class _Number:
+    """The number of a rule (:mod:`.parametric`)."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class _AnyToken:
+    """Any token but some, as ``text`` says: of the special ones, or a piece of text."""
+
+    text: str
+    excluded: tuple[Named, ...]
+
+
+_Argument: TypeAlias = "Symbol | _Template | _Number"
+
+# What the number of a rule is called among its arguments; no parameter has such a name.
+_NUMBER = "::"
 
 
 def from_lark(
@@ -85,13 +116,42 @@ def from_lark(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
             )
         return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
-    return _Compiler(definitions).compile(start)
+    builder = EmbeddingBuilder()
+    compiler = _Compiler(definitions, builder)
+    return compiler.finish(compiler.compile(start))
+
+
+@dataclass
+class _Shared:
+    """What a grammar and those inside of it know of their symbols.
+
+    Attributes
+    ----------
+    ending : dict of Symbol to Regular
+        The lexemes of rules with a first end, and what they would be without it.
+    closed : set of Symbol
+        What is ignored, and values of schemas: they are what they are, whatever stands beside them.
+    """
+
+    ending: dict[Symbol, Regular] = field(default_factory=dict)
+    closed: set[Symbol] = field(default_factory=set)
 
 
 class _Compiler:
-    def __init__(self, definitions: Definitions) -> None:
+    """Writes the rules of a grammar, and of those inside of it with others of the kind.
+
+    A grammar with others inside writes what it ignores into its rules, behind each of its terminals, so that it may
+    stand between those and nowhere else.
+    """
+
+    def __init__(self, definitions: Definitions, builder: EmbeddingBuilder, outer: _Shared | None = None) -> None:
         self._definitions = definitions
-        self._builder = GrammarBuilder()
+        self._builder = builder
+        self._ignored: list[Symbol] = []
+        # What may stand behind a terminal, where that is written out.
+        self._skip: Symbol | None = None
+        self._shared = _Shared() if outer is None else outer
+        self._writes_skips = outer is not None or _has_inner_grammars(definitions)
         self._terminals = Terminals(definitions)
         self._symbols: dict[tuple[object, ...], Symbol] = {}
         self._todo: deque[tuple[Symbol, Definition, tuple[_Argument, ...]]] = deque()
@@ -99,30 +159,64 @@ class _Compiler:
         self._instance_nodes = 0
         self._places: dict[str, Definition] = {}
 
-    def compile(self, start: str) -> GrammarIR:
+    def compile(self, start: str) -> Symbol:
+        """The symbol of the start rule, with all rules behind it."""
+        self._ignored = [
+            self._builder.lexeme(self._terminals.anonymous(body), "%ignore") for body in self._definitions.ignored
+        ]
+        self._shared.closed.update(self._ignored)
+        if self._ignored and self._writes_skips:
+            self._skip = self._builder.star(self._builder.choice([(symbol,) for symbol in self._ignored]))
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
         while self._todo:
             left, definition, arguments = self._todo.popleft()
+            if definition.attributes:
+                self._builder.add(left, (self._spaced(self._ending(definition)),))
+                continue
+            names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
-                for alternative in self._alternatives(body, dict(zip(definition.params, arguments, strict=True))):
+                for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
                     self._builder.add(left, alternative)
-        ignored = [
-            self._builder.lexeme(self._terminals.anonymous(body), "%ignore") for body in self._definitions.ignored
-        ]
+        self._builder.warnings.extend(self._definitions.warnings)
         self._builder.warnings.extend(self._terminals.warnings)
-        return self._builder.finish(symbol, dict.fromkeys(ignored), self._make_error())
+        return symbol if self._skip is None else self._builder.sequence((self._skip, symbol))
+
+    def finish(self, start: Symbol) -> GrammarIR:
+        """The whole grammar."""
+        start = separate(self._builder, start, self._shared.ending, self._is_closed)
+        ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
+        stock = stock_for(self._builder.formats) if self._builder.has_schemas else None
+        return self._builder.finish_whole(start, stock, ignore=ignored, make_error=self._make_error())
+
+    def _is_closed(self, symbol: Symbol) -> bool:
+        """Which symbols are what they are, whatever stands beside them."""
+        return symbol in self._shared.closed or self._builder.is_token(symbol)
+
+    def _spaced(self, symbol: Symbol) -> Symbol:
+        """A terminal with what may be ignored behind it."""
+        return symbol if self._skip is None else self._builder.sequence((symbol, self._skip))
+
+    def _ending(self, definition: Definition) -> Symbol:
+        """The lexeme of a rule with attributes that say where it ends."""
+        language, has_first_end = self._terminals.of_rule(definition)
+        if not has_first_end:
+            return self._builder.lexeme(language, definition.name)
+        symbol = self._builder.lexeme(first_ends(language), definition.name)
+        self._shared.ending[symbol] = language
+        return symbol
 
     def _terminal(self, name: str) -> Symbol:
         key = ("terminal", name)
         if key not in self._symbols:
-            self._symbols[key] = self._builder.lexeme(self._terminals.named(name), self._definitions.by_name[name].name)
+            language = self._terminals.named(name)
+            self._symbols[key] = self._spaced(self._builder.lexeme(language, self._definitions.by_name[name].name))
         return self._symbols[key]
 
     def _rule(self, name: str, arguments: tuple[_Argument, ...]) -> Symbol:
         key = ("rule", name, arguments)
         if key not in self._symbols:
             definition = self._definitions.by_name[name]
-            shown = definition.name + ("{...}" if arguments else "")
+            shown = definition.name + ("::..." if definition.has_number else "{...}" if arguments else "")
             self._places.setdefault(shown, definition)
             symbol = self._symbols[key] = self._builder.nonterminal(shown)
             if arguments:
@@ -135,8 +229,8 @@ class _Compiler:
         self._instance_nodes += sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
         if self._instances > _MAX_INSTANCES or self._instance_nodes > _MAX_INSTANCE_NODES:
             raise template.source.error(
-                f"the templates make more than {_MAX_INSTANCES} rules or {_MAX_INSTANCE_NODES} symbols; "
-                f'does "{template.name}" call itself with ever new arguments?',
+                f"the templates and rules with numbers make more than {_MAX_INSTANCES} rules or {_MAX_INSTANCE_NODES} "
+                f'symbols; does "{template.name}" call itself with ever new arguments?',
                 template.token,
             )
 
@@ -149,6 +243,12 @@ class _Compiler:
                 raise source.error("a template is used here without arguments", node)
             if isinstance(value, list):
                 return self._builder.choice(value)
+            if isinstance(value, _AnyToken):
+                raise source.error(
+                    f"{value.text} stands for ordinary tokens too, of which one alone cannot be told apart; "
+                    'it can be repeated with "*" or "+"',
+                    node,
+                )
             assert isinstance(value, int)
             return value
 
@@ -157,7 +257,7 @@ class _Compiler:
             if kind == "literal":
                 return self._literal(values[0], source)
             if kind == "range":
-                return self._builder.lexeme(range_language(node, source), f"{values[0]}..{values[1]}")
+                return self._spaced(self._builder.lexeme(range_language(node, source), f"{values[0]}..{values[1]}"))
             if kind == "terminal":
                 return self._terminal(body.scope.resolve(values[0]))
             if kind == "nonterminal":
@@ -172,10 +272,25 @@ class _Compiler:
                 return [value if isinstance(value, tuple) else (symbol(value, node),) for value in values]
             if kind == "maybe":
                 return self._builder.optional(symbol(values[0], node))
+            if kind == "special":
+                return self._token(values[0], source)
+            if kind == "block":
+                return self._block(values[0], source)
+            if kind == "parametric":
+                return self._numbered(values[0], node, body, arguments)
+            if kind == "conditional":
+                # Alternatives whose condition does not hold have been left out.
+                return tuple(symbol(value, node) for value in values[0])
+            if kind in ("conjunction", "negation"):
+                raise source.error(f'"{"&" if kind == "conjunction" else "~"}" can stand in terminals only', node)
             assert kind == "expr", kind
+            if isinstance(values[0], _AnyToken):
+                return self._any_tokens(values[0], *bounds(node, source), node, source)
             return self._builder.repeat(symbol(values[0], node), *bounds(node, source))
 
-        alternatives = fold(body.tree, combine)
+        number = arguments.get(_NUMBER)
+        tree = _with_conditions(body.tree, number.value, source) if isinstance(number, _Number) else body.tree
+        alternatives = fold(tree, combine)
         assert isinstance(alternatives, list)
         return alternatives
 
@@ -183,7 +298,7 @@ class _Compiler:
         # Equal texts are equal patterns, whatever file they are in; the first use reports errors.
         key = ("literal", token.type, str(token))
         if key not in self._symbols:
-            self._symbols[key] = self._builder.lexeme(self._terminals.literal(token, source), str(token))
+            self._symbols[key] = self._spaced(self._builder.lexeme(self._terminals.literal(token, source), str(token)))
         return self._symbols[key]
 
     def _reference(self, token: Token, body: Body, arguments: dict[str, _Argument]) -> _Argument:
@@ -205,6 +320,70 @@ class _Compiler:
             raise body.source.error(f'"{token}" takes {wanted} argument{"s" * (wanted != 1)}, not {len(values)}', token)
         return self._rule(name, values)
 
+    def _token(self, token: Token, source: Source) -> Symbol | _AnyToken:
+        """The symbol of ``<name>`` or ``<[ids]>``."""
+        line, column = place_of(token)
+        text = str(token)
+        if not text.startswith("<["):
+            return self._spaced(self._builder.token(token_set([text], line=line, column=column), text))
+        ids = text[2:-2].strip()
+        excluded = ids.startswith("^")
+        parts: list[Named] = []
+        for part in [] if ids == "*" else ids.removeprefix("^").split(","):
+            found = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
+            if found is None:
+                raise source.error(
+                    f"the tokens {text} cannot be read: they look like <[1]>, <[1-5,7]>, <[^1]> or <[*]>", token
+                )
+            parts.append((int(found[1]), int(found[2] or found[1])))
+        if excluded or ids == "*":
+            return _AnyToken(text, tuple(parts))
+        return self._spaced(self._builder.token(token_set(parts, line=line, column=column), text))
+
+    def _any_tokens(self, some: _AnyToken, low: int, high: int | None, node: Node, source: Source) -> Symbol:
+        line, column = place_of(node)
+        language = any_tokens(some.excluded, low, high, line=line, column=column)
+        if language is None:
+            raise source.error(
+                f'{some.text} can be repeated with "*" or "+" only: the tokens of a text are not counted', node
+            )
+        return self._spaced(self._builder.token(language, f"{some.text}{'+' if low else '*'}"))
+
+    def _block(self, token: Token, source: Source) -> Symbol:
+        """The symbol of another notation inside the grammar."""
+        place = place_of(token)
+        if str(token) == "%regex":
+            return self._spaced(self._builder.lexeme(regex_block(token, source), "%regex"))
+        if not isinstance(token, BlockToken):
+            raise source.error(f"{token} needs braces behind it, as in {token} {{...}}", token)
+        if str(token) == "%json":
+            return self._spaced(self._json(token, source))
+        # What stands before it in the text is left out, but for its lines, so that places are those of the whole.
+        line, column = place
+        opening = token.block.begin - token.block.keyword
+        inner_text = "#\n" * (line - 1) + " " * (column - 1 + opening) + token.block.text
+        inner = collect(inner_text, source)
+        validate(inner)
+        definition = inner.by_name.get("start")
+        if definition is None or definition.params or definition.has_number:
+            raise source.error('the grammar in %lark needs a rule "start"', place)
+        return self._spaced(_Compiler(inner, self._builder, self._shared).compile("start"))
+
+    def _json(self, token: BlockToken, source: Source) -> Symbol:
+        try:
+            schema = parse(token.block.text)
+            symbol = embed_schema(self._builder, schema, any_space_layout(notation_for(False, False, False)))
+        except SchemaError as error:
+            raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+        self._shared.closed.add(symbol)
+        return symbol
+
+    def _numbered(self, token: Token, node: Node, body: Body, arguments: dict[str, _Argument]) -> Symbol:
+        """The symbol of a rule with the number that ``token`` says."""
+        number = arguments.get(_NUMBER)
+        value = evaluate(token, number.value if isinstance(number, _Number) else None, body.source)
+        return self._rule(body.scope.resolve(next(tokens_of(node))), (_Number(value),))
+
     def _make_error(self) -> Any:
         places = self._places
 
@@ -215,3 +394,32 @@ class _Compiler:
             return definition.source.error(f'the rule "{place}": {reason}', definition.token)
 
         return make_error
+
+
+def _with_conditions(tree: Node, number: int, source: Source) -> Node:
+    """The body of a rule without the alternatives whose condition does not hold for its number."""
+    children: list[Node | Token] = []
+    for child in tree.children:
+        if isinstance(child, Token):
+            children.append(child)
+            continue
+        inner: Node | Token = child
+        while isinstance(inner, Tree) and inner.data == "alias":
+            inner = inner.children[0]
+        if isinstance(inner, Tree) and inner.data == "conditional":
+            condition = inner.children[1]
+            assert isinstance(condition, Token)
+            if not holds(condition, number, source):
+                continue
+        children.append(_with_conditions(child, number, source))
+    return Tree(tree.data, children)
+
+
+def _has_inner_grammars(definitions: Definitions) -> bool:
+    """Whether there is a grammar inside that ignores other things, or nothing."""
+    return any(
+        tree.data == "block" and str(tree.children[0]) in ("%json", "%lark")
+        for definition in definitions.by_name.values()
+        for body in definition.bodies
+        for tree in subtrees_of(body.tree)
+    )

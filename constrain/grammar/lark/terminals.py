@@ -17,8 +17,10 @@ from constrain.grammar.lark.definitions import Body, Definition, Definitions
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
 from constrain.grammar.lark.source import Node, Source, subtrees_of
+from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
+    EPSILON,
     Complement,
     Concat,
     Intersect,
@@ -26,10 +28,13 @@ from constrain.grammar.regular import (
     Regular,
     Repeat,
     Union,
+    complement,
     concat,
+    intersect,
     repeat,
     union,
 )
+from constrain.grammar.utf8 import ANY_TEXT
 from constrain.limits import spend
 
 # The engine walks a regular language recursively, so its depth has to stay far below Python's limit.
@@ -83,6 +88,45 @@ class Terminals:
         for name in terminal_references(definition):
             self.named(name)
         return self._compile(definition, None).language
+
+    def of_rule(self, definition: Definition) -> tuple[Regular, bool]:
+        """The language of a rule that is made of terminals alone, and whether it ends at its first end.
+
+        ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
+        first of which is the last thing that is read (:mod:`.first_ends`): that is left to the caller.
+
+        Raises
+        ------
+        GrammarError
+            If a part of it is no terminal.
+        """
+        for body in definition.bodies:
+            for tree in subtrees_of(body.tree):
+                if tree.data in ("nonterminal", "template_usage", "special", "parametric") or (
+                    tree.data == "block" and str(tree.children[0]) != "%regex"
+                ):
+                    raise body.source.error(
+                        f'the rule "{definition.name}" ends at its first end, so it has to be made of terminals alone',
+                        tree,
+                    )
+        for name in terminal_references(definition):
+            self.named(name)
+        part = self._compile(definition, None)
+        ends = [attribute for attribute in definition.attributes if attribute.value is not None]
+        language = part.language
+        for attribute in ends:
+            assert attribute.value is not None
+            end = self._end(attribute.value, definition)
+            if end is EPSILON:
+                # A stop that is the end of the generation: it says nothing about the text.
+                return language, False
+            language = concat(language, end)
+        return language, True
+
+    def _end(self, token: Token, definition: Definition) -> Regular:
+        if token.type == "TERMINAL":
+            return self.named(definition.bodies[0].scope.resolve(token))
+        return self.literal(token, definition.source)
 
     def literal(self, token: Token, source: Source) -> Regular:
         """The language of a string or regex."""
@@ -141,6 +185,12 @@ class Terminals:
                 return self._union(values, body)
             if kind == "maybe":
                 return self._repeat(values[0], 0, 1, body)
+            if kind == "conjunction":
+                return self._intersect(values, body)
+            if kind == "negation":
+                return self._negate(values[0], body)
+            if kind == "block":
+                return _measured(regex_block(values[0], body.source))
             assert kind == "expr", kind
             return self._repeat(values[0], *bounds(node, body.source), body)
 
@@ -181,6 +231,14 @@ class Terminals:
             return parts[0]
         size, depth = self._checked(parts, body)
         return _Part(union(*(part.language for part in parts)), size, depth)
+
+    def _intersect(self, parts: list[_Part], body: Body) -> _Part:
+        size, depth = self._checked(parts, body)
+        return _Part(intersect(*(part.language for part in parts)), size, depth)
+
+    def _negate(self, part: _Part, body: Body) -> _Part:
+        size, depth = self._checked([part], body)
+        return _Part(intersect(ANY_TEXT, complement(part.language)), size, depth + 1)
 
     def _repeat(self, part: _Part, low: int, high: int | None, body: Body) -> _Part:
         size, depth = self._checked([part], body, max(low if high is None else high, 1))
@@ -238,6 +296,9 @@ class Terminals:
                     return "".join(values)
                 if kind == "expansions":
                     return group(values)
+                if kind in ("conjunction", "negation", "block"):
+                    shown = {"conjunction": '"&"', "negation": '"~"', "block": "%regex"}[str(kind)]
+                    raise body.source.error(f"{shown} cannot stand in a terminal with look-around or anchors", node)
                 low, high = (0, 1) if kind == "maybe" else bounds(node, body.source)
                 return f"(?:{values[0]}){{{low},{'' if high is None else high}}}"
 

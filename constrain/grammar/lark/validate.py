@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lark import Token, Tree
 
-from constrain.grammar.lark.definitions import Body, Definition, Definitions, references
-from constrain.grammar.lark.source import subtrees_of
+from constrain.grammar.lark.definitions import Body, Definition, Definitions, attribute_references, references
+from constrain.grammar.lark.source import Node, subtrees_of
 from constrain.grammar.lark.terminals import terminal_references
 
 
@@ -33,7 +33,7 @@ def validate(definitions: Definitions) -> None:
 
 
 def _check_names(body: Body, definition: Definition, definitions: Definitions) -> None:
-    for name, token in references(body, definition.params):
+    for name, token in (*references(body, definition.params), *attribute_references(definition)):
         if name not in definitions.by_name:
             kind = "terminal" if token.type == "TERMINAL" else "rule"
             raise body.source.error(f'the {kind} "{token}" is not defined', token)
@@ -45,6 +45,14 @@ def _check_terminal_body(body: Body, name: str) -> None:
             raise body.source.error(f'a terminal cannot contain a rule ("{name}" must be regular)', tree)
         if tree.data == "alias":
             raise body.source.error("an alias (->) cannot stand in a terminal", tree)
+        if tree.data == "special":
+            raise body.source.error("a token can stand in rules only, not in a terminal", tree)
+        if tree.data == "block" and str(tree.children[0]) != "%regex":
+            raise body.source.error(f"{tree.children[0]} can stand in rules only, not in a terminal", tree)
+        if tree.data in ("reference", "parametric"):
+            raise body.source.error(f'a terminal cannot contain a rule ("{name}" must be regular)', tree)
+        if tree.data == "conditional":
+            raise body.source.error("%if can stand in a rule with a number only", tree)
 
 
 def _check_templates(body: Body, definition: Definition, definitions: Definitions) -> None:
@@ -54,6 +62,7 @@ def _check_templates(body: Body, definition: Definition, definitions: Definition
                 f'the parameter "{parameter}" of "{definition.name}" has the name of a rule', definition.token
             )
     for tree in subtrees_of(body.tree):
+        _check_rule_part(tree, body, definition, definitions)
         if tree.data != "template_usage":
             continue
         name = tree.children[0]
@@ -67,6 +76,30 @@ def _check_templates(body: Body, definition: Definition, definitions: Definition
         if wanted != given:
             takes = f"takes {wanted} argument{'s' * (wanted != 1)}, not {given}" if wanted else "is not a template"
             raise body.source.error(f'"{token}" {takes}', token)
+
+
+def _check_rule_part(tree: Node, body: Body, definition: Definition, definitions: Definitions) -> None:
+    """Check what may stand in some rules and not in others."""
+    if tree.data == "reference":
+        raise body.source.error(f"{tree.children[0]}: grammars given beside this one are not supported", tree)
+    if tree.data == "conditional" and not definition.has_number:
+        raise body.source.error('%if can stand in a rule with a number only, as in "name::_ :"', tree)
+    if tree.data == "parametric":
+        name = tree.children[0]
+        assert isinstance(name, Tree)
+        token = name.children[0]
+        assert isinstance(token, Token)
+        known = definitions.by_name.get(body.scope.resolve(token))
+        if known is not None and not known.has_number:
+            raise body.source.error(f'the rule "{token}" has no number (its definition would say "{token}::_")', token)
+        return
+    for child in tree.children:
+        if isinstance(child, Tree) and child.data == "nonterminal" and tree.data != "alias":
+            token = child.children[0]
+            assert isinstance(token, Token)
+            known = definitions.by_name.get(body.scope.resolve(token))
+            if token not in definition.params and known is not None and known.has_number:
+                raise body.source.error(f'the rule "{token}" needs a number, as in "{token}::0"', token)
 
 
 def _check_recursion(definitions: Definitions) -> None:

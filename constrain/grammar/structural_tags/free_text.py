@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.prefix_tree import common_length, prefix_tree
 from constrain.grammar.regular import Regular, complement, concat, intersect, literal, repeat
 from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
@@ -42,6 +43,10 @@ def text_through(
     excludes : tuple of str
         What does not occur in the text; the end may hold it.
     """
+    if max_chars is None and not _overlap(end, stops):
+        # Then no stop can begin in the text and come to its end within one of ``end``, and it is enough that none
+        # occurs in the text.  This form is quicker: it says itself that every beginning of it can be completed.
+        return concat(text_without(tuple(sorted({*stops, *excludes}))), prefix_tree(end))
     whole = concat(text_without(excludes, max_chars), prefix_tree(end))
     return intersect(whole, complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES)))
 
@@ -93,3 +98,45 @@ def reached(stops: Iterable[str]) -> frozenset[str]:
         if not any(stop[end - length : end] in known for length in shorter for end in range(length, len(stop))):
             found.append(stop)
     return frozenset(found)
+
+
+def write_text_through(
+    builder: GrammarBuilder, end: tuple[str, ...], stops: tuple[str, ...], excludes: tuple[str, ...], name: str = ""
+) -> Symbol:
+    """The symbol of :func:`text_through`.
+
+    Where stops begin alike, the text and that beginning are one lexeme for all of them: a text is at one place then,
+    and not at one for each stop that it may go on to.
+    """
+    if _overlap(end, stops):
+        return builder.lexeme(text_through(end, stops, excludes), name)
+    text = text_without(tuple(sorted({*stops, *excludes})))
+    ways: list[tuple[Symbol, ...]] = []
+    for each in end:
+        alike = [stop for stop in stops if stop[:1] == each[:1]]
+        shared = each[: common_length(min(alike), max(alike), 0)]
+        head = builder.lexeme(_text_before(text, shared), repr(shared))
+        ways.append((head, builder.lexeme(literal(each[len(shared) :]), name)) if each != shared else (head,))
+    return builder.choice(ways)
+
+
+@lru_cache(maxsize=1024)
+def _text_before(text: Regular, shared: str) -> Regular:
+    return concat(text, literal(shared))
+
+
+def _overlap(end: tuple[str, ...], stops: tuple[str, ...]) -> bool:
+    """Whether some stop can come to its end within one of ``end``: the whole of it, or what is left of it."""
+    beginnings = {each[:length] for each in end for length in range(1, len(each))}
+    return not beginnings.isdisjoint(_rests(stops)) or not all(is_reached(each, stops) for each in end)
+
+
+@lru_cache(maxsize=64)
+def _rests(some: tuple[str, ...]) -> frozenset[str]:
+    """What some strings end with, without the whole of each."""
+    return frozenset(each[begin:] for each in some for begin in range(1, len(each)))
+
+
+def is_reached(stop: str, stops: tuple[str, ...]) -> bool:
+    """Whether none of ``stops`` comes to its end within ``stop``, which could then never be read."""
+    return not any(other in stop[:-1] for other in stops)

@@ -35,6 +35,6 @@ def from_structural_tag(tag: Any) -> GrammarIR:
         with paused_collection():
             builder = EmbeddingBuilder()
             start = Writer(builder).write(read_structural_tag(tag))
-            return builder.finish_whole(start, stock_for(builder.formats), describe_part)
+            return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
     except RecursionError:
         raise SchemaError("the structural tag is nested too deeply") from None

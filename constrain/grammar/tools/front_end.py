@@ -56,7 +56,7 @@ def from_tools(
         with paused_collection():
             turn = _Turn(chosen, property_order == "any", closed).format(found, tool_choice, parallel, reasoning)
             builder = EmbeddingBuilder()
-            return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats), describe_part)
+            return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats), describe=describe_part)
     except RecursionError:
         raise SchemaError("the schema of a tool is nested too deeply") from None
 

@@ -50,7 +50,7 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
-from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 
 # Trie nodes that a search for a shorter completion may look at: at the start of a text some 10 ms; for a token of a
@@ -448,7 +448,7 @@ class Budget:
     def _fill_by_search(self, cursor: Walk, most: int, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""
         compiled = cursor.compiled
-        for token in np.flatnonzero(compiled.vocabulary.kinds == NORMAL).tolist():
+        for token in compiled.vocabulary.text_ids.tolist():
             if is_allowed(row, token):
                 continue
             there = place_after(compiled, cursor, [token])

@@ -1,0 +1,105 @@
+"""A vocabulary in which special tokens are spelled: what a grammar with tokens as terminals is compiled against.
+
+In such a *view* a special token has the bytes that a grammar means it by (:func:`constrain.grammar.tokens.spelling`),
+and is in the trie.  So kernels need to know nothing of tokens as terminals.  A token that holds the byte 0xFF itself
+(a piece of what is no UTF-8) is never allowed there: so no text spells a special token.
+
+A grammar may also name an ordinary token, such as the ``<think>`` of a tokenizer that does not call it special.  In the
+view of that grammar the token is spelled like a special one: it is itself, and no longer a piece of text.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.vocabulary.vocabulary import END, NORMAL, SPECIAL, Vocabulary
+from constrain.errors import ConstrainError
+from constrain.forking import call_in_child
+from constrain.grammar.tokens import MARK, MOST_ID, spelling
+
+# How many views of a vocabulary are kept: one for grammars that name special tokens alone, and the last few others.
+_MOST_VIEWS = 4
+
+_lock = threading.Lock()
+
+
+@call_in_child
+def _renew_lock() -> None:
+    """After a fork nobody releases a lock that another thread held."""
+    global _lock
+    _lock = threading.Lock()
+
+
+class SpelledVocabulary(Vocabulary):
+    """A vocabulary with special tokens that are spelled; made by :func:`spelled_vocabulary`.
+
+    Parameters
+    ----------
+    plain : Vocabulary
+        The one that this is a view of.
+    named : iterable of int
+        The ordinary tokens that are spelled too.
+
+    Attributes
+    ----------
+    plain : Vocabulary
+    spelled_ids : frozenset of int
+        All tokens that are spelled: special ones, end tokens, and ``named``.
+    """
+
+    def __init__(self, plain: Vocabulary, named: Iterable[int] = ()) -> None:
+        self.plain = plain
+        self._named = frozenset(named)
+        self.spelled_ids = frozenset(plain.special_ids) | frozenset(plain.eos_ids) | self._named
+        if self.spelled_ids and max(self.spelled_ids) > MOST_ID:
+            raise ConstrainError(
+                f"token {max(self.spelled_ids)} is out of range for a grammar with tokens: ids go to {MOST_ID:,}"
+            )
+        tokens = list(plain.tokens)
+        for token in self.spelled_ids:
+            tokens[token] = spelling(token)
+        self.tokens = tuple(tokens)
+        self.size = plain.size
+        self.eos_ids, self.special_ids = plain.eos_ids, plain.special_ids
+        self.names = plain.names
+        kinds = plain.kinds.copy()
+        kinds[list(self.spelled_ids)] = NORMAL
+        kinds[[token for token, data in enumerate(plain.tokens) if MARK in data and token not in self.spelled_ids]] = (
+            SPECIAL
+        )
+        text_ids = np.flatnonzero(kinds == NORMAL)
+        kinds[list(self.eos_ids)] = END
+        self._make_tables(kinds, text_ids)
+
+    def shown(self, token: int) -> bytes:
+        return self.plain.shown(token)
+
+    def __reduce__(self) -> Any:
+        return SpelledVocabulary, (self.plain, self._named)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, {len(self.spelled_ids):,} spelled>"
+
+
+def spelled_vocabulary(plain: Vocabulary, named: Iterable[int] = ()) -> SpelledVocabulary:
+    """The view of a vocabulary in which special tokens and some others are spelled; kept with the vocabulary.
+
+    Raises
+    ------
+    ConstrainError
+        If an id is too large to be spelled (16,777,215 is the largest).
+    """
+    key = frozenset(named)
+    with _lock:
+        view = plain.views.get(key)
+        if view is None:
+            view = plain.views[key] = SpelledVocabulary(plain, key)
+        plain.views.move_to_end(key)
+        while len(plain.views) > _MOST_VIEWS:
+            plain.views.popitem(last=False)
+    assert isinstance(view, SpelledVocabulary)
+    return view

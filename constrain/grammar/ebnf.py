@@ -1,0 +1,339 @@
+r"""The EBNF front-end: grammars in XGrammar's notation become an IR.
+
+It is GBNF (:mod:`constrain.grammar.gbnf`) with some differences: a rule goes on until the next one begins, names may
+hold ``_``, there are more escapes, and
+
+    root ::= Regex("[0-9]{5}") | Substring("one", " two")       # a regex; some of the pieces in a row
+    call ::= TagDispatch(("<call>", body), excludes=("<end>"))  # free text with tags, and what follows each
+    turn ::= Token(5, 7) | TokenTagDispatch((9, body), excludes=(4))    # the same with tokens, by their ids
+    head[lazy] ::= [a-z]* "!"                                   # ends where it first can
+    key  ::= "a" (= "b")                                        # look-ahead: a hint about what follows, no rule
+
+Regexes are read as XGrammar does: ``.`` matches line ends unless ``flags`` says otherwise, and case is that of ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+from lark import Token
+
+from constrain.errors import GrammarError
+from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
+from constrain.grammar.ir import GrammarIR, Symbol
+from constrain.grammar.lark.attributes import Attribute, read_attributes
+from constrain.grammar.lark.first_ends import first_ends
+from constrain.grammar.lark.source import Source
+from constrain.grammar.lark.substring import parts_of
+from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regular import intersect, literal, repeat, union
+from constrain.grammar.structural_tags.free_text import text_without, write_text_through
+from constrain.grammar.tokens import Named, any_tokens, token_set
+from constrain.grammar.utf8 import encode, negate, normalize
+
+_Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
+
+_MACROS = ("Regex", "Substring", "TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch")
+_RULE_BEGINS = re.compile(r"[A-Za-z_][\w.-]*[ \t\r\n]*(?:\[[^\]\n]*\][ \t\r\n]*)?::=")
+_MACRO = re.compile(r"[ \t]*\(")
+_OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_INTEGER = re.compile(r"\d{1,9}(?![\w.])")
+# What stands in a JSON string as it is.
+_PLAIN = encode(negate(normalize([(0, 0x1F), (ord('"'), ord('"')), (ord("\\"), ord("\\"))])))
+
+
+class _Rule(str):
+    """The name of a rule, as an argument of a macro."""
+
+    offset: int
+
+
+def from_ebnf(text: str, *, start: str = "root") -> GrammarIR:
+    """The IR of a grammar in XGrammar's EBNF.
+
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        The rule that a whole text has to match.
+
+    Raises
+    ------
+    GrammarError
+        For a syntax error, a rule that is undefined or defined twice, or something that is not supported; with line
+        and column.
+    """
+    return _EbnfReader(text).grammar(start)
+
+
+class _EbnfReader(GbnfReader):
+    names = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
+    escapes = ESCAPES | {
+        "0": "\0",
+        "a": "\a",
+        "b": "\b",
+        "f": "\f",
+        "v": "\v",
+        "e": "\x1b",
+        **{char: char for char in "'/?^.*+(){}|$&~<>!=:;,@#%` "},
+    }
+    lines_end_rules = False
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._attributes: tuple[Attribute, ...] = ()
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    def _ends_here(self) -> bool:
+        return _RULE_BEGINS.match(self._text, self._at) is not None
+
+    def _read_attributes(self, name: str) -> None:
+        self._attributes = ()
+        if self._peek() != "[":
+            return
+        end = self._text.find("]", self._at)
+        if end < 0:
+            raise self._error("these attributes are never closed", self._at)
+        line, column = self._place(self._at)
+        token = Token("ATTRIBUTES", self._text[self._at : end + 1], line=line, column=column)
+        self._attributes = read_attributes(token, Source("", None), self._builder.warnings)
+        self._at = end + 1
+        self._skip_space(newlines=True)
+
+    def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
+        if not self._attributes:
+            super()._add_rule(left, alternatives)
+            return
+        if any(attribute.name != "lazy" for attribute in self._attributes):
+            raise self._error(
+                "[stop] and [suffix] are not supported in EBNF; put the end behind a [lazy] rule", self._at
+            )
+        texts = [items[0] if len(items) == 1 else None for items in alternatives]
+        languages = [text.language for text in texts if isinstance(text, Text)]
+        empty = [literal("") for items in alternatives if not items]
+        if len(languages) + len(empty) < len(alternatives):
+            raise self._error("a [lazy] rule has to be made of text alone, without other rules", self._at)
+        self._builder.add(left, (self._builder.lexeme(first_ends(union(*languages, *empty))),))
+
+    def _look_ahead(self) -> bool:
+        """Read ``(= ...)`` if it is next; it says what follows the rule, which the rules say already."""
+        found = re.compile(r"\(\s*=").match(self._text, self._at)
+        if found is None:
+            return False
+        begin = self._at
+        self._at = found.end()
+        self._skip_space(newlines=True)
+        # Read like a group, of which nothing is kept.
+        self._alternatives()
+        if self._peek() != ")":
+            raise self._error('this "(=" is never closed', begin)
+        self._at += 1
+        line, column = self._place(begin)
+        self._builder.warnings.append(f"line {line}, column {column}: look-ahead (=...) has no effect")
+        return True
+
+    # -- macros ----------------------------------------------------------------------------------
+
+    def _named(self, name: str, begin: int) -> Item:
+        opening = _MACRO.match(self._text, self._at)
+        if opening is None or name not in _MACROS:
+            return super()._named(name, begin)
+        self._at = opening.end()
+        arguments, options = self._arguments(name, begin)
+        if name == "Regex":
+            return self._regex(arguments, options, begin)
+        if name == "Substring":
+            return self._substring(arguments, options, begin)
+        if name == "TagDispatch":
+            return self._tag_dispatch(arguments, options, begin)
+        if name == "TokenTagDispatch":
+            return self._token_dispatch(arguments, options, begin)
+        self._check_options(name, options, (), begin)
+        parts = self._ids(arguments, name, begin)
+        if name == "ExcludeToken":
+            return AnyToken(tuple(parts), begin)
+        if not parts:
+            raise self._error("Token() needs the id of a token", begin)
+        return self._builder.token(token_set(parts, **self._at_place(begin)))
+
+    def _arguments(self, name: str, begin: int) -> tuple[list[_Value], dict[str, _Value]]:
+        """What stands between the parentheses of a macro: values, and those that have names."""
+        values: list[_Value] = []
+        options: dict[str, _Value] = {}
+        self._skip_space(newlines=True)
+        while self._peek() != ")":
+            option = _OPTION.match(self._text, self._at)
+            if option is not None:
+                self._at = option.end()
+                self._skip_space(newlines=True)
+                if option[1] in options:
+                    raise self._error(f"{name}: {option[1]} is there twice", self._at)
+                options[option[1]] = self._value(name, begin)
+            elif options:
+                raise self._error(f"{name}: a value without a name behind one with a name", self._at)
+            else:
+                values.append(self._value(name, begin))
+            self._next_value(name, begin)
+        self._at += 1
+        return values, options
+
+    def _next_value(self, name: str, begin: int) -> None:
+        """Go on to the next value, or to the closing parenthesis."""
+        self._skip_space(newlines=True)
+        if self._peek() == ",":
+            self._at += 1
+            self._skip_space(newlines=True)
+        elif not self._peek():
+            raise self._error(f"the parentheses of this {name} are never closed", begin)
+        elif self._peek() != ")":
+            raise self._unexpected('"," or ")"')
+
+    def _value(self, name: str, begin: int) -> _Value:
+        char = self._peek()
+        if char == '"':
+            return self._string()
+        if char == "(":
+            self._at += 1
+            self._skip_space(newlines=True)
+            inner: list[_Value] = []
+            while self._peek() != ")":
+                inner.append(self._value(name, begin))
+                self._next_value(name, begin)
+            self._at += 1
+            return tuple(inner)
+        number = _INTEGER.match(self._text, self._at)
+        if number is not None:
+            self._at = number.end()
+            return int(number[0])
+        word = _NAME.match(self._text, self._at)
+        if word is None:
+            raise self._unexpected(f"a value for {name}")
+        rule = _Rule(word[0])
+        rule.offset = self._at
+        self._at = word.end()
+        return rule if rule not in ("true", "false") else rule == "true"
+
+    def _check_options(self, name: str, options: dict[str, _Value], known: tuple[str, ...], begin: int) -> None:
+        for option in options:
+            if option not in known:
+                raise self._error(f"{name}: there is no option {option!r}", begin)
+
+    def _flag(self, name: str, options: dict[str, _Value], option: str, default: bool, begin: int) -> bool:
+        value = options.get(option, default)
+        if not isinstance(value, bool):
+            raise self._error(f"{name}: {option} is true or false", begin)
+        return value
+
+    def _rule_symbol(self, value: _Value, name: str, begin: int) -> Symbol:
+        if not isinstance(value, _Rule):
+            raise self._error(f"{name}: the second of each pair is the name of a rule", begin)
+        self._used_at.setdefault(str(value), value.offset)
+        return self._symbol_of(str(value))
+
+    def _regex(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
+        self._check_options("Regex", options, ("json_string", "flags"), begin)
+        if len(arguments) != 1 or not isinstance(arguments[0], str) or isinstance(arguments[0], _Rule):
+            raise self._error("Regex() takes one string", begin)
+        flags = options.get("flags", "s")
+        if not isinstance(flags, str) or isinstance(flags, _Rule) or set(flags) - set("isu"):
+            raise self._error('Regex: flags is a string of "i", "s" and "u"', begin)
+        pattern = arguments[0]
+        if pattern.startswith("(?i)"):
+            pattern, flags = pattern[4:], flags + "i"
+        try:
+            language = regex_code_points(pattern, flags="".join({*flags, "a"} - {"u"}), dialect="ecma")
+        except GrammarError as error:
+            raise self._error(f"in the regex: {error.reason}", begin) from None
+        if self._flag("Regex", options, "json_string", False, begin):
+            language = intersect(language, repeat(_PLAIN))
+        return Text(language, 10, 10)
+
+    def _substring(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
+        self._check_options("Substring", options, (), begin)
+        pieces = self._strings(tuple(arguments), "Substring", begin)
+        return Text(parts_of([piece for piece in pieces if piece]), 10, 10)
+
+    def _strings(self, values: _Value, name: str, begin: int) -> list[str]:
+        values = values if isinstance(values, tuple) else (values,)
+        strings = [value for value in values if isinstance(value, str) and not isinstance(value, _Rule)]
+        if len(strings) != len(values):
+            raise self._error(f"{name}: strings are expected", begin)
+        return strings
+
+    def _ids(self, values: _Value | list[_Value], name: str, begin: int) -> list[Named]:
+        if isinstance(values, list):
+            values = tuple(values)
+        values = values if isinstance(values, tuple) else (values,)
+        ids: list[Named] = []
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise self._error(f"{name}: ids of tokens are expected", begin)
+            ids.append((value, value))
+        return ids
+
+    def _pairs(self, arguments: list[_Value], name: str, begin: int) -> list[tuple[_Value, Symbol]]:
+        pairs: list[tuple[_Value, Symbol]] = []
+        for value in arguments:
+            if not isinstance(value, tuple) or len(value) != 2:
+                raise self._error(f"{name}: pairs of a trigger and a rule are expected", begin)
+            pairs.append((value[0], self._rule_symbol(value[1], name, begin)))
+        return pairs
+
+    def _tag_dispatch(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
+        """Text up to the first trigger, then the trigger's rule; then again, or the end."""
+        name = "TagDispatch"
+        self._check_options(name, options, ("loop_after_dispatch", "excludes"), begin)
+        rules: dict[str, list[Symbol]] = {}
+        for trigger, rule in self._pairs(arguments, name, begin):
+            (text,) = self._strings(trigger, name, begin)
+            if not text:
+                raise self._error(f"{name}: a trigger is empty", begin)
+            rules.setdefault(text, []).append(rule)
+        excludes = tuple(self._strings(options.get("excludes", ()), name, begin))
+        if "" in excludes:
+            raise self._error(f"{name}: an empty string is excluded, which occurs in every text", begin)
+        for text in rules:
+            if text in excludes:
+                raise self._error(f"{name}: {text!r} is a trigger and excluded", begin)
+        triggers = tuple(rules)
+        tags = [
+            (write_text_through(self._builder, (trigger,), triggers, excludes, repr(trigger)), rule)
+            for trigger, following in rules.items()
+            for rule in following
+        ]
+        last = self._builder.lexeme(text_without((*triggers, *excludes)), "text")
+        return self._dispatch(tags, last, self._flag(name, options, "loop_after_dispatch", True, begin))
+
+    def _token_dispatch(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
+        """Any tokens up to one that is a trigger, then the trigger's rule; then again, or the end."""
+        name = "TokenTagDispatch"
+        self._check_options(name, options, ("loop_after_dispatch", "excludes"), begin)
+        place = self._at_place(begin)
+        pairs = [
+            (trigger, rule)
+            for triggers, rule in self._pairs(arguments, name, begin)
+            for trigger in self._ids(triggers, name, begin)
+        ]
+        others = self._ids(options.get("excludes", ()), name, begin)
+        if both := [trigger for trigger, _ in pairs if trigger in others]:
+            raise self._error(f"{name}: token {both[0][0]} is a trigger and excluded", begin)
+        excluded = [*(trigger for trigger, _ in pairs), *others]
+        between = any_tokens(excluded, **place)
+        assert between is not None
+        last = self._builder.token(between, "text")
+        tags = [
+            (self._builder.sequence((last, self._builder.token(token_set([trigger], **place)))), rule)
+            for trigger, rule in pairs
+        ]
+        return self._dispatch(tags, last, self._flag(name, options, "loop_after_dispatch", True, begin))
+
+    def _dispatch(self, tags: list[tuple[Symbol, Symbol]], last: Symbol, loops: bool) -> Item:
+        if not tags:
+            return last
+        if not loops:
+            return self._builder.choice([(last,), *tags])
+        return self._builder.sequence((self._builder.star(self._builder.choice(tags)), last))

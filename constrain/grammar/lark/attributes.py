@@ -1,0 +1,113 @@
+"""Attributes of rules: ``name[lazy, suffix="<end>"]: ...``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lark import Token
+
+from constrain.grammar.lark.literals import token_place
+from constrain.grammar.lark.source import Source
+
+_ITEM = re.compile(
+    r"""[ \t]*(?P<name>[a-z_]+)[ \t]*
+        (?:=[ \t]*(?:(?P<string>"(?:\\.|[^"\\])*"i?)|(?P<regex>/(?:\\.|[^/\\])+/[imslux]*)
+        |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<terminal>_?[A-Z][_A-Z0-9-]*)))?[ \t]*(?:,|$)""",
+    re.VERBOSE,
+)
+
+_ENDS = ("lazy", "stop", "suffix")
+
+_WITHOUT_EFFECT = {
+    "capture": "what a rule matched is not captured",
+    "stop_capture": "what a rule matched is not captured",
+    "temperature": "sampling does not change within a text",
+}
+
+_REFUSED = {
+    "max_tokens": "limits on the tokens of a part of a text",
+    "min_tokens": "limits on the tokens of a part of a text",
+    "max_chars": "limits on the characters of a part of a text, after which the part is over,",
+}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute.
+
+    Attributes
+    ----------
+    name : str
+        ``lazy``, ``stop`` or ``suffix``.
+    value : Token or None
+        Of the type STRING, REGEXP or TERMINAL; None for ``lazy``.
+    """
+
+    name: str
+    value: Token | None
+
+
+def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[Attribute, ...]:
+    """The attributes that say which texts a rule has; what others would do, and do not, is told in ``warnings``.
+
+    Raises
+    ------
+    GrammarError
+        For an attribute that is unknown, there twice, not supported, or has no fitting value.
+    """
+    text = str(token)
+    found: dict[str, Attribute] = {}
+    at, end = 1, len(text) - 1
+    while at < end:
+        item = _ITEM.match(text, at, end)
+        if item is None:
+            raise source.error(f"an attribute cannot be read: {text[at:end].strip()!r}", token_place(token, at))
+        place = token_place(token, item.start("name"))
+        name = item["name"]
+        if name in found:
+            raise source.error(f"[{name}] is there twice", place)
+        if name in _REFUSED:
+            raise source.error(f"[{name}]: {_REFUSED[name]} are not supported", place)
+        if name in _WITHOUT_EFFECT:
+            line, column = place
+            warnings.append(f"line {line}, column {column}: [{name}] has no effect: {_WITHOUT_EFFECT[name]}")
+        elif name not in _ENDS:
+            raise source.error(f"[{name}]: there is no such attribute (there are lazy, stop and suffix)", place)
+        value = _value(item, token)
+        if name == "lazy" and value is not None:
+            raise source.error("[lazy] takes no value", place)
+        if name in ("stop", "suffix") and (value is None or value.type == "NUMBER"):
+            raise source.error(f'[{name}] takes a string, a regex or a terminal, as in [{name}="<end>"]', place)
+        if name == "suffix" and value == '""':
+            raise source.error("[suffix] cannot be empty", place)
+        if name == "temperature" and not _is_temperature(value):
+            raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
+        if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
+            raise source.error(f'[{name}] takes a name in quotes, as in [{name}="word"]', place)
+        found[name] = Attribute(name, value)
+        at = item.end()
+    if "stop_capture" in found and not {"stop", "suffix"} & found.keys():
+        raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
+    if "stop" in found and "suffix" in found:
+        raise source.error("[stop] and [suffix] cannot stand on one rule", token)
+    return tuple(found[name] for name in _ENDS if name in found)
+
+
+def _is_temperature(value: Token | None) -> bool:
+    return value is not None and value.type == "NUMBER" and 0 <= float(value) < float("inf")
+
+
+def _is_capture_name(value: Token | None, name: str) -> bool:
+    """Whether it is a name; the name of the rule is that of a capture without one."""
+    if value is None:
+        return name == "capture"
+    return value.type == "STRING" and re.fullmatch(r'"[\w.\[\]-]+"', value) is not None
+
+
+def _value(item: re.Match[str], token: Token) -> Token | None:
+    for group, kind in (("string", "STRING"), ("regex", "REGEXP"), ("number", "NUMBER"), ("terminal", "TERMINAL")):
+        if item[group] is not None:
+            line, column = token_place(token, item.start(group))
+            return Token(kind, item[group], line=line, column=column)
+    return None

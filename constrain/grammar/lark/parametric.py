@@ -1,0 +1,224 @@
+"""Rules with a number: ``perm::_ : "a" perm::set_bit(0) %if bit_clear(0) | ...``.
+
+The number has 64 bits, and each number that is reached makes a rule of its own.  The functions are llguidance's.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from lark import Token
+
+from constrain.grammar.lark.source import Source
+
+BITS = 64
+_ALL = (1 << BITS) - 1
+
+_UNIT = re.compile(r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+)|(?P<name>[A-Za-z_]\w*)|(?P<mark>[()\[\],:]))")
+
+_Range: TypeAlias = "tuple[int, int]"
+_Item: TypeAlias = "int | _Range | Callable[[int], bool]"
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
+def evaluate(token: Token, number: int | None, source: Source) -> int:
+    """The number that ``::...`` behind a rule's name stands for, in a rule whose own number is ``number``.
+
+    Raises
+    ------
+    GrammarError
+        If the expression is not valid, or needs a number where the rule has none.
+    """
+    reader = _Reader(str(token)[2:], token, source)
+    kind, value = reader.unit()
+    if kind == "number":
+        reader.end()
+        return reader.in_range(value)
+    if number is None:
+        raise source.error(f'"{token}" needs the number of the rule that it stands in, which has none', token)
+    if value == "_":
+        reader.end()
+        return number
+    if value in ("set_bit", "clear_bit"):
+        (bit,) = reader.arguments(1)
+        mask = 1 << reader.bit(bit)
+        result = number | mask if value == "set_bit" else number & ~mask
+    elif value in ("bit_and", "bit_or"):
+        (other,) = reader.arguments(1)
+        other = reader.integer(other)
+        result = number & other if value == "bit_and" else number | other
+    elif value in ("incr", "decr"):
+        (some,) = reader.arguments(1)
+        low, high = reader.range(some)
+        part, most = _part(number, (low, high)), (1 << high - low) - 1
+        step = (part < most) - 0 if value == "incr" else -(part > 0)
+        result = number + (int(step) << low)
+    else:
+        raise source.error(f'there is no function "{value}" of a rule\'s number', token)
+    reader.end()
+    return result
+
+
+def holds(token: Token, number: int, source: Source) -> bool:
+    """Whether the condition of ``%if ...`` holds for a number.
+
+    Raises
+    ------
+    GrammarError
+        If the condition is not valid.
+    """
+    reader = _Reader(str(token)[3:], token, source)
+    condition = reader.condition()
+    reader.end()
+    return condition(number)
+
+
+def _part(number: int, bits: _Range) -> int:
+    low, high = bits
+    return number >> low & (1 << high - low) - 1
+
+
+class _Reader:
+    """Reads one expression."""
+
+    def __init__(self, text: str, token: Token, source: Source) -> None:
+        self._text = text.rstrip()
+        self._token = token
+        self._source = source
+        self._at = 0
+
+    def fault(self, reason: str) -> Exception:
+        return self._source.error(f'{reason} in "{str(self._token).strip()}"', self._token)
+
+    def unit(self) -> tuple[str, str]:
+        """The next number, name or mark."""
+        found = _UNIT.match(self._text, self._at)
+        if found is None:
+            raise self.fault(
+                f"unexpected {self._text[self._at : self._at + 1]!r}" if self._rest() else "too early an end"
+            )
+        self._at = found.end()
+        kind = str(found.lastgroup)
+        return kind, found[kind]
+
+    def _rest(self) -> str:
+        return self._text[self._at :].strip()
+
+    def end(self) -> None:
+        if self._rest():
+            raise self.fault(f"unexpected {self._rest()!r}")
+
+    def _mark(self, mark: str) -> bool:
+        """Read a mark if it is next."""
+        if not self._rest().startswith(mark):
+            return False
+        self.unit()
+        return True
+
+    def _expect(self, mark: str) -> None:
+        if not self._mark(mark):
+            raise self.fault(f'"{mark}" is missing')
+
+    def arguments(self, count: int) -> list[_Item]:
+        """What stands in parentheses: numbers, ranges of bits and conditions."""
+        self._expect("(")
+        items = [] if self._rest().startswith(")") else [self._argument()]
+        while self._mark(","):
+            items.append(self._argument())
+        self._expect(")")
+        if len(items) != count:
+            raise self.fault(f"{count} argument{'s' * (count != 1)} expected, not {len(items)}")
+        return items
+
+    def _argument(self) -> _Item:
+        if self._mark("["):
+            low = self.integer(self._number())
+            self._expect(":")
+            high = self.integer(self._number())
+            self._expect("]")
+            if not 0 <= low < high <= BITS:
+                raise self.fault(f"the bits [{low}:{high}] are not in [0:{BITS}]")
+            return low, high
+        at = self._at
+        kind, value = self.unit()
+        if kind == "number":
+            return self.in_range(value)
+        if value == "_":
+            return 0, BITS
+        self._at = at
+        return self.condition()
+
+    def _number(self) -> int:
+        kind, value = self.unit()
+        if kind != "number":
+            raise self.fault("a number is missing")
+        return self.in_range(value)
+
+    def in_range(self, text: str) -> int:
+        value = int(text, 16 if text[:2].lower() == "0x" else 10)
+        if value > _ALL:
+            raise self.fault(f"{text} has more than {BITS} bits")
+        return value
+
+    def integer(self, item: _Item) -> int:
+        if not isinstance(item, int):
+            raise self.fault("a number is missing")
+        return item
+
+    def bit(self, item: _Item) -> int:
+        if not isinstance(item, int) or item >= BITS:
+            raise self.fault(f"the number of a bit, below {BITS}, is missing")
+        return item
+
+    def range(self, item: _Item) -> _Range:
+        if not isinstance(item, tuple):
+            raise self.fault("a range of bits is missing, as [0:3] or _")
+        return item
+
+    def _inner(self, item: _Item) -> Callable[[int], bool]:
+        if not callable(item):
+            raise self.fault("a condition is missing")
+        return item
+
+    def condition(self) -> Callable[[int], bool]:
+        _, name = self.unit()
+        if name == "true":
+            if self._rest().startswith("("):
+                self.arguments(0)
+            return lambda number: True
+        if name in ("bit_clear", "bit_set"):
+            bit = self.bit(self.arguments(1)[0])
+            wanted = int(name == "bit_set")
+            return lambda number: number >> bit & 1 == wanted
+        if name in ("is_ones", "is_zeros"):
+            bits = self.range(self.arguments(1)[0])
+            value = (1 << bits[1] - bits[0]) - 1 if name == "is_ones" else 0
+            return lambda number: _part(number, bits) == value
+        if name in ("and", "or"):
+            left, right = map(self._inner, self.arguments(2))
+            if name == "and":
+                return lambda number: left(number) and right(number)
+            return lambda number: left(number) or right(number)
+        if name == "not":
+            inner = self._inner(self.arguments(1)[0])
+            return lambda number: not inner(number)
+        counts = name.startswith("bit_count_")
+        compare = _COMPARISONS.get(name.removeprefix("bit_count_"))
+        if compare is None:
+            raise self.fault(f'there is no condition "{name}"')
+        some, other = self.arguments(2)
+        bits, limit = self.range(some), self.integer(other)
+        if counts:
+            return lambda number: compare(_part(number, bits).bit_count(), limit)
+        return lambda number: compare(_part(number, bits), limit)

@@ -1,0 +1,233 @@
+"""Tokens as terminals: a special token stands in a grammar for itself, not for any text.
+
+A grammar is a language over bytes, and a special token has no bytes that a text could hold.  Here it gets some: the
+token with id ``t`` is *spelled* as the byte 0xFF, which no UTF-8 text holds, and three bytes of ``t``, the highest
+first.  A set of tokens is then a small regular language, and everything behind it works as for text.  Token 128009,
+0x01F409, is spelled ``ff 01 f4 09``.
+
+A grammar is made before the vocabulary is known, so it names tokens (:class:`TokenSet`).  Which ids these are is
+settled when the grammar is compiled (``constrain/engine/token_terminals.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from constrain.errors import GrammarError
+from constrain.grammar.regular import (
+    EMPTY,
+    ByteSet,
+    Complement,
+    Concat,
+    Intersect,
+    Literal,
+    Regular,
+    Repeat,
+    Union,
+    byte_set,
+    concat,
+    repeat,
+    union,
+)
+
+MARK = 0xFF
+"""The byte that a spelled token begins with, and that no text holds."""
+
+MARK_BYTE = bytes((MARK,))
+
+MOST_ID = (1 << 24) - 1
+"""The largest id that can be spelled."""
+
+Named: TypeAlias = "str | tuple[int, int]"
+"""Some tokens: a name (``<|eot_id|>``), or the first and the last id of a range."""
+
+TEXT_BYTE: Regular = byte_set(range(MARK))
+"""Any byte that a text may hold, in a grammar with tokens."""
+
+
+class TokenSet(Regular):
+    """One token out of a set: a leaf of a lexeme, beside the kinds of :mod:`constrain.grammar.regular`.
+
+    Attributes
+    ----------
+    parts : tuple of Named
+    excluded : bool
+        Whether it is the special tokens that are *not* in ``parts``.  The tokens that end a text are never among them.
+    line, column : int or None
+        The place in the source of the grammar, for messages; it is no part of the content.
+    """
+
+    __slots__ = ("column", "excluded", "line", "parts")
+
+    def __init__(
+        self, parts: tuple[Named, ...], excluded: bool = False, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.parts = parts
+        self.excluded = excluded
+        self.line = line
+        self.column = column
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.parts, self.excluded
+
+    def error(self, reason: str) -> GrammarError:
+        """An error at the place of the set."""
+        return GrammarError(reason, line=self.line, column=self.column)
+
+    def __str__(self) -> str:
+        names = [part for part in self.parts if isinstance(part, str)]
+        ids = ",".join(_range_text(*part) for part in self.parts if not isinstance(part, str))
+        if self.excluded:
+            listed = ", ".join([*names, *([f"<[{ids}]>"] if ids else [])])
+            return f"any special token but {listed}" if listed else "any special token"
+        return " or ".join([*names, *([f"<[{ids}]>"] if ids else [])])
+
+
+def _range_text(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def token_set(
+    parts: Iterable[Named], *, excluded: bool = False, line: int | None = None, column: int | None = None
+) -> Regular:
+    """One token out of some, for :meth:`~constrain.grammar.ir.GrammarBuilder.token`.
+
+    Parameters
+    ----------
+    parts : iterable of str or (int, int)
+        Names of tokens, and ranges of ids, both ends included.
+    excluded : bool
+        Whether all special tokens are meant that are not in ``parts``, without those that end a text.
+    line, column : int, optional
+        The place in the source, for the error about a name that the vocabulary does not have.
+
+    Raises
+    ------
+    GrammarError
+        If a range is in the wrong order, or an id is beyond 16,777,215.
+    """
+    listed = tuple(dict.fromkeys(parts))
+    for part in listed:
+        if isinstance(part, str):
+            continue
+        first, last = part
+        if first > last:
+            raise GrammarError(f"the range of tokens {first}-{last} is in the wrong order", line=line, column=column)
+        if first < 0 or last > MOST_ID:
+            raise GrammarError(
+                f"there is no token {first if first < 0 else last}: ids go from 0 to {MOST_ID:,}",
+                line=line,
+                column=column,
+            )
+    return TokenSet(listed, excluded, line, column)
+
+
+def any_tokens(
+    excluded: Iterable[Named] = (),
+    low: int = 0,
+    high: int | None = None,
+    *,
+    line: int | None = None,
+    column: int | None = None,
+) -> Regular | None:
+    """Any tokens but some, in a row: text of any bytes and special tokens; None where the number cannot be told.
+
+    Text is bytes, whose tokens nobody counts: "any number" and "at least one" can be said, "exactly three" cannot.
+    """
+    if low > 1 or high is not None:
+        return None
+    return repeat(union(TEXT_BYTE, token_set(excluded, excluded=True, line=line, column=column)), low, None)
+
+
+def spelling(token: int) -> bytes:
+    """The bytes that spell a token."""
+    return bytes((MARK, token >> 16, token >> 8 & 255, token & 255))
+
+
+def spelled_token(data: bytes) -> int | None:
+    """The token that some bytes begin with the spelling of; None if they do not."""
+    return int.from_bytes(data[1:4], "big") if len(data) >= 4 and data[0] == MARK else None
+
+
+def spell_any(tokens: Iterable[int]) -> Regular:
+    """The spellings of some tokens, as a language: for each two high bytes, a set of low ones."""
+    lows: dict[int, int] = {}
+    for token in tokens:
+        lows[token >> 8] = lows.get(token >> 8, 0) | 1 << (token & 255)
+    # Equal sets of low bytes are one: a range of ids is some whole pages, and a part of one at either end.
+    highs: dict[tuple[int, int], int] = {}
+    for high, bits in lows.items():
+        highs[high >> 8, bits] = highs.get((high >> 8, bits), 0) | 1 << (high & 255)
+    pages: dict[int, list[Regular]] = {}
+    for (first, low_bits), high_bits in highs.items():
+        pages.setdefault(first, []).append(concat(_byte(high_bits), _byte(low_bits)))
+    spelled = union(*(concat(Literal(bytes((first,))), union(*page)) for first, page in pages.items()))
+    return EMPTY if spelled is EMPTY else concat(Literal(MARK_BYTE), spelled)
+
+
+def _byte(bits: int) -> Regular:
+    return Literal(bytes((bits.bit_length() - 1,))) if bits.bit_count() == 1 else ByteSet(bits)
+
+
+def token_sets(language: Regular) -> list[TokenSet]:
+    """The token sets in a lexeme, in the order of the source; those of one object once."""
+    found: dict[int, TokenSet] = {}
+    seen: set[int] = set()
+    todo = [language]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, TokenSet):
+            found[id(node)] = node
+        elif isinstance(node, (Concat, Union)):
+            todo.extend(reversed(node.parts))
+        elif isinstance(node, Repeat):
+            todo.append(node.item)
+    return list(found.values())
+
+
+def replace_token_sets(language: Regular, by: dict[TokenSet, Regular]) -> Regular:
+    """A lexeme with its token sets replaced by languages; its parts are concatenations, unions and repetitions."""
+    if isinstance(language, TokenSet):
+        return by[language]
+    if isinstance(language, Concat):
+        return concat(*(replace_token_sets(part, by) for part in language.parts))
+    if isinstance(language, Union):
+        return union(*(replace_token_sets(part, by) for part in language.parts))
+    if isinstance(language, Repeat):
+        return repeat(replace_token_sets(language.item, by), language.low, language.high)
+    return language
+
+
+def may_hold_mark(language: Regular, known: dict[int, bool] | None = None) -> bool:
+    """Whether a language may have a string with the byte 0xFF.  It may say so where it is not, but not the other way.
+
+    ``known`` holds what is known of parts, by their identity, for languages that share parts and stay alive.
+    """
+    known = {} if known is None else known
+    todo = [(language, False)]
+    while todo:
+        node, ready = todo.pop()
+        if id(node) in known:
+            continue
+        parts: tuple[Regular, ...] = ()
+        if isinstance(node, (Concat, Union, Intersect)):
+            parts = node.parts
+        elif isinstance(node, Repeat):
+            parts = (node.item,)
+        if parts and not ready:
+            todo.append((node, True))
+            todo.extend((part, False) for part in parts)
+        elif isinstance(node, Literal):
+            known[id(node)] = MARK in node.data
+        elif isinstance(node, ByteSet):
+            known[id(node)] = bool(node.bits >> MARK & 1)
+        elif isinstance(node, Complement):
+            known[id(node)] = True
+        else:
+            held = (known[id(part)] for part in parts)
+            known[id(node)] = all(held) if isinstance(node, Intersect) else any(held)
+    return known[id(language)]

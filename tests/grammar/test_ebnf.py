@@ -1,0 +1,141 @@
+"""XGrammar's EBNF: macros, look-ahead, attributes, and rules that go on over line ends."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from constrain import Grammar, GrammarCompiler, GrammarError, Matcher, Vocabulary
+
+BYTES = [bytes([byte]) for byte in range(256)]
+COMPILER = GrammarCompiler(Vocabulary([*BYTES, b"</s>"], eos_ids=[256]))
+SPECIAL = Vocabulary(
+    [*BYTES, b"", b"", b"", b"</s>"],
+    eos_ids=[259],
+    special_ids=[256, 257, 258],
+    names={256: "<0>", 257: "<1>", 258: "<2>"},
+)
+
+
+def language(text: str, alphabet: str, length: int) -> set[str]:
+    """The texts of a grammar over an alphabet, up to a length."""
+    place = COMPILER.compile(Grammar.from_ebnf(text)).recognizer()
+    found: set[str] = set()
+
+    def visit(prefix: str) -> None:
+        if place.is_accepting():
+            found.add(prefix)
+        for char in alphabet if len(prefix) < length else "":
+            if place.try_push_byte(ord(char)):
+                visit(prefix + char)
+                place.pop_bytes(1)
+
+    visit("")
+    return found
+
+
+def matches(pattern: str, alphabet: str, length: int) -> set[str]:
+    whole = re.compile(pattern, re.DOTALL)
+    letters = ("".join(each) for count in range(length + 1) for each in itertools.product(alphabet, repeat=count))
+    return {word for word in letters if whole.fullmatch(word)}
+
+
+def test_rules_go_on_to_the_next_one() -> None:
+    text = 'root ::= "a"\n  | other_rule.x\n  "c"\nother_rule.x ::=\n  "b" # the end\n  {2}\n'
+    assert language(text, "abc", 4) == {"a", "bbc"}
+
+
+def test_escapes() -> None:
+    assert language(r'root ::= "\/" [\-\]] "\?\x41\0"', "/-]?A\0", 5) == {"/-?A\0", "/]?A\0"}
+
+
+def test_regex() -> None:
+    assert language(r'root ::= "x" Regex("[ab]{2}|c\\d+") "y"', "abcxy1", 4) == matches(
+        r"x([ab]{2}|c\d+)y", "abcxy1", 4
+    )
+    # A dot is a line end too, unless flags say otherwise.
+    assert language('root ::= Regex("a.")', "a\n", 2) == {"aa", "a\n"}
+    assert language('root ::= Regex("a.", flags="")', "a\n", 2) == {"aa"}
+    assert language('root ::= Regex("(\\?i)ab")', "aAbB", 2) == {"ab", "aB", "Ab", "AB"}
+    # Case is that of ASCII.
+    matcher = Matcher(COMPILER.compile(Grammar.from_ebnf('root ::= Regex("É", flags="i")')))
+    assert not matcher.accept_bytes("é".encode())
+    assert language('root ::= Regex(".", json_string=true)', 'a"\\\n', 1) == {"a"}
+
+
+def test_substring() -> None:
+    assert language('root ::= Substring("ab", "", "c", "d")', "abcd", 5) == {*("", "ab", "c", "d", "abc", "cd", "abcd")}
+    assert language("root ::= Substring()", "a", 2) == {""}
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_tag_dispatch(loops: bool) -> None:
+    option = "" if loops else ", loop_after_dispatch=false"
+    text = f'root ::= TagDispatch(("ab", one), ("b", two){option})\none ::= "1"+\ntwo ::= "2"'
+    # "ab" ends where "b" does: either rule may follow.
+    once = "[^b]*(?:(?<=a)b1+|b2)"
+    pattern = rf"(?:{once})*[^b]*" if loops else rf"{once}|[^b]*"
+    assert language(text, "ab12", 5) == matches(pattern, "ab12", 5)
+
+
+def test_tag_dispatch_with_what_is_excluded() -> None:
+    text = 'root ::= TagDispatch(("<a>", body), excludes=("!",)) "!"\nbody ::= [xy]'
+    assert language(text, "<a>x!", 6) == matches(r"(?:(?!<a>|!).)*(?:<a>x(?:(?!<a>|!).)*)*!", "<a>x!", 6)
+
+
+def walk(text: str, *steps: int | bytes) -> Matcher:
+    matcher = Matcher(GrammarCompiler(SPECIAL).compile(Grammar.from_ebnf(text)))
+    for step in steps:
+        assert matcher.accept_token(step) if isinstance(step, int) else matcher.accept_bytes(step), step
+    return matcher
+
+
+def test_tokens() -> None:
+    matcher = walk('root ::= Token(256, 257) "a"', 257)
+    assert not matcher.accept_token(256)
+    assert matcher.accept_bytes(b"a")
+    matcher = walk('root ::= ExcludeToken(256)* "."', b"ab", 257)
+    assert not matcher.accept_token(256)
+    text = 'root ::= TokenTagDispatch((256, body), excludes=(257))\nbody ::= "1" Token(258)'
+    matcher = walk(text, b"some text", 258, 256, b"1", 258, b"more", 256)
+    assert not matcher.is_accepting()
+    assert not walk(text, b"x").accept_token(257)
+
+
+def test_look_ahead_and_attributes() -> None:
+    grammar = Grammar.from_ebnf('root ::= a "c"\na[capture="it"] ::= "b" (="c" [d-e])')
+    assert [warning.split(": ", 1)[1] for warning in grammar.warnings] == [
+        "[capture] has no effect: what a rule matched is not captured",
+        "look-ahead (=...) has no effect",
+    ]
+    assert language('root ::= a "c"\na[lazy] ::= [ab]+ "b"?', "abc", 3) == {"ac", "bc"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("root ::= Regex()", "line 1, column 10: Regex() takes one string"),
+        ('root ::= Regex("a", x=1)', "line 1, column 10: Regex: there is no option 'x'"),
+        ('root ::= Regex("a", flags="m")', "line 1, column 10: Regex: flags is a string of"),
+        ('root ::= Regex("(")', "line 1, column 10: in the regex: "),
+        ('root ::= Regex("a"', "line 1, column 10: the parentheses of this Regex are never closed"),
+        ("root ::= Substring(1)", "line 1, column 10: Substring: strings are expected"),
+        ("root ::= Token()", "line 1, column 10: Token() needs the id of a token"),
+        ('root ::= Token("a")', "line 1, column 10: Token: ids of tokens are expected"),
+        ("root ::= ExcludeToken(1)", "line 1, column 10: a token that is not another one may be a piece of text"),
+        ('root ::= TagDispatch("a")', "line 1, column 10: TagDispatch: pairs of a trigger and a rule are expected"),
+        ('root ::= TagDispatch(("a", b))', 'line 1, column 28: the rule "b" is not defined'),
+        ('root ::= TagDispatch(("a", root), excludes=("a"))', "line 1, column 10: TagDispatch: 'a' is a trigger and"),
+        ('root ::= TagDispatch(("", root))', "line 1, column 10: TagDispatch: a trigger is empty"),
+        ('root ::= "a" (="b"', 'line 1, column 14: this "(=" is never closed'),
+        ("root[max_tokens=3] ::= [a]*", "line 1, column 6: [max_tokens]: limits on the tokens"),
+        ("root[lazy] ::= a\na ::= [b]", "line 2, column 1: a [lazy] rule has to be made of text alone"),
+        ('root ::= "a" ; "b"', "line 1, column 14: unexpected ';'"),
+    ],
+)
+def test_errors(text: str, message: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_ebnf(text)
+    assert str(caught.value).startswith(message)
