@@ -42,6 +42,7 @@ from constrain.engine.storage.schemas import (
     EARLEY_SET_HASHES,
     FOUND_TOKENS,
     SCRATCH_MASK,
+    SOURCE_NODES,
     STATE_HASHES,
     TOKEN_LISTS,
     WALK_STACK,
@@ -80,12 +81,12 @@ _WORK_PER_CALL = 10_000_000
 # Where time is limited a call gets a part of that at first, and twice as much each time it comes back for more.
 _WORK_AT_FIRST = 500_000
 
-MASK_SLOTS = (DENSE_MASKS, TOKEN_LISTS, BOUNDARIES)
+MASK_SLOTS = (DENSE_MASKS, TOKEN_LISTS, BOUNDARIES, SOURCE_NODES)
 
 
 def _mask_capacities(words: int) -> tuple[tuple[int, int], ...]:
     """How many elements the tables of masks have room for at first; ``words`` are those of a mask."""
-    return (DENSE_MASKS, 8 * words), (TOKEN_LISTS, 16 * words), (BOUNDARIES, 4096)
+    return (DENSE_MASKS, 8 * words), (TOKEN_LISTS, 16 * words), (BOUNDARIES, 4096), (SOURCE_NODES, 256)
 
 
 @lru_cache(maxsize=64)

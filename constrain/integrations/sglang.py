@@ -358,7 +358,7 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
         """The grammar of an EBNF."""
-        return self._compile("ebnf", key_string, lambda deadline: Grammar.from_gbnf(key_string, time_limit=deadline))
+        return self._compile("ebnf", key_string, lambda deadline: Grammar.from_ebnf(key_string, time_limit=deadline))
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
         """The grammar of a structural tag."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
 from constrain.limits import Deadline
 
@@ -13,6 +12,6 @@ def structural_tag_grammar(tag: str, *, time_limit: float | Deadline | None = No
     Raises
     ------
     ConstrainError
-        Always: structural tags are not supported yet.
+        If the tag is wrong or not supported, with the JSON pointer of what is.
     """
-    raise ConstrainError("structural tags are not supported by constrain yet: use a JSON schema, a regex or a grammar")
+    return Grammar.from_structural_tag(tag, time_limit=time_limit)

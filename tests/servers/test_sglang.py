@@ -300,7 +300,7 @@ def test_jump_forward(make_manager):
         ({"json_schema": '{"type": "strin"}'}, "Failed to compile json grammar: at #/type: 'strin'"),
         ({"json_schema": "{"}, "is no JSON"),
         ({"ebnf": "root ::= nothing"}, "Failed to compile ebnf grammar: line 1"),
-        ({"structural_tag": "{}"}, "Failed to compile structural_tag grammar: structural tags"),
+        ({"structural_tag": "{}"}, "Failed to compile structural_tag grammar: at #"),
         ({"regex": "[bcd]{30}"}, "max_tokens is 20, but the shortest text"),
     ],
 )

@@ -225,7 +225,7 @@ def test_requests_that_can_be_met_are_left_as_they_are(kind):
         ({"regex": "a("}, "line 1, column 2"),
         ({"grammar": "start: nothing"}, "nothing"),
         ({"grammar": "root ::= nothing"}, "nothing"),
-        ({"structural_tag": '{"type": "structural_tag"}'}, "structural tag"),
+        ({"structural_tag": '{"type": "structural_tag"}'}, "at #: format is missing"),
         ({"regex": "[bcd]{40}"}, "max_tokens is 20, but the shortest text"),
         ({"regex": "a", "more": {"min_tokens": 2}}, "min_tokens"),
         ({"regex": "a", "more": {"ignore_eos": True}}, "ignore_eos"),

@@ -39,6 +39,7 @@ from constrain.engine.storage.links import (
     F_BOUNDED,
     F_LEXER_MASK,
     F_LITERAL_WALK,
+    F_MASK_BY_CORE,
     F_OFFER,
     F_RELATIVE,
     F_SELF_LOOP,
@@ -102,6 +103,11 @@ ACCELERATORS = (
         "token_steps",
         (F_TOKEN_STEP,),
         "the state behind several bytes of a token, without the states between them",
+    ),
+    Accelerator(
+        "core_masks",
+        (F_MASK_BY_CORE,),
+        "the mask of a state, put together of parts that are known for all states with the same cores",
     ),
 )
 NAMES = tuple(accelerator.name for accelerator in ACCELERATORS)

@@ -22,21 +22,34 @@ from constrain.engine.automata.lexer_states import (
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
-from constrain.engine.parser.configurations import IS_HARD, NO_MASK, reset_work
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.parser.configurations import IN_PARTS, IS_HARD, NO_MASK, reset_work
+from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.hashing import rehash
 from constrain.engine.storage.header import CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_MASK, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_LEXER_MASK,
     F_LIST,
     F_MASK,
+    F_MASK_BY_CORE,
     far_call,
     far_entry,
 )
 from constrain.engine.storage.schemas import (
     BOUNDARIES,
     DENSE_MASKS,
+    EARLEY_SET_HASHES,
+    EXITS,
     OPEN_NODES,
+    PART_KEYS,
+    PARTS,
+    ROOT_KEYS,
+    ROOTS,
+    SOURCE_BUCKETS,
+    SOURCE_HASHES,
+    SOURCE_KEYS,
+    SOURCE_NODES,
+    SOURCES,
     STATE_HASHES,
     TOKEN_LISTS,
     boundary_cursor,
@@ -47,12 +60,14 @@ from constrain.engine.storage.schemas import (
     eos_tokens,
     lexer_masks,
     open_nodes,
+    parts,
+    roots,
     scratch_mask,
     state_masks,
     states,
     token_lists,
 )
-from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE
+from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
 from constrain.kernels.language import int64, types, uint64
 
 
@@ -187,6 +202,37 @@ def compute_mask(ctx, state, _unused):
 far_entry(F_MASK, compute_mask)
 
 
+@njit_inner(types.void(CTX, int64, types.int32[::1]))
+def _write_part(ctx, part, row):
+    """Add what a part allows to a mask."""
+    record = parts(ctx)[part]
+    if record.dense != NO_DENSE:
+        table, begin = place_of_dense(ctx, record.dense)
+        pool = dense_words(ctx, table)
+        for i in range(uint64(ctx[N_WORDS])):
+            row[i] |= pool[begin + int64(i)]
+    lists = token_lists(ctx)
+    for i in range(record.tokens, record.tokens + record.token_count):
+        token = lists[i]
+        row[token >> 5] |= 1 << (token & 31)
+
+
+@njit_inner(types.void(CTX, int64, types.int32[::1]))
+def _write_parts(ctx, state, row):
+    """Write the mask of a state that is kept as parts."""
+    for i in range(uint64(ctx[N_WORDS])):
+        row[i] = 0
+    first = state_masks(ctx)[state].tokens
+    for i in range(first, first + state_masks(ctx)[state].token_count):
+        part = token_lists(ctx)[i]
+        if part >= 0:
+            _write_part(ctx, part, row)
+            continue
+        begin = roots(ctx)[~part].parts
+        for j in range(begin, begin + roots(ctx)[~part].part_count):
+            _write_part(ctx, token_lists(ctx)[j], row)
+
+
 @njit_entry(int64(CTX, int64, types.int32[:, ::1], int64))
 def write_mask(ctx, state, out, index):
     """Write the mask of ``state`` to row ``index`` of ``out`` (int32[batch, words]), computing it if need be.
@@ -202,14 +248,25 @@ def write_mask(ctx, state, out, index):
     masks = state_masks(ctx)
     result = int64(0)
     if masks[state].dense == NO_MASK:
-        result = far_call(ctx, F_MASK, state, 0)
+        reset_work(ctx)
+        result = far_call(ctx, F_MASK_BY_CORE, state, 0)
+        if result == NOT_MINE:
+            known_sets = used(ctx, EARLEY_SET_HASHES)
+            result = far_call(ctx, F_MASK, state, 0)
+            if (
+                result == 0
+                and far_call(ctx, F_MASK_BY_CORE, state, used(ctx, EARLEY_SET_HASHES) - known_sets + 1) == FAIL
+            ):
+                return int64(FAIL)
         if result < 0:
             return result
         result = int64(ctx[NEW_MASK] >= 0)
     dense = masks[state].dense
     words = ctx[N_WORDS]
     row = out[index]
-    if dense != NO_DENSE:
+    if dense == IN_PARTS:
+        _write_parts(ctx, state, row)
+    elif dense != NO_DENSE:
         table, begin = place_of_dense(ctx, dense)
         pool = dense_words(ctx, table)
         # Unsigned: the loop is a plain copy only if the index cannot be negative.
@@ -220,7 +277,7 @@ def write_mask(ctx, state, out, index):
             row[i] = 0
     lists = token_lists(ctx)
     first = masks[state].tokens
-    count = masks[state].token_count
+    count = masks[state].token_count if dense != IN_PARTS else int64(0)
     if count < 0:
         count = ~count
         if _read_open_nodes(ctx, first + count) < 0:
@@ -262,6 +319,19 @@ def add_below(ctx, state, node, out, index):
     return int64(0)
 
 
+@njit_inner(types.void(CTX))
+def _forget_parts(ctx):
+    """Drop the parts of masks that are kept by core, and what belongs to them."""
+    for slot in (PARTS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
+        set_used(ctx, slot, 0)
+    rehash(i32(ctx, SOURCE_HASHES), 0, i32(ctx, SOURCE_BUCKETS))
+    for slot in (PART_KEYS, SOURCE_KEYS, ROOT_KEYS):
+        keys = i64(ctx, slot)
+        for i in range(len(keys)):
+            keys[i] = 0
+        set_used(ctx, slot, 0)
+
+
 @njit_entry(types.void(CTX))
 def forget_masks(ctx):
     """Drop every mask of a state and every lexer mask; states and Earley sets stay valid."""
@@ -272,3 +342,4 @@ def forget_masks(ctx):
     set_used(ctx, DENSE_MASKS, 0)
     set_used(ctx, TOKEN_LISTS, 0)
     set_used(ctx, BOUNDARIES, 0)
+    _forget_parts(ctx)

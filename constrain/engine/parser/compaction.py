@@ -40,6 +40,7 @@ from constrain.engine.storage.schemas import (
     STATES,
     TOKEN_STEP_KEYS,
     TRANSITIONS,
+    UNKNOWN_SETS,
     UP_COSTS,
     completion_memo,
     completion_stamps,
@@ -111,6 +112,8 @@ def _move_sets(ctx, set_map):
         # Where there is no room for sets, none are kept: they only save time.
         origin_sets_at(ctx)[earley_set] = max(make_origin_sets(ctx, offset, n, dots), -1)
     set_used(ctx, ORIGIN_SETS_AT, count)
+    # No text is at a state that stands for others.
+    set_used(ctx, UNKNOWN_SETS, 0)
     set_used(ctx, EARLEY_SET_COSTS, 0)
     set_used(ctx, UP_COSTS, 0)
     set_used(ctx, AFTER_COSTS, 0)

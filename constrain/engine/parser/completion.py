@@ -53,6 +53,8 @@ from constrain.engine.storage.schemas import (
     nullable_rest,
     origin_sets,
     origin_sets_at,
+    rule_starts,
+    rules,
     symbols,
     work_list,
 )
@@ -68,6 +70,21 @@ _TOO_MANY = -2
 """In COMPLETION_MEMO: the result is larger than that.  Others: its place in COMPLETION_ITEMS, or -1 if not known."""
 
 
+@njit_inner(RESULT2)
+def _keep_end(ctx, rule, origin):
+    """Add an item at the end of a rule that began in an unknown set (stand_ins.py); 0 or FAIL."""
+    if not room(ctx, KERNEL_ITEMS, 1):
+        return int64(FAIL)
+    # One end stands for those of all productions of the rule.
+    dot = rule_starts(ctx)[rules(ctx)[rule]]
+    while symbols(ctx)[dot] != END:
+        dot += 1
+    n = used(ctx, KERNEL_ITEMS)
+    kernel_items(ctx)[n] = dot << 32 | origin
+    set_used(ctx, KERNEL_ITEMS, n + 1)
+    return int64(0)
+
+
 @njit_inner(int64(CTX, int64, int64, int64))
 def _complete(ctx, rule, origin, epoch):
     """Ask for rule ``rule``, begun in Earley set ``origin``, to be completed: put it on WORK_LIST once per epoch.
@@ -77,6 +94,8 @@ def _complete(ctx, rule, origin, epoch):
     if rule == ctx[START_NT]:
         return int64(1)
     core = earley_sets(ctx)[origin].core
+    if cores(ctx)[core].group_count == 0:
+        return _keep_end(ctx, rule, origin)
     groups = core_groups(ctx)
     first = cores(ctx)[core].groups
     low = first
@@ -303,22 +322,9 @@ def _complete_alone(ctx, slot, epoch):
     return accepts
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64))
-def advance_and_complete(ctx, dot, source, earley_set, epoch):
-    """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL.
-
-    ``epoch`` is that of the Earley set under way: what has been completed in it is not completed again.
-    """
-    set_used(ctx, WORK_LIST, 0)
-    place = origin_set_of(ctx, earley_set, source)
-    if place >= 0:
-        accepts = add_set(ctx, dot, place, epoch)
-        return accepts if accepts < 0 else _follow_completions(ctx, epoch, accepts)
-    ctx[EPOCH] += 1
-    own_epoch = ctx[EPOCH]
-    accepts = _advance(ctx, dot, source, earley_set, own_epoch)
-    if accepts < 0:
-        return accepts
+@njit_inner(int64(CTX, int64, int64, int64))
+def _complete_asked(ctx, accepts, epoch, own_epoch):
+    """Do what WORK_LIST asks for, in ``own_epoch``, and what that leads to, as advance_and_complete."""
     work = work_list(ctx)
     asked = used(ctx, WORK_LIST)
     # A memo is kept for a single first completion: the usual case, and the one that chains.
@@ -341,3 +347,32 @@ def advance_and_complete(ctx, dot, source, earley_set, epoch):
             kept += 3
     set_used(ctx, WORK_LIST, kept)
     return _follow_completions(ctx, epoch, accepts)
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def advance_and_complete(ctx, dot, source, earley_set, epoch):
+    """Like _advance, and then everything that the completions lead to.  Returns the accept bit or FAIL.
+
+    ``epoch`` is that of the Earley set under way: what has been completed in it is not completed again.
+    """
+    set_used(ctx, WORK_LIST, 0)
+    place = origin_set_of(ctx, earley_set, source)
+    if place >= 0:
+        accepts = add_set(ctx, dot, place, epoch)
+        return accepts if accepts < 0 else _follow_completions(ctx, epoch, accepts)
+    ctx[EPOCH] += 1
+    own_epoch = ctx[EPOCH]
+    accepts = _advance(ctx, dot, source, earley_set, own_epoch)
+    if accepts < 0:
+        return accepts
+    return _complete_asked(ctx, accepts, epoch, own_epoch)
+
+
+@njit_inner(RESULT2)
+def complete_rule(ctx, rule, origin):
+    """Add to KERNEL_ITEMS what follows where a rule ends that began in a set.  Returns the accept bit or FAIL."""
+    set_used(ctx, WORK_LIST, 0)
+    epoch = ctx[EPOCH]
+    ctx[EPOCH] += 1
+    accepts = _complete(ctx, rule, origin, ctx[EPOCH])
+    return accepts if accepts < 0 else _complete_asked(ctx, accepts, epoch, ctx[EPOCH])

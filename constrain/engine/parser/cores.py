@@ -57,6 +57,8 @@ MARK_SHIFT = 2
 MARKED_ENDS = sum(LEXEME_MARKS) << MARK_SHIFT
 """In CORE_KINDS, beside the kinds of branches: the marks of lexemes that end where a set with this core begins."""
 
+IS_UNDECIDED = 32
+"""In CORE_KINDS: an item is at the end of its rule, which began in an unknown set (stand_ins.py)."""
 
 SELF = -1
 """In CORE_SCANS and CORE_WAITS: the item was predicted in the set itself.  Other values: the position of its dot."""
@@ -144,6 +146,8 @@ def _predict(ctx, base, count):
             symbol = symbols(ctx)[dot - 1]
             if symbol < 0:
                 kinds |= (lexemes(ctx)[~symbol].consumes << MARK_SHIFT) & MARKED_ENDS
+        if symbols(ctx)[dot] == END:
+            kinds |= IS_UNDECIDED
         if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
     while used(ctx, WORK_LIST) > 0:

@@ -25,7 +25,7 @@ STEP_SHIFT = 32
 MOST_ELEMENTS = (1 << 31) - 1
 """No table may have more: records and packed results hold places in tables as 31 bits."""
 
-HEADER = 64
+HEADER = 80
 
 FIRST_LINK = 16
 # Scalars that kernels share, by position in the header.

@@ -296,6 +296,48 @@ dense_words = view_at("dense masks", np.int32, HEADER)
 FOUND_TOKENS, found_tokens = _table("tokens found by a walk", 0, np.int32)
 SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 
+# Masks by core (parser/stand_ins.py, masks/fast/core_masks.py).
+UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
+"""The Earley sets that stand for what the items of a core began in, by the place of the dot."""
+SOURCES, sources = _table("sources", 64, _record("lexer_state accept nodes count"))
+"""By source, trie nodes from which tokens go on: those at which a lexer state ends with an accept set; or, if that is
+0, ``SOURCE_NODES[nodes:][:count]``.
+"""
+SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
+SOURCE_HASHES, source_hashes = _table("hash codes of sources", 64, np.int32)
+SOURCE_BUCKETS, source_buckets = _table("source buckets", 128, np.int32, hashes=SOURCE_HASHES)
+SOURCE_KEYS, source_keys = _table("source keys", 64, np.int64)
+"""Map: ``lexer state << 32 | accept set``"""
+SOURCE_VALUES, source_values = _table("source values", 64, np.int32)
+"""... to the source."""
+_EXIT = _record("item rule source")
+EXITS, exits = _table("exits", 64, _EXIT)
+"""By exit: the place of the dot in the core in whose origin a rule ends; that rule; the source at which it ends."""
+PARTS, parts = _table("parts of masks", 64, _record("dense tokens token_count exits exit_count"))
+"""By part: a dense mask; tokens, ``TOKEN_LISTS[tokens:][:token_count]``; and its exits in EXITS."""
+PART_KEYS, part_keys = _table("part keys", 64, np.int64)
+"""Map: ``source + 1 << 32 | core``; for the tokens within the lexemes of a lexer state, that state"""
+PART_VALUES, part_values = _table("part values", 64, np.int32)
+"""... to the part."""
+ROOTS, roots = _table("roots", 16, _record("parts part_count exits exit_count"))
+"""By root: its parts, ``TOKEN_LISTS[parts:][:part_count]``; and its exits in EXITS."""
+ROOT_KEYS, root_keys = _table("root keys", 64, np.int64)
+"""Map: ``core << 32 | lexer state``"""
+ROOT_VALUES, root_values = _table("root values", 64, np.int32)
+"""... to the root; or to a negative number (core_masks.py)."""
+CORE_COUNTS, core_counts = _table("counts of walks", 1, _record("walks long_walks recurring", np.int64))
+"""How many masks were made by walks; by long ones; how often a core came again, with another set, after a long one."""
+UNDECIDED_NODES, undecided_nodes = _table("undecided trie nodes", 64, _record("node item rule"))
+"""Scratch: trie nodes at which a rule ends that began in an unknown set; the place of the dot that this stands for."""
+ACCEPTS_FOUND, accepts_found = _table("accept sets found", 64, np.int32)
+"""Scratch: the accept sets of the boundaries of a lexer mask."""
+PARTS_FOUND, parts_found = _table("parts found", 64, np.int32)
+"""Scratch: the parts of a mask or root under way; ``~root`` for those of a root."""
+EXITS_FOUND, exits_found = _table("exits found", 64, _EXIT)
+"""Scratch: the exits of a root under way."""
+ASKED, asked = _table("sets asked for", 64, _record("earley_set source"))
+"""Scratch: the parts that are asked for, each by an Earley set and a source."""
+
 # Shortest completions (conditions/budget); empty until a matcher asks for one.
 # Of an expression: the cost of its cheapest string; of its cheapest string that is not empty, and the byte that begins
 # it; the most that finishing costs after any beginning of a string; and a lower bound of the first.
@@ -377,7 +419,14 @@ SHARED_BY_REPETITIONS, shared_by_repetitions = _table("tokens by repetitions", 0
 SHARED_MORE_THAN, shared_more_than = _table("how many tokens have more repetitions", 0, np.int32)
 
 N_SLOTS = len(NAMES)
-MAPS = {DERIVATIVE_KEYS: DERIVATIVE_VALUES, SCAN_KEYS: SCAN_VALUES, TOKEN_STEP_KEYS: TOKEN_STEP_VALUES}
+MAPS = {
+    DERIVATIVE_KEYS: DERIVATIVE_VALUES,
+    SCAN_KEYS: SCAN_VALUES,
+    TOKEN_STEP_KEYS: TOKEN_STEP_VALUES,
+    SOURCE_KEYS: SOURCE_VALUES,
+    PART_KEYS: PART_VALUES,
+    ROOT_KEYS: ROOT_VALUES,
+}
 # With an element for each expression.
 EXPRESSION_TABLES = (
     EXPRESSIONS,
@@ -435,7 +484,7 @@ BY_ROW_OR_STATE = (
         COMPLETION_MEMO,
         COMPLETION_ITEMS,
     ),
-    *(SCAN_KEYS, SCAN_VALUES),
+    *(SCAN_KEYS, SCAN_VALUES, UNKNOWN_SETS),
     *(
         STATES,
         CONFIGURATIONS,

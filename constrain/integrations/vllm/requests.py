@@ -31,7 +31,7 @@ def _choice(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
 
 def _grammar(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
     if is_ebnf(spec):
-        return Grammar.from_gbnf(spec, time_limit=deadline)
+        return Grammar.from_ebnf(spec, time_limit=deadline)
     return Grammar.from_lark(spec, time_limit=deadline)
 
 

@@ -1,0 +1,142 @@
+"""Stand-ins: what a core decides, whatever its items began in.
+
+A text in a nested language comes to ever new Earley sets, since each has origins of its own, and these have.  But it
+comes to few cores.  The *stand-in* of a core is a set with this core whose items began in *unknown sets*, each in
+another one.  It is read from like any other set.  Where a rule ends that began in an unknown set, what waits for it
+there is not known, and the item stays at the end of its rule.
+
+A set that holds such items is *undecided*.  A step that leads to one leads to an open state (IS_UNDECIDED), in which
+the set is split: the items at their ends, with a lexer state that is dead, and the rest, which goes on.  What follows
+in truth is what follows in the rest, and what follows where each of these rules is completed in what its item began in.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from constrain.engine.parser.completion import complete_rule
+from constrain.engine.parser.cores import IS_UNDECIDED, begin_epoch
+from constrain.engine.parser.origin_sets import gather_sets
+from constrain.engine.parser.rules import END
+from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.hashing import map_get, map_put
+from constrain.engine.storage.header import CTX, RESULT1, RESULT2
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_EARLEY_SET, F_SPLIT_ENDS, far_call, far_entry
+from constrain.engine.storage.schemas import (
+    KERNEL_ITEMS,
+    NEW_SETS,
+    NEW_WORDS,
+    SCAN_KEYS,
+    SCAN_VALUES,
+    UNKNOWN_SETS,
+    core_dots,
+    core_kinds,
+    cores,
+    earley_items,
+    earley_sets,
+    kernel_items,
+    symbols,
+    unknown_sets,
+)
+from constrain.engine.storage.statuses import FAIL
+from constrain.kernels.language import int64, types
+
+_RULES = 1 << 30
+"""In SCAN_KEYS: added to a rule that ends, in place of an accept set."""
+
+
+@njit_inner(types.boolean(CTX, int64))
+def is_unknown(ctx, earley_set):
+    """Whether a set that an item began in is an unknown one: nothing waits in it."""
+    return cores(ctx)[earley_sets(ctx)[earley_set].core].group_count == 0
+
+
+@njit_inner(types.boolean(CTX, int64))
+def is_undecided(ctx, earley_set):
+    """Whether an Earley set holds items at the end of their rules."""
+    return core_kinds(ctx)[earley_sets(ctx)[earley_set].core] & IS_UNDECIDED != 0
+
+
+@njit_inner(RESULT1)
+def place_of_unknown(ctx, earley_set):
+    """Which dot of a core an unknown set stands for the origin of."""
+    low, high = int64(0), used(ctx, UNKNOWN_SETS) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if unknown_sets(ctx)[middle] < earley_set:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit_inner(RESULT1)
+def _make_unknown_sets(ctx, count):
+    """Have so many unknown sets at least; 0 or FAIL."""
+    while used(ctx, UNKNOWN_SETS) < count:
+        n = used(ctx, UNKNOWN_SETS)
+        if not room(ctx, UNKNOWN_SETS, count - n) or not room(ctx, KERNEL_ITEMS, 1):
+            return int64(FAIL)
+        # Nothing begins at the end of a rule.  Each has the one before for an origin, by which they differ.
+        dot = int64(0)
+        while symbols(ctx)[dot] != END:
+            dot += 1
+        kernel_items(ctx)[0] = dot << 32 | (unknown_sets(ctx)[n - 1] if n else int64(0))
+        made = far_call(ctx, F_EARLEY_SET, 1, 0)
+        if made < 0:
+            return made
+        unknown_sets(ctx)[n] = made
+        set_used(ctx, UNKNOWN_SETS, n + 1)
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def stand_in(ctx, core):
+    """The Earley set with a core whose items began in unknown sets; or FAIL."""
+    count = cores(ctx)[core].count
+    if _make_unknown_sets(ctx, count) < 0 or not room(ctx, KERNEL_ITEMS, count):
+        return int64(FAIL)
+    offset = cores(ctx)[core].offset
+    for i in range(count):
+        kernel_items(ctx)[i] = core_dots(ctx)[offset + i] << 32 | unknown_sets(ctx)[i]
+    return far_call(ctx, F_EARLEY_SET, count, 0)
+
+
+@njit_inner(RESULT2)
+def split_ends(ctx, earley_set, at_end):
+    """The Earley set with those items of an undecided one that are at the end of their rule, or with the others."""
+    offset, count = earley_sets(ctx)[earley_set].offset, earley_sets(ctx)[earley_set].count
+    if not room(ctx, KERNEL_ITEMS, count):
+        return int64(FAIL)
+    kept = int64(0)
+    for i in range(offset, offset + count):
+        item = earley_items(ctx)[i]
+        if int64(symbols(ctx)[item.dot] == END) == at_end:
+            kernel_items(ctx)[kept] = item.dot << 32 | item.origin
+            kept += 1
+    return far_call(ctx, F_EARLEY_SET, kept, earley_sets(ctx)[earley_set].accepts)
+
+
+far_entry(F_SPLIT_ENDS, split_ends)
+
+
+@njit_inner(RESULT2)
+def set_behind(ctx, rule, origin):
+    """The Earley set of what follows where a rule ends that began in a set that is known; or FAIL."""
+    key = origin << 32 | _RULES + rule
+    known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, key)
+    if known >= 0:
+        return known
+    set_used(ctx, KERNEL_ITEMS, 0)
+    set_used(ctx, NEW_SETS, 0)
+    set_used(ctx, NEW_WORDS, 0)
+    begin_epoch(ctx)
+    accepts = complete_rule(ctx, rule, origin)
+    if accepts < 0:
+        return accepts
+    if used(ctx, NEW_SETS) > 0 and gather_sets(ctx, used(ctx, KERNEL_ITEMS)) < 0:
+        return int64(FAIL)
+    earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, KERNEL_ITEMS), accepts)
+    if earley_set >= 0 and map_put(ctx, SCAN_KEYS, SCAN_VALUES, key, earley_set) < 0:
+        return int64(FAIL)
+    return earley_set

@@ -1,0 +1,185 @@
+"""Masks by core: the same as without, for grammars whose texts have ever new stacks of unfinished rules."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine.masks.accelerators import NAMES
+from constrain.engine.parser.configurations import IN_PARTS
+from constrain.engine.storage.schemas import CORE_COUNTS, SOURCES, STATE_HASHES, STATE_MASKS
+
+WITHOUT = [name for name in NAMES if name != "core_masks"]
+
+EXPRESSIONS = """
+start: statement+
+statement: NAME "=" expression ";" | "if" "(" expression ")" statement ["else" statement] | "{" statement* "}"
+expression: sum | NAME "=" expression
+sum: product | sum ("+" | "-") product
+product: unary | product "*" unary
+unary: "-" unary | postfix
+postfix: atom | postfix "(" [expression ("," expression)*] ")" | postfix "[" expression "]" | postfix "." NAME
+atom: NAME | NUMBER | "(" expression ")"
+NAME: /[a-z]+/
+NUMBER: /[0-9]+/
+%ignore /[ \\n]+/
+"""
+# Each byte of a name may end it, and the next name begin.
+NAMES_IN_ROWS = """
+start: row
+row: "(" item* ")"
+item: NAME [NAME] | row | NAME ":" item
+NAME: /[a-z]+/
+%ignore / +/
+"""
+AMBIGUOUS = """
+start: s
+s: s s | "(" s ")" | "[" s "]" | "a" | "a" "b" | s "+" s
+"""
+RIGHT = """
+start: list
+list: "a" tail | "(" list ")"
+tail: "," list | "." | ":" tail
+"""
+# Rules that may be empty, behind others that end with them.
+EMPTY = """
+start: a
+a: "(" b c ")" | "x" c
+b: a | "y" b |
+c: "," a | "-" c |
+"""
+NESTED_JSON = """
+start: value
+value: object | array | STRING | NUMBER
+object: "{" [member ("," member)*] "}"
+member: STRING ":" value
+array: "[" [value ("," value)*] "]"
+STRING: /"[a-z]*"/
+NUMBER: /[0-9]+/
+%ignore / +/
+"""
+GRAMMARS = {
+    "expressions": EXPRESSIONS,
+    "names in rows": NAMES_IN_ROWS,
+    "ambiguous": AMBIGUOUS,
+    "right recursion": RIGHT,
+    "empty rules": EMPTY,
+    "nested JSON": NESTED_JSON,
+}
+
+
+def vocabulary() -> constrain.Vocabulary:
+    """All bytes of the grammars' texts, and tokens in which several lexemes and rules end."""
+    rng = random.Random(7)
+    alphabet = 'abxyn01()[]{};=+-*.,: "\n'
+    pieces = [
+        *alphabet,
+        "if",
+        "else",
+        "foo",
+        "  ",
+        "))",
+        "})",
+        "]]",
+        ");",
+        '":',
+        '",',
+        "} ",
+        ")\n",
+        "(a",
+        "=a",
+        "+a)",
+        " a",
+    ]
+    tokens = [character.encode() for character in alphabet]
+    tokens += ["".join(rng.choices(pieces, k=rng.randint(2, 5))).encode() for _ in range(1500)]
+    tokens += [("foo" + end).encode() for end in (")", "))", ");", "]", ",", " ", ".a", "(", "=", ");\n}", '"', '":')]
+    return constrain.Vocabulary([*dict.fromkeys(tokens), b"</s>"], eos_ids=[len(dict.fromkeys(tokens))])
+
+
+VOCABULARY = vocabulary()
+
+
+def rows(mask: Any) -> list[int]:
+    bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+    return [int(token) for token in np.flatnonzero(bits[: VOCABULARY.size])]
+
+
+def by_core(compiled: constrain.CompiledGrammar) -> int:
+    """How many states have a mask that is made of parts."""
+    masks = compiled._tables.get(STATE_MASKS)[: compiled._tables.used(STATE_HASHES)]
+    return int((masks["dense"] == IN_PARTS).sum())
+
+
+def at_once(compiled: constrain.CompiledGrammar) -> None:
+    """Have masks made by core from the beginning, as after many long walks; with few tokens all walks are short."""
+    compiled._tables.array(CORE_COUNTS)[:] = (0, 1 << 40, 1 << 20)
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_masks_are_the_same_without(name: str) -> None:
+    grammar = constrain.Grammar.from_lark(GRAMMARS[name])
+    rng = random.Random(11)
+    with_cores = constrain.GrammarCompiler(VOCABULARY).compile(grammar)
+    at_once(with_cores)
+    without = constrain.GrammarCompiler(VOCABULARY, accelerators=WITHOUT).compile(grammar)
+    mask, other = (constrain.allocate_token_bitmask(1, VOCABULARY.size) for _ in range(2))
+    compared = 0
+    for _ in range(25):
+        matchers = constrain.Matcher(with_cores), constrain.Matcher(without)
+        for _ in range(40):
+            matchers[0].fill_next_token_bitmask(mask)
+            matchers[1].fill_next_token_bitmask(other)
+            assert rows(mask) == rows(other)
+            compared += 1
+            # Once more: it is known now.
+            again = constrain.allocate_token_bitmask(1, VOCABULARY.size)
+            matchers[0].fill_next_token_bitmask(again)
+            assert np.array_equal(mask, again)
+            allowed = [token for token in rows(mask) if token < VOCABULARY.size - 1]
+            if not allowed:
+                break
+            # What opens something is as likely as all else together, so that texts get deep.
+            deeper = [token for token in allowed if VOCABULARY.tokens[token][-1:] in b"([{=,+-:"]
+            token = rng.choice(deeper if deeper and rng.random() < 0.5 else allowed)
+            assert matchers[0].accept_token(token)
+            assert matchers[1].accept_token(token)
+    assert compared > 200
+    assert by_core(with_cores) > 20
+    assert by_core(without) == 0
+
+
+def test_what_is_forgotten_is_made_again() -> None:
+    """Masks, and the states of texts, are given up; parts are made anew, or stay."""
+    grammar = constrain.Grammar.from_lark(EXPRESSIONS)
+    small = constrain.GrammarCompiler(VOCABULARY, mask_limit_bytes=1 << 16).compile(grammar)
+    at_once(small)
+    without = constrain.GrammarCompiler(VOCABULARY, accelerators=WITHOUT).compile(grammar)
+    mask, other = (constrain.allocate_token_bitmask(1, VOCABULARY.size) for _ in range(2))
+    rng = random.Random(5)
+    matchers = constrain.Matcher(small), constrain.Matcher(without)
+    for step in range(250):
+        matchers[0].fill_next_token_bitmask(mask)
+        matchers[1].fill_next_token_bitmask(other)
+        assert rows(mask) == rows(other)
+        token = rng.choice([token for token in rows(mask) if token < VOCABULARY.size - 1])
+        assert all(matcher.accept_token(token) for matcher in matchers)
+        if step % 50 == 49:
+            small._collect(3)
+    assert small._tables.used(SOURCES) > 0
+
+
+def test_short_walks_are_not_kept() -> None:
+    """Where the walks for masks are short, there are no parts."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
+    compiled = constrain.GrammarCompiler(VOCABULARY).compile(constrain.Grammar.from_json_schema(schema))
+    matcher = constrain.Matcher(compiled)
+    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
+    for byte in b'{"a":10,"b":"foo"}':
+        matcher.fill_next_token_bitmask(mask)
+        assert matcher.accept_bytes(bytes([byte]))
+    assert compiled._tables.used(SOURCES) == 0
