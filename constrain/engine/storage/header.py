@@ -27,7 +27,7 @@ MOST_ELEMENTS = (1 << 31) - 1
 
 HEADER = 80
 
-FIRST_LINK = 16
+FIRST_LINK = 24
 # Scalars that kernels share, by position in the header.
 (
     NEED_SLOT,
@@ -46,4 +46,9 @@ FIRST_LINK = 16
     OPEN_AT,
     INNER_BLANKS,
     AGREED_BYTES,
-) = range(16)
+    WALKS,
+    LONG_WALKS,
+    RECURRING_CORES,
+) = range(19)
+# The last three are for fast/core_masks.py: how many masks were made by walks; by long ones; and how often a core came
+# again, with another Earley set, after a long one.

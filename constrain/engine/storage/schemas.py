@@ -325,8 +325,6 @@ ROOT_KEYS, root_keys = _table("root keys", 64, np.int64)
 """Map: ``core << 32 | lexer state``"""
 ROOT_VALUES, root_values = _table("root values", 64, np.int32)
 """... to the root; or to a negative number (core_masks.py)."""
-CORE_COUNTS, core_counts = _table("counts of walks", 1, _record("walks long_walks recurring", np.int64))
-"""How many masks were made by walks; by long ones; how often a core came again, with another set, after a long one."""
 UNDECIDED_NODES, undecided_nodes = _table("undecided trie nodes", 64, _record("node item rule"))
 """Scratch: trie nodes at which a rule ends that began in an unknown set; the place of the dot that this stands for."""
 ACCEPTS_FOUND, accepts_found = _table("accept sets found", 64, np.int32)

@@ -52,11 +52,14 @@ from constrain.engine.storage.header import (
     CTX,
     LIST_END,
     LIST_LIMIT,
+    LONG_WALKS,
     N_WORDS,
+    RECURRING_CORES,
     RESULT0,
     RESULT1,
     RESULT2,
     RESULT3,
+    WALKS,
 )
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_MASK, F_MASK_BY_CORE, far_call, far_entry
@@ -91,7 +94,6 @@ from constrain.engine.storage.schemas import (
     boundaries,
     child_groups,
     configurations,
-    core_counts,
     core_dots,
     cores,
     dot_left,
@@ -122,7 +124,7 @@ That is a hint: when states are forgotten, it stays as it is.
 """
 
 _NEVER = -(1 << 40)
-"""For ``recurring`` in CORE_COUNTS: masks are not made by core."""
+"""In ``ctx[RECURRING_CORES]``: masks are not made by core."""
 
 _MOST_ASKED = 1 << 12
 """Where more parts are asked for, masks are made state by state, in this grammar for good."""
@@ -359,7 +361,7 @@ def _ask(ctx, earley_set, source):
         if asked(ctx)[i].earley_set == earley_set and asked(ctx)[i].source == source:
             return int64(0)
     if n == _MOST_ASKED:
-        core_counts(ctx)[0].recurring = _NEVER
+        ctx[RECURRING_CORES] = _NEVER
         return int64(NOT_MINE)
     if not room(ctx, ASKED, 1):
         return int64(FAIL)
@@ -547,25 +549,23 @@ def _is_worth_it(ctx, state):
     Where walks are short, or each core comes with one Earley set only, parts cost more than they save.  A core is worth
     it when it comes again after a long walk; all of them are where most walks are long, and many cores come again.
     """
-    counts = core_counts(ctx)[0]
-    if counts.recurring >= _ENOUGH and 2 * counts.long_walks >= counts.walks:
+    if ctx[RECURRING_CORES] >= _ENOUGH and 2 * ctx[LONG_WALKS] >= ctx[WALKS]:
         return int64(1)
     offset = states(ctx)[state].offset
     for i in range(offset, offset + states(ctx)[state].count):
         known = map_get(ctx, ROOT_KEYS, ROOT_VALUES, _root_key(ctx, i))
         if known == -1 or known == _FIRST_SEEN - configurations(ctx)[i].earley_set:
             return int64(0)
-    return int64(counts.recurring >= 0)
+    return int64(ctx[RECURRING_CORES] >= 0)
 
 
 @njit_inner(RESULT2)
 def _note_walk(ctx, state, sets_made):
     """Note that the mask of a state was made by walks that made so many Earley sets; 0 or FAIL."""
-    counts = core_counts(ctx)[0]
-    counts.walks += 1
+    ctx[WALKS] += 1
     if sets_made < _LONG_WALK:
         return int64(0)
-    counts.long_walks += 1
+    ctx[LONG_WALKS] += 1
     offset = states(ctx)[state].offset
     for i in range(offset, offset + states(ctx)[state].count):
         key, earley_set = _root_key(ctx, i), configurations(ctx)[i].earley_set
@@ -573,7 +573,7 @@ def _note_walk(ctx, state, sets_made):
         if known >= 0:
             continue
         if known != -1 and known != _FIRST_SEEN - earley_set:
-            counts.recurring += 1
+            ctx[RECURRING_CORES] += 1
         if map_put(ctx, ROOT_KEYS, ROOT_VALUES, key, _FIRST_SEEN - earley_set) < 0:
             return int64(FAIL)
     return int64(0)
