@@ -25,7 +25,16 @@ from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_belo
 from constrain.engine.parser.configurations import IN_PARTS, IS_HARD, NO_MASK, reset_work
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import rehash
-from constrain.engine.storage.header import CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_MASK, RESULT1, RESULT2
+from constrain.engine.storage.header import (
+    CTX,
+    LIST_END,
+    LIST_LIMIT,
+    N_WORDS,
+    NEW_MASK,
+    NODES_WALKED,
+    RESULT1,
+    RESULT2,
+)
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_LEXER_MASK,
@@ -70,6 +79,9 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
 from constrain.kernels.language import int64, types, uint64
 
+NODES_LIKE_A_SET = 256
+"""Going over so many trie nodes takes as long as making an Earley set with what belongs to it."""
+
 
 @njit_inner(RESULT2)
 def _list_tokens(ctx, offset, count_and_way):
@@ -102,6 +114,7 @@ def _list_tokens(ctx, offset, count_and_way):
             status = walk_tokens(ctx, node, cursor.after, visitor)
             if status < 0:
                 return status
+            ctx[NODES_WALKED] += status
         node = next_boundary(ctx)
     return node if node < NO_MORE else int64(0)
 
@@ -251,13 +264,13 @@ def write_mask(ctx, state, out, index):
         reset_work(ctx)
         result = far_call(ctx, F_MASK_BY_CORE, state, 0)
         if result == NOT_MINE:
-            known_sets = used(ctx, EARLEY_SET_HASHES)
+            sets_known = used(ctx, EARLEY_SET_HASHES)
+            ctx[NODES_WALKED] = 0
             result = far_call(ctx, F_MASK, state, 0)
-            if (
-                result == 0
-                and far_call(ctx, F_MASK_BY_CORE, state, used(ctx, EARLEY_SET_HASHES) - known_sets + 1) == FAIL
-            ):
-                return int64(FAIL)
+            if result == 0:
+                cost = 1 + used(ctx, EARLEY_SET_HASHES) - sets_known + ctx[NODES_WALKED] // NODES_LIKE_A_SET
+                if far_call(ctx, F_MASK_BY_CORE, state, cost) == FAIL:
+                    return int64(FAIL)
         if result < 0:
             return result
         result = int64(ctx[NEW_MASK] >= 0)

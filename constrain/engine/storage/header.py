@@ -49,6 +49,7 @@ FIRST_LINK = 24
     WALKS,
     LONG_WALKS,
     RECURRING_CORES,
-) = range(19)
-# The last three are for fast/core_masks.py: how many masks were made by walks; by long ones; and how often a core came
-# again, with another Earley set, after a long one.
+    NODES_WALKED,
+) = range(20)
+# The last four are for fast/core_masks.py: how many masks were made by walks; by long ones; how often a core came
+# again, with another Earley set, after a long one; and how many trie nodes the walks of a mask went over.

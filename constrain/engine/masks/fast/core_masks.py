@@ -54,6 +54,7 @@ from constrain.engine.storage.header import (
     LIST_LIMIT,
     LONG_WALKS,
     N_WORDS,
+    NODES_WALKED,
     RECURRING_CORES,
     RESULT0,
     RESULT1,
@@ -133,7 +134,10 @@ _ENOUGH = 4
 """So many cores came again, with another Earley set, before masks are made by core at once."""
 
 _LONG_WALK = 32
-"""Walks that make so many Earley sets for a mask are long."""
+"""Walks for a mask that make so many Earley sets, or go over as many trie nodes as take as long, are long."""
+
+_PATIENCE = 400_000
+"""After so many trie nodes no further part is made for a mask.  It is made by walks then, and what was made stays."""
 
 
 # -- parts ---------------------------------------------------------------------------------------
@@ -195,6 +199,7 @@ def _walk_source(ctx, source, state, visitor):
                 status = walk_tokens(ctx, node, state, visitor)
                 if status < 0:
                     return status
+                ctx[NODES_WALKED] += 1 + status
         return int64(0)
     mask = lexer_masks(ctx)[sources(ctx)[source].lexer_state]
     for boundary in range(mask.boundaries, mask.boundaries + mask.boundary_count):
@@ -207,6 +212,7 @@ def _walk_source(ctx, source, state, visitor):
                 status = walk_tokens(ctx, node, state, visitor)
                 if status < 0:
                     return status
+                ctx[NODES_WALKED] += 1 + status
             node = next_node(ctx, top, node + 1)
     return int64(0)
 
@@ -296,11 +302,13 @@ def _make_part(ctx, source, core):
 
 @njit_inner(RESULT2)
 def _part_of(ctx, source, core):
-    """The part of a source and a core; FAIL or LIMIT if < 0."""
+    """The part of a source and a core; FAIL, LIMIT or NOT_MINE if < 0."""
     key = source + 1 << 32 | core
     part = map_get(ctx, PART_KEYS, PART_VALUES, key)
     if part >= 0:
         return part
+    if ctx[NODES_WALKED] > _PATIENCE:
+        return int64(NOT_MINE)
     if not bucket_room(ctx, PART_KEYS, used(ctx, PART_KEYS)):
         return int64(FAIL)
     part = _make_part(ctx, source, core)
@@ -560,10 +568,10 @@ def _is_worth_it(ctx, state):
 
 
 @njit_inner(RESULT2)
-def _note_walk(ctx, state, sets_made):
-    """Note that the mask of a state was made by walks that made so many Earley sets; 0 or FAIL."""
+def _note_walk(ctx, state, cost):
+    """Note what walks for the mask of a state cost, in Earley sets; 0 or FAIL."""
     ctx[WALKS] += 1
-    if sets_made < _LONG_WALK:
+    if cost < _LONG_WALK:
         return int64(0)
     ctx[LONG_WALKS] += 1
     offset = states(ctx)[state].offset
@@ -616,7 +624,7 @@ def _has_space(ctx):
 def mask_by_core(ctx, state, walked):
     """Make the mask of a state by the cores of its configurations; 0, or NOT_MINE, FAIL or LIMIT.
 
-    If ``walked`` is not 0, the mask was made by walks, which made ``walked - 1`` Earley sets.
+    If ``walked`` is not 0, the mask was made by walks that took as long as making ``walked - 1`` Earley sets does.
     """
     if used(ctx, BRANCHES):
         return int64(NOT_MINE)
@@ -624,6 +632,7 @@ def mask_by_core(ctx, state, walked):
         return _note_walk(ctx, state, walked - 1)
     if _is_worth_it(ctx, state) == 0:
         return int64(NOT_MINE)
+    ctx[NODES_WALKED] = 0
     if _has_space(ctx) < 0:
         return int64(FAIL)
     offset, count = states(ctx)[state].offset, states(ctx)[state].count
