@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ HARMONY = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>
 PYTHON_TAG = ["<|python_tag|>"]
 
 
-def _compiled(names: Sequence[str], style: str | ToolStyle, **options: object) -> constrain.CompiledGrammar:
+def _compiled(names: Sequence[str], style: str | ToolStyle, **options: Any) -> constrain.CompiledGrammar:
     ids = range(257, 257 + len(names))
     vocabulary = constrain.Vocabulary(
         [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in names)],
@@ -60,9 +61,9 @@ PIECES = {
 def test_turns_are_those_of_text_with_marks_as_tokens(
     style: str, names: list[str], parallel: bool, choice: str
 ) -> None:
-    options = {"tool_choice": choice, "parallel": parallel}
+    options: dict[str, Any] = {"tool_choice": choice, "parallel": parallel}
     compiled = _compiled(names, style, **options)
-    text = constrain.Grammar.from_tools(TOOLS, style=style, **options)  # type: ignore[arg-type]
+    text = constrain.Grammar.from_tools(TOOLS, style=style, **options)
     judge = constrain.CompiledGrammar(text.ir, compiled.vocabulary)
     found = 0
     for length in range(5):
@@ -105,7 +106,7 @@ def test_a_call_that_begins_with_text() -> None:
         (["f"], "special_tokens: the name of a tool holds 'f'"),
     ],
 )
-def test_errors_of_special_tokens(names: object, message: str) -> None:
+def test_errors_of_special_tokens(names: Any, message: str) -> None:
     with pytest.raises(ConstrainError) as caught:
-        constrain.Grammar.from_tools(TOOLS, style="harmony", special_tokens=names)  # type: ignore[arg-type]
+        constrain.Grammar.from_tools(TOOLS, style="harmony", special_tokens=names)
     assert str(caught.value).startswith(message)
