@@ -367,6 +367,7 @@ class Grammar:
         reasoning: bool | int = True,
         property_order: PropertyOrder = "schema",
         closed: bool = True,
+        special_tokens: Iterable[str] = (),
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """A whole turn of a model that may think, talk and call tools, in the model's own syntax.
@@ -390,6 +391,9 @@ class Grammar:
             The arguments come in the order of the schema, or in every order.
         closed : bool
             Whether objects whose schema names members have no others, where it does not say.
+        special_tokens : iterable of str
+            Marks of the style that are special tokens of the model (``<|python_tag|>``), by their names: they stand
+            for themselves then, and their characters are text.  By default all marks are text.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -406,6 +410,8 @@ class Grammar:
 
         with _reading(time_limit):
             tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
+            if not isinstance(special_tokens, str):
+                special_tokens = tuple(special_tokens)
             ir = from_tools(
                 tools,
                 style=style,
@@ -414,9 +420,10 @@ class Grammar:
                 reasoning=reasoning,
                 property_order=property_order,
                 closed=closed,
+                special_tokens=special_tokens,
             )
             text = _json_of(tools)
-            options = style, tool_choice, parallel, reasoning, property_order, closed
+            options = style, tool_choice, parallel, reasoning, property_order, closed, special_tokens
             return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod

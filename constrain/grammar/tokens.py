@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from constrain.errors import GrammarError
+from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.regular import (
     EMPTY,
     ByteSet,
@@ -56,23 +56,33 @@ class TokenSet(Regular):
         Whether it is the special tokens that are *not* in ``parts``.  The tokens that end a text are never among them.
     line, column : int or None
         The place in the source of the grammar, for messages; it is no part of the content.
+    pointer : str or None
+        The same where the source is JSON: a JSON pointer.
     """
 
-    __slots__ = ("column", "excluded", "line", "parts")
+    __slots__ = ("column", "excluded", "line", "parts", "pointer")
 
     def __init__(
-        self, parts: tuple[Named, ...], excluded: bool = False, line: int | None = None, column: int | None = None
+        self,
+        parts: tuple[Named, ...],
+        excluded: bool = False,
+        line: int | None = None,
+        column: int | None = None,
+        pointer: str | None = None,
     ) -> None:
         self.parts = parts
         self.excluded = excluded
         self.line = line
         self.column = column
+        self.pointer = pointer
 
     def _key(self) -> tuple[Any, ...]:
         return self.parts, self.excluded
 
     def error(self, reason: str) -> GrammarError:
         """An error at the place of the set."""
+        if self.pointer is not None:
+            return SchemaError(reason, self.pointer)
         return GrammarError(reason, line=self.line, column=self.column)
 
     def __str__(self) -> str:
@@ -89,7 +99,12 @@ def _range_text(first: int, last: int) -> str:
 
 
 def token_set(
-    parts: Iterable[Named], *, excluded: bool = False, line: int | None = None, column: int | None = None
+    parts: Iterable[Named],
+    *,
+    excluded: bool = False,
+    line: int | None = None,
+    column: int | None = None,
+    pointer: str | None = None,
 ) -> Regular:
     """One token out of some, for :meth:`~constrain.grammar.ir.GrammarBuilder.token`.
 
@@ -101,6 +116,8 @@ def token_set(
         Whether all special tokens are meant that are not in ``parts``, without those that end a text.
     line, column : int, optional
         The place in the source, for the error about a name that the vocabulary does not have.
+    pointer : str, optional
+        The same as a JSON pointer; errors are SchemaErrors then.
 
     Raises
     ------
@@ -108,19 +125,16 @@ def token_set(
         If a range is in the wrong order, or an id is beyond 16,777,215.
     """
     listed = tuple(dict.fromkeys(parts))
+    found = TokenSet(listed, excluded, line, column, pointer)
     for part in listed:
         if isinstance(part, str):
             continue
         first, last = part
         if first > last:
-            raise GrammarError(f"the range of tokens {first}-{last} is in the wrong order", line=line, column=column)
+            raise found.error(f"the range of tokens {first}-{last} is in the wrong order")
         if first < 0 or last > MOST_ID:
-            raise GrammarError(
-                f"there is no token {first if first < 0 else last}: ids go from 0 to {MOST_ID:,}",
-                line=line,
-                column=column,
-            )
-    return TokenSet(listed, excluded, line, column)
+            raise found.error(f"there is no token {first if first < 0 else last}: ids go from 0 to {MOST_ID:,}")
+    return found
 
 
 def any_tokens(
@@ -130,6 +144,7 @@ def any_tokens(
     *,
     line: int | None = None,
     column: int | None = None,
+    pointer: str | None = None,
 ) -> Regular | None:
     """Any tokens but some, in a row: text of any bytes and special tokens; None where the number cannot be told.
 
@@ -137,7 +152,8 @@ def any_tokens(
     """
     if low > 1 or high is not None:
         return None
-    return repeat(union(TEXT_BYTE, token_set(excluded, excluded=True, line=line, column=column)), low, None)
+    others = token_set(excluded, excluded=True, line=line, column=column, pointer=pointer)
+    return repeat(union(TEXT_BYTE, others), low, None)
 
 
 def spelling(token: int) -> bytes:

@@ -508,10 +508,6 @@ def test_the_older_form() -> None:
         ),
         ({"type": "regex", "pattern": "("}, "at #/pattern: "),
         ({"type": "grammar", "grammar": "root ::= x"}, "at #/grammar: "),
-        ({"type": "token", "token": 3}, "at #: token: "),
-        ({"type": "any_tokens"}, "at #: any_tokens: "),
-        ({"type": "exclude_token"}, "at #: exclude_token: "),
-        ({"type": "token_dispatch", "rules": [[1, {"type": "any_text"}]]}, "at #: token_dispatch: "),
         (
             {
                 "type": "triggered_tags",

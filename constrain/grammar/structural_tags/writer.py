@@ -3,12 +3,14 @@
 Where text is free, it is free up to a string that means something: a trigger, or the end of the tag around it.  So what
 is free and the string behind it are one lexeme (:mod:`~.free_text`), and a format is written either alone
 (:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).
+
+A token is never a part of a text, so a token that ends a tag stands behind the content, and only has to be kept out of
+what is any tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from typing import NoReturn
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
@@ -32,6 +34,7 @@ from constrain.grammar.structural_tags.formats import (
     Sequence,
     Tag,
     TagsWithSeparator,
+    Token,
     TokenDispatch,
     TokenOnce,
     TokenTriggeredTags,
@@ -45,6 +48,7 @@ from constrain.grammar.structural_tags.free_text import (
     text_without,
 )
 from constrain.grammar.structural_tags.schemas import write_schema
+from constrain.grammar.tokens import Named, any_tokens, token_set
 
 Right = tuple[Symbol, ...]
 Ends = tuple[str, ...]
@@ -66,6 +70,8 @@ class Writer:
 
     def __init__(self, builder: EmbeddingBuilder) -> None:
         self._builder = builder
+        # The token that ends the innermost tag around what is being written, if a token does.
+        self._until: TokenOnce | None = None
 
     def write(self, format: Format) -> Symbol:
         """The symbol of a format."""
@@ -104,7 +110,7 @@ class Writer:
         return (self._lexeme(literal(text), repr(text)),) if text else ()
 
     def _closed(self, format: Format) -> Symbol:
-        """The symbol of a format that ends by itself."""
+        """The symbol of a format that ends by itself, or before the token that ends its tag."""
         builder = self._builder
         if isinstance(format, ConstString):
             return builder.sequence(self._literal(format.value))
@@ -119,6 +125,9 @@ class Writer:
         if isinstance(format, Repeated):
             if max(format.low, format.high or 0) > MAX_REPEAT:
                 raise SchemaError(f"more than {MAX_REPEAT} repetitions are not supported", format.pointer)
+            if isinstance(format.content, ExcludeToken) and format.low <= 1 and format.high is None:
+                some = format.content
+                return self._free_tokens(some.tokens, f"{some.pointer}/exclude_tokens", format.low)
             return builder.repeat(self.write(format.content), format.low, format.high)
         if isinstance(format, Tag):
             return builder.sequence(self._tag(format, 0))
@@ -137,23 +146,72 @@ class Writer:
 
     # -- with tokens -------------------------------------------------------------------------------
 
-    def _needs_tokens(self, name: str, format: Format) -> NoReturn:
-        raise SchemaError(f"{name}: tokens in a structural tag are not supported", format.pointer)
+    def _one_of(self, token: Token, pointer: str) -> Symbol:
+        return self._builder.token(token_set([_named(token)], pointer=pointer))
 
     def _token(self, format: TokenOnce) -> Symbol:
-        self._needs_tokens("token", format)
+        return self._one_of(format.token, f"{format.pointer}/token")
 
     def _exclude_token(self, format: ExcludeToken) -> Symbol:
-        self._needs_tokens("exclude_token", format)
+        raise SchemaError(
+            "exclude_token: a single token that may be text is not supported, for a text is bytes, whose tokens are "
+            "not counted; star and plus of it are supported",
+            format.pointer,
+        )
+
+    def _free_tokens(self, excluded: SequenceOf[Token], pointer: str, low: int = 0) -> Symbol:
+        """Any number of tokens, of ``low`` on, that are none of some, nor the one that ends the tag."""
+        listed = [_named(token) for token in excluded]
+        if self._until is not None:
+            listed.append(_named(self._until.token))
+        language = any_tokens(listed, low, pointer=pointer)
+        assert language is not None
+        return self._builder.token(language, "any tokens")
 
     def _any_tokens(self, format: AnyTokens) -> Symbol:
-        self._needs_tokens("any_tokens", format)
+        if format.max_tokens:
+            raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
+        if format.max_tokens == 0:
+            return self._builder.sequence([])
+        return self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
 
     def _token_triggered_tags(self, format: TokenTriggeredTags) -> Symbol:
-        self._needs_tokens("token_triggered_tags", format)
+        for tag in format.tags:
+            assert isinstance(tag.begin, TokenOnce)
+            if tag.begin.token not in format.triggers:
+                reason = f"{tag.begin.token!r} is none of the triggers, as they are written"
+                raise SchemaError(reason, f"{tag.begin.pointer}/token")
+        ways = [self._tag(tag, 0) for tag in format.tags]
+        free = self._tokens_between(format.triggers, format.exclude, format.pointer)
+        return self._token_loop(free, ways, format.at_least_one, format.stop_after_first)
 
     def _token_dispatch(self, format: TokenDispatch) -> Symbol:
-        self._needs_tokens("token_dispatch", format)
+        ways = [
+            (self._one_of(token, f"{format.pointer}/rules/{index}/0"), self.write(content))
+            for index, (token, content) in enumerate(format.rules)
+        ]
+        triggers = [token for token, _ in format.rules]
+        free = self._tokens_between(triggers, format.exclude, format.pointer)
+        return self._token_loop(free, ways, False, not format.loop)
+
+    def _tokens_between(self, triggers: SequenceOf[Token], exclude: SequenceOf[Token], pointer: str) -> Symbol:
+        """Any tokens but triggers and what is excluded."""
+        for index, token in enumerate(exclude):
+            if token in triggers:
+                raise SchemaError(f"{token!r} is a trigger and excluded", f"{pointer}/exclude_tokens/{index}")
+        return self._free_tokens((*triggers, *exclude), pointer)
+
+    def _token_loop(self, free: Symbol, ways: SequenceOf[Right], is_first: bool, is_once: bool) -> Symbol:
+        """Any tokens in which each trigger is the beginning of one of some ways.
+
+        ``is_first``: one comes first.  ``is_once``: the end comes behind the first one.
+        """
+        builder = self._builder
+        one = builder.choice(ways)
+        if is_once:
+            return one if is_first else builder.choice([(free,), (free, one)])
+        further = builder.star(builder.sequence((free, one)))
+        return builder.sequence((one, further, free) if is_first else (further, free))
 
     # -- patterns and grammars ---------------------------------------------------------------------
 
@@ -174,22 +232,28 @@ class Writer:
 
     def _tag(self, tag: Tag, skip: int) -> Right:
         """A tag without the first ``skip`` characters."""
-        if isinstance(tag.begin, TokenOnce):
-            return (self._token(tag.begin),)
+        begin = (self._token(tag.begin),) if isinstance(tag.begin, TokenOnce) else self._literal(tag.begin[skip:])
+        around = self._until
         if isinstance(tag.ends, TokenOnce):
-            return (self._token(tag.ends),)
-        return (*self._literal(tag.begin[skip:]), self.write_through(tag.content, tag.ends))
+            self._until = tag.ends
+            content: Right = (self.write(tag.content), self._token(tag.ends))
+        else:
+            self._until = None
+            content = (self.write_through(tag.content, tag.ends),)
+        self._until = around
+        return (*begin, *content)
 
     def _check_ends(self, ends: Ends | None, format: Format) -> None:
         if ends is not None and not any(ends):
             raise SchemaError("the tag around this free text has no end that is not empty", format.pointer)
 
     def _any_text(self, format: AnyText, ends: Ends | None) -> Symbol:
-        if format.max_tokens is not None:
+        if format.max_tokens:
             raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
         if not format.excludes:
             self._check_ends(ends, format)
-        return self._builder.choice([self._free_text((), format.excludes, ends, format.max_chars)])
+        most = 0 if format.max_tokens == 0 else format.max_chars
+        return self._builder.choice([self._free_text((), format.excludes, ends, most)])
 
     def _free_text(self, triggers: Ends, excludes: Ends, ends: Ends | None, max_chars: int | None = None) -> Right:
         """Text in which no trigger occurs, to the end of a tag, or as far as it goes if ``ends`` is None."""
@@ -293,3 +357,7 @@ class Writer:
             further = builder.sequence((*self._literal(format.separator), one))
             some = builder.sequence((one, builder.star(further)))
         return some if format.at_least_one else builder.optional(some)
+
+
+def _named(token: Token) -> Named:
+    return token if isinstance(token, str) else (token, token)

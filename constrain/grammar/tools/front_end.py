@@ -27,6 +27,7 @@ from constrain.grammar.structural_tags.formats import (
 from constrain.grammar.structural_tags.schemas import describe_part
 from constrain.grammar.structural_tags.writer import Writer
 from constrain.grammar.tools.definitions import Tool, read_tools
+from constrain.grammar.tools.special_marks import SpecialMarks
 from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
 from constrain.grammar.tools.styles import ALIASES, STYLES
 
@@ -40,6 +41,7 @@ def from_tools(
     reasoning: bool | int = True,
     property_order: PropertyOrder = "schema",
     closed: bool = True,
+    special_tokens: Iterable[str] = (),
 ) -> GrammarIR:
     """The grammar of a turn in which a model may call tools; see :meth:`constrain.Grammar.from_tools`."""
     chosen = style_named(style)
@@ -52,9 +54,12 @@ def from_tools(
             f"reasoning={reasoning!r}: a number of tokens for thoughts is not supported; give a boolean"
         )
     found = read_tools(tools)
+    names = _names_of_tokens(special_tokens, chosen, found)
     try:
         with paused_collection():
             turn = _Turn(chosen, property_order == "any", closed).format(found, tool_choice, parallel, reasoning)
+            if names:
+                turn = SpecialMarks(names).rewrite(turn)
             builder = EmbeddingBuilder()
             return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats), describe=describe_part)
     except RecursionError:
@@ -69,6 +74,20 @@ def style_named(style: str | ToolStyle) -> ToolStyle:
     if known is None:
         raise ConstrainError(f"there is no style {style!r}; there are {', '.join(sorted({*STYLES, *ALIASES}))}")
     return known
+
+
+def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) -> tuple[str, ...]:
+    """The tokens among the marks of a style, checked."""
+    found = tuple(dict.fromkeys(names)) if not isinstance(names, str) else ()
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in found):
+        raise ConstrainError(f"special_tokens must be names of tokens, not {names!r}")
+    marks = style.marks()
+    for name in found:
+        if not any(name in mark for mark in marks):
+            raise ConstrainError(f"special_tokens: there is no {name!r} in a turn of the style {style.name}")
+        if any(name in tool.name for tool in tools):
+            raise ConstrainError(f"special_tokens: the name of a tool holds {name!r}")
+    return found
 
 
 class _Turn:

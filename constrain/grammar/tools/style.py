@@ -84,6 +84,15 @@ class ToolStyle:
     excludes: tuple[str, ...] = ()
     notes: str = ""
 
+    def marks(self) -> list[str]:
+        """Every string that a turn may hold as it is, but names, arguments and text."""
+        found = [*(text for form in self.forms for text in form), *self.ends, self.trigger, self.separator]
+        if self.section is not None:
+            found += [self.section.begin, self.section.separator, self.section.end]
+        if self.reasoning is not None:
+            found += [self.reasoning.begin, self.reasoning.end, self.reasoning.after]
+        return [*found, *(self.text or ())]
+
 
 def pieces(text: str) -> list[tuple[bool, str]]:
     """The parts of a string of a style: (False, text as it is), or (True, a pattern)."""

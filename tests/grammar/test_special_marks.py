@@ -1,0 +1,112 @@
+"""Marks of tools' turns that are special tokens: the same turns as with marks of text, and no others."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.errors import ConstrainError
+from constrain.grammar.tools.style import ToolStyle
+
+TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}]
+HARMONY = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>", "<|return|>"]
+PYTHON_TAG = ["<|python_tag|>"]
+
+
+def _compiled(names: Sequence[str], style: str | ToolStyle, **options: Any) -> constrain.CompiledGrammar:
+    ids = range(257, 257 + len(names))
+    vocabulary = constrain.Vocabulary(
+        [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in names)],
+        special_ids=ids,
+        eos_ids=[256],
+        names=dict(zip(ids, names, strict=True)),
+    )
+    grammar = constrain.Grammar.from_tools(TOOLS, style=style, special_tokens=names, **options)
+    return constrain.CompiledGrammar(grammar.ir, vocabulary)
+
+
+def _reads(compiled: constrain.CompiledGrammar, text: str, names: Sequence[str]) -> bool:
+    """Whether a turn is one, its marks being tokens."""
+    matcher = constrain.Matcher(compiled)
+    for part in re.split(f"({'|'.join(map(re.escape, names))})", text):
+        taken = matcher.accept_token(257 + names.index(part)) if part in names else matcher.accept_bytes(part.encode())
+        if not taken:
+            return False
+    return matcher.is_accepting()
+
+
+CALL = '{"a": 1}'
+PIECES = {
+    "harmony": [
+        "<|channel|>analysis<|message|>",
+        "hm",
+        "<|end|>",
+        "<|start|>assistant",
+        "<|channel|>final<|message|>",
+        "<|return|>",
+        f"<|channel|>commentary to=functions.f <|constrain|>json<|message|>{CALL}<|call|>",
+    ],
+    "llama3_python_tag": ["hm", "<|python_tag|>", f'{{"name": "f", "parameters": {CALL}}}', "<|python_tag|>{"],
+}
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize(("style", "names"), [("harmony", HARMONY), ("llama3_python_tag", PYTHON_TAG)])
+def test_turns_are_those_of_text_with_marks_as_tokens(
+    style: str, names: list[str], parallel: bool, choice: str
+) -> None:
+    options: dict[str, Any] = {"tool_choice": choice, "parallel": parallel}
+    compiled = _compiled(names, style, **options)
+    text = constrain.Grammar.from_tools(TOOLS, style=style, **options)
+    judge = constrain.CompiledGrammar(text.ir, compiled.vocabulary)
+    found = 0
+    for length in range(5):
+        for pieces in itertools.product(PIECES[style], repeat=length):
+            turn = "".join(pieces)
+            matcher = constrain.Matcher(judge)
+            # As text this mark is only kept out of what it ends; a token is in no text at all.
+            expected = "<|return|>" not in turn.removesuffix("<|return|>")
+            expected = expected and matcher.accept_bytes(turn.encode()) and matcher.is_accepting()
+            assert _reads(compiled, turn, names) == expected, turn
+            found += expected
+    assert found
+
+
+def test_characters_of_a_token_are_text() -> None:
+    compiled = _compiled(PYTHON_TAG, "llama3_python_tag")
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_bytes(b"<|python_tag|> is text")
+    assert matcher.is_accepting()
+    assert matcher.accept_token(257)
+    assert not matcher.accept_bytes(b"x")
+
+
+def test_a_call_that_begins_with_text() -> None:
+    style = ToolStyle("x", (("call <|x|>", ":"),), ("<|y|>",), "call ")
+    names = ["<|x|>", "<|y|>"]
+    compiled = _compiled(names, style)
+    assert _reads(compiled, f"so call <|x|>f:{CALL}<|y|> call <|x|>f:{CALL}<|y|>.", names)
+    assert not _reads(compiled, "so call f", names)
+    assert not _reads(compiled, f"so <|x|>f:{CALL}<|y|>", names)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("<|call|>", "special_tokens must be names"),
+        ([""], "special_tokens must be names"),
+        ([3], "special_tokens must be names"),
+        (["<|x|>"], "special_tokens: there is no '<|x|>' in a turn of the style harmony"),
+        (["f"], "special_tokens: the name of a tool holds 'f'"),
+    ],
+)
+def test_errors_of_special_tokens(names: Any, message: str) -> None:
+    with pytest.raises(ConstrainError) as caught:
+        constrain.Grammar.from_tools(TOOLS, style="harmony", special_tokens=names)
+    assert str(caught.value).startswith(message)
