@@ -75,9 +75,8 @@ def explain(
     """Walk through a text token by token: how many tokens were allowed, how long the mask took, what was forced,
     and what the grammar was waiting for.
 
-    The text is that of FILE, of --text, or of stdin. Give exactly one of --schema, --regex, --lark, --gbnf and
-    --choices. Without --html it is a table. The text need not be valid: then it goes as far as the grammar does, and
-    the exit code is 1.
+    The text is that of FILE, of --text, or of stdin. Give exactly one grammar. Without --html it is a
+    table. The text need not be valid: then it goes as far as the grammar does, and the exit code is 1.
     """
     kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
     check_model(tokenizer, model)

@@ -19,8 +19,11 @@ from constrain.cli.grammar_options import (
     check_text,
     chosen_grammar,
     errors_in,
+    given_grammars,
+    grammar_is_asked_for,
     grammar_options,
     layout_is_given,
+    longest_match,
     read_source,
     read_text,
     show_warnings,
@@ -82,6 +85,12 @@ _LAYOUT = {"indent": 2}
     default=256,
     show_default=True,
     help="At most so many tokens. Under a grammar the text is always complete within them.",
+)
+@option(
+    "--budget/--no-budget",
+    section=_OUTPUT,
+    default=True,
+    help="Under a grammar, complete the text within the tokens, or cut it.  [default: complete it]",
 )
 @option("--stop", section=_OUTPUT, metavar="TEXT", multiple=True, help="End in front of this text; may be repeated.")
 @option("--stream/--no-stream", section=_OUTPUT, default=True, help="Print text as it is made, or when it is done.")
@@ -200,6 +209,7 @@ def generate(
     backend: str,
     seed: int | None,
     num_tokens: int,
+    budget: bool,
     stop: tuple[str, ...],
     stream: bool,
     count: int,
@@ -213,7 +223,9 @@ def generate(
     text is free.
     """
     given = {"schema": schema, "regex": regex, "lark": lark, "gbnf": gbnf, "choices": choices}
-    prompt = _prompt(settings["prompt"], settings["prompt_file"], settings["system"], stop, (schema, lark, gbnf))
+    # What --regex and --choices take is the grammar itself; of it, '-' means no file.
+    files = [value for kind, value in given_grammars(**given).items() if kind not in ("regex", "choices")]
+    prompt = _prompt(settings["prompt"], settings["prompt_file"], settings["system"], stop, files)
     sampling = {
         name: settings[name]
         for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
@@ -226,10 +238,17 @@ def generate(
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
     source, grammar, layout = None, None, {}
-    if chosen == "demo" or any(value is not None for value in given.values()):
-        source = read_source(*chosen_grammar(**given))
+    if chosen == "demo" or grammar_is_asked_for(**given):
+        kind, value = chosen_grammar(**given)
+        if budget and longest_match():
+            raise click.UsageError(
+                "with --lexing longest it is not known what finishes a text: --no-budget cuts it after --num-tokens"
+            )
+        source = read_source(kind, value)
         layout = _LAYOUT if chosen == "demo" and source.kind == "schema" and not layout_is_given() else {}
         grammar, layout = _read(source, layout)
+    elif not budget:
+        raise click.UsageError("--no-budget needs a grammar: free text is not kept to any")
     if model is not None:
         choose_backend(model, backend)  # is it there?
 
@@ -249,7 +268,7 @@ def generate(
         except ConstrainError as error:
             raise click.UsageError(str(error)) from error
         seed = sampler.seed
-        generation = _start(loaded, compiled, ids, num_tokens, sampler, stop)
+        generation = _start(loaded, compiled, ids, num_tokens, budget, sampler, stop)
         for step in generation:
             if stream:
                 write(step.text)
@@ -260,7 +279,8 @@ def generate(
         else:
             click.echo(f"constrain: {summary(statistics)}; seed {seed}", err=True)
         if compiled is not None and statistics.finish_reason == "length":
-            raise Stop(Exit.LENGTH, f"the text is not complete: the grammar needs more than {statistics.tokens} tokens")
+            why = "the grammar needs more than" if budget else "with --no-budget it is cut after"
+            raise Stop(Exit.LENGTH, f"the text is not complete: {why} {statistics.tokens} tokens")
         if number < count - 1:
             seed = (seed + 1) % _LARGEST_SEED
 
@@ -339,17 +359,32 @@ def _prompt_ids(backend: Backend, prompt: str, system: str | None, chat: bool | 
 
 
 def _start(
-    backend: Backend, compiled: CompiledGrammar | None, ids: list[int], most: int, sampler: Any, stop: Sequence[str]
+    backend: Backend,
+    compiled: CompiledGrammar | None,
+    ids: list[int],
+    most: int,
+    budget: bool,
+    sampler: Any,
+    stop: Sequence[str],
 ) -> Any:
     """Begin a generation; that the grammar needs more tokens than there may be is an ending of its own."""
     from constrain.engine.matcher import Matcher
     from constrain.generation import generate as begin
 
     try:
-        return begin(backend, backend.tokenizer, compiled, prompt=ids, max_tokens=most, sampler=sampler, stop=stop)
+        return begin(
+            backend,
+            backend.tokenizer,
+            compiled,
+            prompt=ids,
+            max_tokens=most,
+            budget=budget,
+            sampler=sampler,
+            stop=stop,
+        )
     except ConstrainError as error:
         room = most if backend.max_seq_len is None else min(most, backend.max_seq_len - len(ids))
-        if compiled is None or room < 1:
+        if compiled is None or room < 1 or not budget:
             raise
         needed = Matcher(compiled).tokens_to_finish()
         if needed <= room:

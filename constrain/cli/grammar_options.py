@@ -22,9 +22,26 @@ from constrain.grammar.schema_options import Numbers, Spellings, WhiteSpace
 if TYPE_CHECKING:
     from constrain import Grammar
 
-_KINDS = ("schema", "regex", "lark", "gbnf", "choices", "structural-tag", "tools")
+_KINDS = ("schema", "regex", "lark", "gbnf", "ebnf", "choices", "structural-tag", "tools")
+_LEXINGS = ("any", "longest", "longest-basic")
 _WARNINGS_SHOWN = 5
 GRAMMAR = "Grammar, exactly one"
+_LARK = "How a --lark grammar is read"
+_TURN = "A turn with --tools"
+_GIVEN_KINDS = "constrain.other grammars"
+_GIVEN_LEXING = "constrain.lexing"
+_GIVEN_TURN = "constrain.tool options"
+
+
+def _keep_in(place: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Note an option that was given under a name, so that not every command has to pass it on."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value is not None and value is not False:
+            context.meta.setdefault(place, {})[parameter.name] = value
+
+    return keep
+
 
 _OPTIONS = (
     option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
@@ -45,23 +62,17 @@ _OPTIONS = (
         help="A GBNF grammar; it begins with the rule 'root'.",
         section=GRAMMAR,
     ),
+    option(
+        "--ebnf",
+        metavar="FILE",
+        type=FILE,
+        help="A grammar in XGrammar's EBNF; it begins with the rule 'root'.",
+        section=GRAMMAR,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_KINDS),
+    ),
     option("--choices", "-c", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
 )
-
-_TURN = "A turn with --tools"
-_GIVEN_KINDS = "constrain.other grammars"
-_GIVEN_TURN = "constrain.tool options"
-
-
-def _keep_in(place: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Note an option that was given under a name, so that not every command has to pass it on."""
-
-    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-        if value is not None and value is not False:
-            context.meta.setdefault(place, {})[parameter.name] = value
-
-    return keep
-
 
 _OTHER_OPTIONS = (
     option(
@@ -81,6 +92,14 @@ _OTHER_OPTIONS = (
         section=GRAMMAR,
         expose_value=False,
         callback=_keep_in(_GIVEN_KINDS),
+    ),
+    option(
+        "--lexing",
+        type=click.Choice(_LEXINGS),
+        help="any: every split into terminals; longest: what Lark's LALR parser accepts; -basic: with its basic lexer.",
+        section=_LARK,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_LEXING),
     ),
     option(
         "--style",
@@ -177,12 +196,28 @@ _JSON_OPTIONS = (
 def grammar_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``.
 
-    And those for structural tags and tools, and those that say how JSON is written, which :func:`chosen_grammar` and
-    :class:`GrammarSource` find by themselves.
+    And those for EBNF, structural tags and tools, and those that say how JSON is written or Lark is read, which
+    :func:`given_grammars`, :func:`chosen_grammar` and :class:`GrammarSource` find by themselves.
     """
     for add in reversed((*_OPTIONS, *_OTHER_OPTIONS, *_JSON_OPTIONS)):
         function = add(function)
     return function
+
+
+def given_grammars(**given: str | None) -> dict[str, str]:
+    """All grammar options that were given, by name; of the options that commands pass on, their values."""
+    others = {name.replace("_", "-"): value for name, value in _given(_GIVEN_KINDS).items()}
+    return {name: value for name, value in {**given, **others}.items() if value is not None}
+
+
+def grammar_is_asked_for(**given: str | None) -> bool:
+    """Whether there is a grammar option, or one that says how a grammar is read and so needs one."""
+    return bool(given_grammars(**given)) or any(map(_given, (_GIVEN, _GIVEN_LEXING, _GIVEN_TURN)))
+
+
+def longest_match() -> bool:
+    """Whether the command line asks for the longest match, of which it is not known what finishes a text."""
+    return bool(_given(_GIVEN_LEXING).get("lexing", "any") != "any")
 
 
 def chosen_grammar(**given: str | None) -> tuple[str, str]:
@@ -193,8 +228,8 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     click.UsageError
         If none or several were given, or the value is not text.
     """
-    given = {**given, **{name.replace("_", "-"): value for name, value in _given(_GIVEN_KINDS).items()}}
-    chosen = [name for name in _KINDS if given.get(name) is not None]
+    grammars = given_grammars(**given)
+    chosen = [name for name in _KINDS if name in grammars]
     if len(chosen) != 1:
         wanted = ", ".join(f"--{name}" for name in _KINDS)
         got = " and ".join(f"--{name}" for name in chosen) or "none"
@@ -202,13 +237,15 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     if _schema_options() and chosen[0] != "schema":
         names = " and ".join(f"--{name.replace('_', '-')}" for name in _schema_options())
         raise click.UsageError(f"{names} needs --schema: it says how JSON is written")
+    if _given(_GIVEN_LEXING) and chosen[0] != "lark":
+        raise click.UsageError("--lexing needs --lark: it says how a Lark grammar is read")
     turn = _given(_GIVEN_TURN)
     if chosen[0] == "tools" and "style" not in turn:
         raise click.UsageError("--tools needs --style: the syntax of the model's calls")
     if turn and chosen[0] != "tools":
         names = " and ".join(f"--{name.replace('_', '-')}" for name in turn)
         raise click.UsageError(f"{names} needs --tools")
-    value = str(given[chosen[0]])
+    value = grammars[chosen[0]]
     check_text(chosen[0], value)
     return chosen[0], value
 
@@ -271,6 +308,8 @@ class GrammarSource:
                 return Grammar.from_json_schema(self.text, **{**layout, **_schema_options()})
             if self.kind == "gbnf":
                 return Grammar.from_gbnf(self.text)
+            if self.kind == "ebnf":
+                return Grammar.from_ebnf(self.text)
             if self.kind == "structural-tag":
                 return Grammar.from_structural_tag(self.text)
             if self.kind == "tools":
@@ -282,7 +321,11 @@ class GrammarSource:
                     parallel="one_call" not in turn,
                     reasoning="no_reasoning" not in turn,
                 )
-            return Grammar.from_lark(self.text, base_path=None if self.value == "-" else Path(self.value).parent)
+            return Grammar.from_lark(
+                self.text,
+                base_path=None if self.value == "-" else Path(self.value).parent,
+                lexing=_given(_GIVEN_LEXING).get("lexing", "any"),
+            )
 
 
 def read_tool_list(text: str) -> list[Any]:

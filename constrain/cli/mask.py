@@ -66,8 +66,8 @@ def mask(
 ) -> None:
     """Show which tokens may come next: how many, which bytes are certain, and the tokens themselves.
 
-    Give exactly one of --schema, --regex, --lark, --gbnf and --choices, and with --prefix the text so far. The tokens
-    are in the order of their ids, or with --model the most likely first.
+    Give exactly one grammar, and with --prefix the text so far. The tokens are in the order of their ids,
+    or with --model the most likely first.
     """
     kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
     check_model(tokenizer, model)

@@ -75,7 +75,10 @@ def test_help_lists_commands_and_exit_codes(run):
             assert text in out
     status, out, _ = run("generate", "--help")
     assert status == 0
-    assert all(f"--{name}" in out for name in ("schema", "regex", "lark", "gbnf", "choices", "prompt", "seed"))
+    assert all(
+        f"--{name}" in out
+        for name in ("schema", "regex", "lark", "gbnf", "ebnf", "choices", "lexing", "prompt", "seed")
+    )
 
 
 def test_version(run):
@@ -93,7 +96,7 @@ def test_without_arguments_it_shows_the_help(run):
     [
         (
             ["generate"],
-            "--gbnf, --choices, --structural-tag, --tools is needed, but there is none",
+            "--gbnf, --ebnf, --choices, --structural-tag, --tools is needed, but there is none",
         ),
         (["generate", "--regex", "a", "--choices", "b"], "but there is --regex and --choices"),
         (["generate", "--choices", ""], "there is no choice"),
@@ -142,6 +145,7 @@ def test_bad_usage_is_one_line_and_exit_code_2(run, arguments, message):
         ("--lark", 'start: "a\n', "line 1"),
         ("--gbnf", "root ::= nowhere\n", "line 1, column"),
         ("--gbnf", 'other ::= "a"\n', "root"),
+        ("--ebnf", "root ::= nowhere\n", "line 1, column"),
     ],
 )
 def test_bad_file_is_one_line_and_exit_code_1(run, tmp_path, option, content, message):
@@ -160,7 +164,7 @@ def test_bad_regex_is_one_line_and_exit_code_1(run, pattern):
     assert one_line(err).startswith("constrain: --regex: ")
 
 
-@pytest.mark.parametrize("option", ["--schema", "--lark", "--gbnf"])
+@pytest.mark.parametrize("option", ["--schema", "--lark", "--gbnf", "--ebnf"])
 def test_unreadable_file_is_one_line_and_exit_code_1(run, tmp_path, option):
     for path, reason in ((tmp_path / "missing", "No such file"), (tmp_path, "Is a directory")):
         status, out, err = run("generate", option, path)
@@ -221,7 +225,9 @@ def test_other_grammars(run, tmp_path):
     (tmp_path / "words.lark").write_text("WORD: /[a-c]/\n")
     gbnf = tmp_path / "g.gbnf"
     gbnf.write_text('root ::= [a-c] ("+" [a-c]){2}\n')
-    for arguments in (["--lark", lark], ["--gbnf", gbnf], ["--regex", r"[a-c](\+[a-c]){2}"]):
+    ebnf = tmp_path / "g.ebnf"
+    ebnf.write_text('root ::= Regex("[a-c]") ("+" [a-c]){2}\n')
+    for arguments in (["--lark", lark], ["--gbnf", gbnf], ["--ebnf", ebnf], ["--regex", r"[a-c](\+[a-c]){2}"]):
         status, out, err = run("generate", *arguments, "--seed", 1)
         assert status == 0, err
         assert re.fullmatch(r"[a-c](\+[a-c]){2}\n", out)
