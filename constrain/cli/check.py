@@ -54,7 +54,8 @@ def check(
     """Say whether a text is valid for a grammar, and if not, where and why.
 
     The text is that of FILE, of --text, or of stdin. Give exactly one grammar. Exit code 0 if it is valid, 1 if it is
-    not: then the line, a caret under the place, what was expected there, and with --schema all that the schema finds fault with.
+    not: then the line, a caret under the place, what was expected there, and with --schema all that the schema
+    finds fault with.
     """
     kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
     grammar_file = value if kind not in ("regex", "choices") else None

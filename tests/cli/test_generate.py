@@ -216,6 +216,7 @@ def test_help_is_in_sections(run):
     titles = re.findall(r"^(\w.*):$", out, re.MULTILINE)
     assert titles == [
         "Grammar, at most one",
+        "How a --lark grammar is read",
         "A turn with --tools",
         "How the JSON of a --schema is written",
         "Model",
