@@ -94,11 +94,12 @@ def test_an_epoch_beyond_the_last_begins_again(epoch: int) -> None:
 def test_every_counter_of_the_kernels_is_known() -> None:
     """A new counter has to be looked at: what holds its numbers, and what happens when they do not fit any more.
 
-    EPOCH begins again, and BUDGET counts down to 0.
+    EPOCH begins again, and BUDGET counts down to 0.  The others are 64 bits wide and count what takes longer than a
+    nanosecond each: walks of the trie, the nodes in them, and cores, which are fewer than the entries of a table.
     """
     folder = Path(constrain.engine.__file__).parent
     found = {name for path in folder.rglob("*.py") for name in re.findall(r"ctx\[(\w+)\] [-+]= ", path.read_text())}
-    assert found == {"EPOCH", "BUDGET"}
+    assert found == {"EPOCH", "BUDGET", "WALKS", "LONG_WALKS", "NODES_WALKED", "RECURRING_CORES"}
 
 
 # -- places in tables --------------------------------------------------------------------------
