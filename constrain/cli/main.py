@@ -88,8 +88,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         _complain("there is no standard output to write to")
         return int(Exit.INPUT)
+    status = _run(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            # It has been said, or there is nobody to tell.
+            _forget_output()
+    return status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         status = cli.main(arguments, prog_name="constrain", standalone_mode=False)
+        sys.stdout.flush()
     except Stop as stop:
         if stop.status == Exit.PIPE:
             _forget_output()

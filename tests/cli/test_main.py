@@ -55,22 +55,30 @@ def test_completion(words, completed):
     assert done.stdout == f"{completed}\n"
 
 
+# What is left in a buffer is written when the interpreter ends, where no exception can be caught any more.
+both_buffered_and_not = pytest.mark.parametrize("unbuffered", ["", "1"])
+
+
 @needs_dev_full
+@both_buffered_and_not
 @pytest.mark.parametrize(
     "arguments", [["--version"], ["check", "--help"], ["check", "--choices", "a", "--text", "a"], ["tokenize", "a"]]
 )
-def test_a_full_disk_is_one_line(arguments):
+def test_a_full_disk_is_one_line(arguments, unbuffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, env=environment, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith(b"constrain: cannot write the output: No space left on device\n")
     assert b"Traceback" not in done.stderr
 
 
 @needs_dev_full
-def test_where_there_is_nobody_to_tell_the_exit_code_has_to_do():
+@both_buffered_and_not
+def test_where_there_is_nobody_to_tell_the_exit_code_has_to_do(unbuffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:
-        assert subprocess.run([*COMMAND, "bogus"], stderr=full, check=False).returncode == 2
+        assert subprocess.run([*COMMAND, "bogus"], stderr=full, env=environment, check=False).returncode == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor in a shell")
