@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain.engine.masks.accelerators import NAMES
-from constrain.engine.parser.configurations import IN_PARTS
+from constrain.engine.parser.configurations import IN_ROOTS
 from constrain.engine.storage.header import LONG_WALKS, RECURRING_CORES
 from constrain.engine.storage.schemas import SOURCES, STATE_HASHES, STATE_MASKS
 
@@ -113,7 +113,7 @@ def rows(mask: Any) -> list[int]:
 def by_core(compiled: constrain.CompiledGrammar) -> int:
     """How many states have a mask that is made of parts."""
     masks = compiled._tables.get(STATE_MASKS)[: compiled._tables.used(STATE_HASHES)]
-    return int((masks["dense"] == IN_PARTS).sum())
+    return int((masks["dense"] == IN_ROOTS).sum())
 
 
 def at_once(compiled: constrain.CompiledGrammar) -> None:

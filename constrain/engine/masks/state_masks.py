@@ -22,7 +22,7 @@ from constrain.engine.automata.lexer_states import (
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
-from constrain.engine.parser.configurations import IN_PARTS, IS_HARD, NO_MASK, reset_work
+from constrain.engine.parser.configurations import IN_ROOTS, IS_HARD, NO_MASK, reset_work
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import rehash
 from constrain.engine.storage.header import (
@@ -50,13 +50,13 @@ from constrain.engine.storage.schemas import (
     EARLEY_SET_HASHES,
     EXITS,
     OPEN_NODES,
-    PART_KEYS,
-    PARTS,
     ROOT_KEYS,
     ROOTS,
+    RUN_ENDS,
+    RUN_KEYS,
+    RUNS,
     SOURCE_BUCKETS,
     SOURCE_HASHES,
-    SOURCE_KEYS,
     SOURCE_NODES,
     SOURCES,
     STATE_HASHES,
@@ -69,8 +69,8 @@ from constrain.engine.storage.schemas import (
     eos_tokens,
     lexer_masks,
     open_nodes,
-    parts,
     roots,
+    runs,
     scratch_mask,
     state_masks,
     states,
@@ -216,9 +216,9 @@ far_entry(F_MASK, compute_mask)
 
 
 @njit_inner(types.void(CTX, int64, types.int32[::1]))
-def _write_part(ctx, part, row):
-    """Add what a part allows to a mask."""
-    record = parts(ctx)[part]
+def _write_run(ctx, run, row):
+    """Add the tokens of a run to a mask."""
+    record = runs(ctx)[run]
     if record.dense != NO_DENSE:
         table, begin = place_of_dense(ctx, record.dense)
         pool = dense_words(ctx, table)
@@ -231,19 +231,15 @@ def _write_part(ctx, part, row):
 
 
 @njit_inner(types.void(CTX, int64, types.int32[::1]))
-def _write_parts(ctx, state, row):
-    """Write the mask of a state that is kept as parts."""
+def _write_roots(ctx, state, row):
+    """Write the mask of a state that is kept as roots."""
     for i in range(uint64(ctx[N_WORDS])):
         row[i] = 0
     first = state_masks(ctx)[state].tokens
     for i in range(first, first + state_masks(ctx)[state].token_count):
-        part = token_lists(ctx)[i]
-        if part >= 0:
-            _write_part(ctx, part, row)
-            continue
-        begin = roots(ctx)[~part].parts
-        for j in range(begin, begin + roots(ctx)[~part].part_count):
-            _write_part(ctx, token_lists(ctx)[j], row)
+        root = roots(ctx)[token_lists(ctx)[i]]
+        for j in range(root.runs, root.runs + root.run_count):
+            _write_run(ctx, token_lists(ctx)[j], row)
 
 
 @njit_entry(int64(CTX, int64, types.int32[:, ::1], int64))
@@ -277,8 +273,8 @@ def write_mask(ctx, state, out, index):
     dense = masks[state].dense
     words = ctx[N_WORDS]
     row = out[index]
-    if dense == IN_PARTS:
-        _write_parts(ctx, state, row)
+    if dense == IN_ROOTS:
+        _write_roots(ctx, state, row)
     elif dense != NO_DENSE:
         table, begin = place_of_dense(ctx, dense)
         pool = dense_words(ctx, table)
@@ -290,7 +286,7 @@ def write_mask(ctx, state, out, index):
             row[i] = 0
     lists = token_lists(ctx)
     first = masks[state].tokens
-    count = masks[state].token_count if dense != IN_PARTS else int64(0)
+    count = masks[state].token_count if dense != IN_ROOTS else int64(0)
     if count < 0:
         count = ~count
         if _read_open_nodes(ctx, first + count) < 0:
@@ -333,12 +329,12 @@ def add_below(ctx, state, node, out, index):
 
 
 @njit_inner(types.void(CTX))
-def _forget_parts(ctx):
-    """Drop the parts of masks that are kept by core, and what belongs to them."""
-    for slot in (PARTS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
+def _forget_roots(ctx):
+    """Drop what masks by core are made of."""
+    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
         set_used(ctx, slot, 0)
     rehash(i32(ctx, SOURCE_HASHES), 0, i32(ctx, SOURCE_BUCKETS))
-    for slot in (PART_KEYS, SOURCE_KEYS, ROOT_KEYS):
+    for slot in (RUN_KEYS, ROOT_KEYS):
         keys = i64(ctx, slot)
         for i in range(len(keys)):
             keys[i] = 0
@@ -355,4 +351,4 @@ def forget_masks(ctx):
     set_used(ctx, DENSE_MASKS, 0)
     set_used(ctx, TOKEN_LISTS, 0)
     set_used(ctx, BOUNDARIES, 0)
-    _forget_parts(ctx)
+    _forget_roots(ctx)

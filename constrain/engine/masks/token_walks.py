@@ -10,8 +10,6 @@ from __future__ import annotations
 from constrain.engine.automata.lexer_states import leads_on
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import IS_HARD, IS_UNSURE, state_kinds
-from constrain.engine.parser.cores import IS_UNDECIDED
-from constrain.engine.parser.stand_ins import place_of_unknown
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import (
     CLASSES,
@@ -28,12 +26,8 @@ from constrain.engine.storage.links import F_STEP, far_call
 from constrain.engine.storage.schemas import (
     BRANCHES,
     OPEN_NODES,
-    UNDECIDED_NODES,
     byte_classes,
     configurations,
-    dot_left,
-    earley_items,
-    earley_sets,
     node_tokens,
     open_nodes,
     same_bytes,
@@ -43,7 +37,6 @@ from constrain.engine.storage.schemas import (
     token_lists,
     transitions,
     trie_nodes,
-    undecided_nodes,
     walk_stack,
 )
 from constrain.engine.storage.statuses import FAIL
@@ -92,27 +85,6 @@ def note_open_below(ctx, node, kinds):
 
 
 @njit_inner(RESULT2)
-def _note_undecided(ctx, node, state):
-    """Note the rules that end at a trie node, where a state is undecided; 0 or FAIL."""
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        # Items at the end of their rule have a dead lexer state.
-        if configurations(ctx)[i].lexer_state:
-            continue
-        record = earley_sets(ctx)[configurations(ctx)[i].earley_set]
-        if not room(ctx, UNDECIDED_NODES, record.count):
-            return int64(FAIL)
-        n = used(ctx, UNDECIDED_NODES)
-        for j in range(record.offset, record.offset + record.count):
-            undecided_nodes(ctx)[n].node = node
-            undecided_nodes(ctx)[n].item = place_of_unknown(ctx, earley_items(ctx)[j].origin)
-            undecided_nodes(ctx)[n].rule = dot_left(ctx)[earley_items(ctx)[j].dot]
-            n += 1
-        set_used(ctx, UNDECIDED_NODES, n)
-    return int64(0)
-
-
-@njit_inner(RESULT2)
 def _leads_on(ctx, state, byte_class):
     """As lexer_states.leads_on for a recognizer's state, in a grammar whose rules do not depend on the text."""
     offset = states(ctx)[state].offset
@@ -130,8 +102,7 @@ def walk_tokens(ctx, root, state, visitor):
     each node that leads to a state, to which OPEN is added if it depends on the text what the state is.  It returns
     how many nodes to go on: 1, or as many as are to be left out; or a status, which ends the walk.
 
-    For masks the walk goes on where that depends on the text, as if it did not, and the trie node is noted; a node
-    at which a state is undecided, in UNDECIDED_NODES.
+    For masks the walk goes on where that depends on the text, as if it did not, and the trie node is noted.
 
     Returns how many nodes were looked at; or FAIL, LIMIT, UNMADE, or the visitor's status.
     """
@@ -166,8 +137,6 @@ def walk_tokens(ctx, root, state, visitor):
             if visitor < 0 and there >= OPEN:
                 there -= OPEN
                 kinds = state_kinds(ctx, there)
-                if kinds & IS_UNDECIDED and sizes[p] > 1 and _note_undecided(ctx, int64(p), there) < 0:
-                    return int64(FAIL)
                 if kinds & IS_HARD and note_open_below(ctx, int64(p), kinds) < 0:
                     return int64(FAIL)
                 if kinds & IS_UNSURE:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from constrain.engine.parser import cores as earley_cores  # noqa: F401 (through pointers)
 from constrain.engine.parser import scan  # noqa: F401 (through pointers)
 from constrain.engine.parser.companions import KERNEL, MARKS_SHIFT, WORD, WORD_SHIFT
-from constrain.engine.parser.cores import IS_UNDECIDED, MARK_SHIFT, MARKED_ENDS
+from constrain.engine.parser.cores import MARK_SHIFT, MARKED_ENDS
 from constrain.engine.parser.earley_sets import is_within, make_start_set
 from constrain.engine.parser.lr_stacks import first_stack
 from constrain.engine.parser.rules import BRANCH, END
@@ -39,7 +39,6 @@ from constrain.engine.storage.links import (
     F_LEXER_STATE,
     F_LEXER_STEP,
     F_SCAN,
-    F_SPLIT_ENDS,
     F_STATE_OF_SET,
     F_STEP,
     F_TOKEN_STEP,
@@ -94,8 +93,8 @@ ENDED = -1
 LOST = -2
 """In place of a state that has to be found again."""
 
-NO_MASK, IN_PARTS = -2, -3
-"""In ``dense`` of STATE_MASKS: the mask of this state has not been computed yet; its list is one of parts (ROOTS)."""
+NO_MASK, IN_ROOTS = -2, -3
+"""In ``dense`` of STATE_MASKS: the mask of this state has not been computed yet; its list is one of ROOTS."""
 
 _FEW_CONFIGURATIONS = 4
 """So many configurations that go on are not looked at for whether they are needed."""
@@ -103,7 +102,7 @@ _FEW_CONFIGURATIONS = 4
 # Kinds of branches (``kind`` in BRANCHES), as sets of bits: how the text goes on depends on what it was; for a mask too
 # (the rules that are there do not stand in for what is not known); it is not even known whether it goes on.
 IS_OPEN, IS_HARD, IS_UNSURE = 1, 2, 4
-_BRANCH_KINDS = 7 | IS_UNDECIDED
+_BRANCH_KINDS = 7
 
 
 @njit_inner(types.void(CTX))
@@ -264,8 +263,7 @@ def _drop_needless(ctx, count):
 def step(ctx, state, byte_class):
     """The state after one byte of the class, with OPEN added if it is an open one.  < 0: FAIL, LIMIT or UNMADE.
 
-    A state is open if a lexeme ends with the byte and the Earley set behind it holds a branch that depends on the text,
-    or is undecided (stand_ins.py).
+    A state is open if a lexeme ends with the byte and the Earley set behind it holds a branch that depends on the text.
     Going on from there as it is, is a guess.  Transitions to open states are kept as numbers below -1.
     """
     place = state * ctx[CLASSES] + byte_class
@@ -323,16 +321,7 @@ def step(ctx, state, byte_class):
                 return start
         kinds = set_kinds(ctx, earley_set)
         marks = core_kinds(ctx)[core] & MARKED_ENDS
-        if kinds & IS_UNDECIDED:
-            ends = far_call(ctx, F_SPLIT_ENDS, earley_set, 1)
-            earley_set = far_call(ctx, F_SPLIT_ENDS, earley_set, 0)
-            if ends < 0 or earley_set < 0:
-                return int64(FAIL)
-            # With a lexer state that is dead: the next byte leaves nothing of it.
-            state_work(ctx)[kept] = ends << 32
-            kept += 1
-            start = cores(ctx)[earley_sets(ctx)[earley_set].core].initial
-        if start or kinds & ~IS_UNDECIDED:
+        if start or kinds:
             state_work(ctx)[kept] = earley_set << 32 | start
             kept += 1
     successor = intern_state(ctx, kept, accepts)

@@ -5,9 +5,8 @@ comes to few cores.  The *stand-in* of a core is a set with this core whose item
 another one.  It is read from like any other set.  Where a rule ends that began in an unknown set, what waits for it
 there is not known, and the item stays at the end of its rule.
 
-A set that holds such items is *undecided*.  A step that leads to one leads to an open state (IS_UNDECIDED), in which
-the set is split: the items at their ends, with a lexer state that is dead, and the rest, which goes on.  What follows
-in truth is what follows in the rest, and what follows where each of these rules is completed in what its item began in.
+A set that holds such items is *undecided*.  What follows in truth is what follows without them, and what follows where
+each of these rules is completed in what its item began in.
 """
 
 # mypy: allow-untyped-defs
@@ -21,7 +20,7 @@ from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_EARLEY_SET, F_SPLIT_ENDS, far_call, far_entry
+from constrain.engine.storage.links import F_EARLEY_SET, far_call
 from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     NEW_SETS,
@@ -43,12 +42,6 @@ from constrain.kernels.language import int64, types
 
 _RULES = 1 << 30
 """In SCAN_KEYS: added to a rule that ends, in place of an accept set."""
-
-
-@njit_inner(types.boolean(CTX, int64))
-def is_unknown(ctx, earley_set):
-    """Whether a set that an item began in is an unknown one: nothing waits in it."""
-    return cores(ctx)[earley_sets(ctx)[earley_set].core].group_count == 0
 
 
 @njit_inner(types.boolean(CTX, int64))
@@ -102,22 +95,19 @@ def stand_in(ctx, core):
     return far_call(ctx, F_EARLEY_SET, count, 0)
 
 
-@njit_inner(RESULT2)
-def split_ends(ctx, earley_set, at_end):
-    """The Earley set with those items of an undecided one that are at the end of their rule, or with the others."""
+@njit_inner(RESULT1)
+def without_ends(ctx, earley_set):
+    """The Earley set with those items of an undecided one that are not at the end of their rule; or FAIL."""
     offset, count = earley_sets(ctx)[earley_set].offset, earley_sets(ctx)[earley_set].count
     if not room(ctx, KERNEL_ITEMS, count):
         return int64(FAIL)
     kept = int64(0)
     for i in range(offset, offset + count):
         item = earley_items(ctx)[i]
-        if int64(symbols(ctx)[item.dot] == END) == at_end:
+        if symbols(ctx)[item.dot] != END:
             kernel_items(ctx)[kept] = item.dot << 32 | item.origin
             kept += 1
     return far_call(ctx, F_EARLEY_SET, kept, earley_sets(ctx)[earley_set].accepts)
-
-
-far_entry(F_SPLIT_ENDS, split_ends)
 
 
 @njit_inner(RESULT2)

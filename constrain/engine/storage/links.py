@@ -62,9 +62,6 @@ F_EARLEY_SET = _link("parser.earley_sets.make_set", "how many KERNEL_ITEMS, whet
 F_SCAN = _link("parser.scan.scan", "place of the pairs in STATE_WORK, how many", "Earley set")
 F_STEP = _link("parser.configurations.step", "state, byte class", "state, with OPEN added if it is an open one")
 F_LEXER_MASK = _link("masks.accelerators.lexer_mask", "lexer state", "0")
-F_SPLIT_ENDS = _link(
-    "parser.stand_ins.split_ends", "undecided Earley set, 1 for the items at their ends", "Earley set of these"
-)
 F_ACCEPT_SET = _link("automata.lexer_states.intern_accept_set", "place of the staged lexemes, how many", "accept set")
 F_MASK = _link("masks.state_masks.compute_mask", "state", "0")
 F_REPETITION = _link(

@@ -299,42 +299,47 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 # Masks by core (parser/stand_ins.py, masks/fast/core_masks.py).
 UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
 """The Earley sets that stand for what the items of a core began in, by the place of the dot."""
-SOURCES, sources = _table("sources", 64, _record("lexer_state accept nodes count"))
-"""By source, trie nodes from which tokens go on: those at which a lexer state ends with an accept set; or, if that is
-0, ``SOURCE_NODES[nodes:][:count]``.
+SOURCES, sources = _table("sources", 64, _record("nodes count depth"))
+"""By source, trie nodes at which lexemes end: ``SOURCE_NODES[nodes:][:count]``, in the order of the trie; the least of
+their depths.
 """
 SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
 SOURCE_HASHES, source_hashes = _table("hash codes of sources", 64, np.int32)
 SOURCE_BUCKETS, source_buckets = _table("source buckets", 128, np.int32, hashes=SOURCE_HASHES)
-SOURCE_KEYS, source_keys = _table("source keys", 64, np.int64)
-"""Map: ``lexer state << 32 | accept set``"""
-SOURCE_VALUES, source_values = _table("source values", 64, np.int32)
-"""... to the source."""
+RUNS, runs = _table("lexical runs", 64, _record("dense tokens token_count ends end_count"))
+"""By run: a dense mask; further tokens, ``TOKEN_LISTS[tokens:][:token_count]``; ``RUN_ENDS[ends:][:end_count]``."""
+RUN_ENDS, run_ends = _table("ends of lexical runs", 64, _record("accept source"))
+"""The sources at which the lexemes of a run end, by accept set."""
+RUN_KEYS, run_keys = _table("keys of lexical runs", 64, np.int64)
+"""Map: ``source + 1 << 32 | lexer state``; from the top of the trie, the lexer state"""
+RUN_VALUES, run_values = _table("values of lexical runs", 64, np.int32)
+"""... to the run."""
 _EXIT = _record("item rule source")
 EXITS, exits = _table("exits", 64, _EXIT)
 """By exit: the place of the dot in the core in whose origin a rule ends; that rule; the source at which it ends."""
-PARTS, parts = _table("parts of masks", 64, _record("dense tokens token_count exits exit_count"))
-"""By part: a dense mask; tokens, ``TOKEN_LISTS[tokens:][:token_count]``; and its exits in EXITS."""
-PART_KEYS, part_keys = _table("part keys", 64, np.int64)
-"""Map: ``source + 1 << 32 | core``; for the tokens within the lexemes of a lexer state, that state"""
-PART_VALUES, part_values = _table("part values", 64, np.int32)
-"""... to the part."""
-ROOTS, roots = _table("roots", 16, _record("parts part_count exits exit_count"))
-"""By root: its parts, ``TOKEN_LISTS[parts:][:part_count]``; and its exits in EXITS."""
+ROOTS, roots = _table("roots", 16, _record("runs run_count exits exit_count"))
+"""By root: its runs, ``TOKEN_LISTS[runs:][:run_count]``; and its exits in EXITS."""
 ROOT_KEYS, root_keys = _table("root keys", 64, np.int64)
-"""Map: ``core << 32 | lexer state``"""
+"""Map: ``core << 32 | lexer state``, or a source in place of that,"""
 ROOT_VALUES, root_values = _table("root values", 64, np.int32)
 """... to the root; or to a negative number (core_masks.py)."""
-UNDECIDED_NODES, undecided_nodes = _table("undecided trie nodes", 64, _record("node item rule"))
-"""Scratch: trie nodes at which a rule ends that began in an unknown set; the place of the dot that this stands for."""
-ACCEPTS_FOUND, accepts_found = _table("accept sets found", 64, np.int32)
-"""Scratch: the accept sets of the boundaries of a lexer mask."""
-PARTS_FOUND, parts_found = _table("parts found", 64, np.int32)
-"""Scratch: the parts of a mask or root under way; ``~root`` for those of a root."""
+ENDS_FOUND, ends_found = _table("ends found by a run", 64, np.int64)
+"""Scratch: ``accept set << 32 | trie node``."""
+RUN_FRAMES, run_frames = _table("frames of a run", 64, np.int32)
+RUN_MEMBERS, run_members = _table("lexer states of a run", 64, np.int32)
+"""Scratch: the lexer states at the trie nodes above that of a run; in RUN_FRAMES, where those of each are."""
+RUNS_FOUND, runs_found = _table("runs found", 64, np.int32)
+"""Scratch: the runs of the root under way."""
 EXITS_FOUND, exits_found = _table("exits found", 64, _EXIT)
-"""Scratch: the exits of a root under way."""
+"""Scratch: the exits of the root under way."""
+ARRIVALS, arrivals = _table("arrivals at sources", 64, _record("earley_set accept"))
+"""Scratch: which lexemes end at a source of the root under way, and in which Earley set they began."""
+ARRIVAL_QUEUE, arrival_queue = _table("queue of arrivals", 64, np.int64)
+"""Scratch: heap of ``(depth << 31 | source) << 16 | arrival``."""
 ASKED, asked = _table("sets asked for", 64, _record("earley_set source"))
-"""Scratch: the parts that are asked for, each by an Earley set and a source."""
+"""Scratch: what the mask under way asks for: what follows an Earley set, at a source."""
+ROOTS_FOUND, roots_found = _table("roots found", 64, np.int32)
+"""Scratch: the roots of the mask under way."""
 
 # Shortest completions (conditions/budget); empty until a matcher asks for one.
 # Of an expression: the cost of its cheapest string; of its cheapest string that is not empty, and the byte that begins
@@ -421,8 +426,7 @@ MAPS = {
     DERIVATIVE_KEYS: DERIVATIVE_VALUES,
     SCAN_KEYS: SCAN_VALUES,
     TOKEN_STEP_KEYS: TOKEN_STEP_VALUES,
-    SOURCE_KEYS: SOURCE_VALUES,
-    PART_KEYS: PART_VALUES,
+    RUN_KEYS: RUN_VALUES,
     ROOT_KEYS: ROOT_VALUES,
 }
 # With an element for each expression.

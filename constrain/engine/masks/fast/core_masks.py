@@ -1,19 +1,19 @@
 """Masks by core: what is the same for all states with the same cores is made once.
 
 In a program every place has a stack of unfinished rules of its own, so its states and masks never come again.  But a
-token looks at little of that stack.  A mask is put together of *parts*.  A part is what a core allows below some trie
-nodes, its *source*: the nodes at which a lexer state ends with an accept set.  It is made by a walk with the stand-in
-of the core (parser/stand_ins.py), and holds the tokens that are found.  Where rules end in the walk that began before,
-the part has *exits*: which rule, by which dot of the core, and the trie nodes at which it ends, again a source.
+token looks at little of that stack.  What it reads is lexemes, and which trie nodes these end at has nothing to do with
+the parser: that is in *runs* (lexical_runs.py).  A mask is put together of runs.
 
-Behind an exit is the part of another core at its source: the core of what follows where the rule is completed in what
-the item truly began in.  After ``f(a[i`` an item that ends with ``]`` leads to one that ends with ``)``, and so on.
+A *root* is what a core makes of a lexer state, or of a *source*, the trie nodes at which lexemes have ended: the runs
+for all lexemes that can follow each other within a token.  It is made with the stand-in of the core
+(parser/stand_ins.py).  Where rules end that began before, the root has *exits*: which rule, by which dot of the core,
+and the source at which it ends.
 
-The *root* of a core and lexer state is made of the parts for all lexemes that can end within a token.  Exits to what
-began in the core's own set are followed at once; the others are exits of the root.  So the mask of a state is the roots
-of its configurations, and the parts behind their exits.
+Behind an exit is the root of another core at this source: the core of what follows where the rule is completed in what
+the item truly began in.  After ``f(a[i`` an item that ends with ``]`` leads to one that ends with ``)``, and so on.  So
+the mask of a state is the roots of its configurations, and the roots behind their exits.
 
-Parts and roots hold trie nodes, tokens, cores and lexer states, no states and no Earley sets.  They belong to the
+Runs and roots hold trie nodes, tokens, cores and lexer states, no states and no Earley sets.  They belong to the
 grammar, not to the text, and stay when states are forgotten.
 """
 
@@ -21,40 +21,20 @@ grammar, not to the text, and stay when states are forgotten.
 from __future__ import annotations
 
 from constrain.engine.automata.lexer_states import NO_DENSE
-from constrain.engine.masks.boundaries import goes_on, next_node
-from constrain.engine.masks.boundary_walks import set_after, state_from_set
-from constrain.engine.masks.lexer_masks import clear_scratch, keep_dense
-from constrain.engine.masks.token_walks import LIST, MARK, walk_tokens
-from constrain.engine.parser.configurations import IN_PARTS, first_groups
+from constrain.engine.masks.fast.lexical_runs import first_run, has_space, run_from
+from constrain.engine.parser.configurations import IN_ROOTS
 from constrain.engine.parser.rules import END
 from constrain.engine.parser.stand_ins import (
     is_undecided,
-    is_unknown,
     place_of_unknown,
     set_behind,
-    split_ends,
     stand_in,
+    without_ends,
 )
 from constrain.engine.storage.access import bucket_room, room, set_used, used
-from constrain.engine.storage.hashing import (
-    find,
-    finish_hash,
-    has_room,
-    hash_staged,
-    insert,
-    is_staged,
-    keep_staged,
-    map_get,
-    map_put,
-    mix,
-)
+from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import (
-    CTX,
-    LIST_END,
-    LIST_LIMIT,
     LONG_WALKS,
-    N_WORDS,
-    NODES_WALKED,
     RECURRING_CORES,
     RESULT0,
     RESULT1,
@@ -62,38 +42,27 @@ from constrain.engine.storage.header import (
     RESULT3,
     WALKS,
 )
+from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_LEXER_MASK, F_MASK_BY_CORE, far_call, far_entry
+from constrain.engine.storage.links import F_MASK_BY_CORE, F_SCAN, F_TWIN, far_call, far_entry
 from constrain.engine.storage.schemas import (
-    ACCEPTS_FOUND,
+    ARRIVAL_QUEUE,
+    ARRIVALS,
     ASKED,
-    BOUNDARIES,
     BRANCHES,
     COMPLETION_ITEMS,
-    DENSE_MASKS,
     EARLEY_ITEMS,
     EXITS,
     EXITS_FOUND,
-    PART_KEYS,
-    PART_VALUES,
-    PARTS,
-    PARTS_FOUND,
     ROOT_KEYS,
     ROOT_VALUES,
     ROOTS,
-    SOURCE_BUCKETS,
-    SOURCE_HASHES,
-    SOURCE_KEYS,
-    SOURCE_NODES,
-    SOURCE_VALUES,
-    SOURCES,
+    ROOTS_FOUND,
+    RUNS_FOUND,
+    STATE_WORK,
     TOKEN_LISTS,
-    UNDECIDED_NODES,
-    WORK_STACK,
-    accepts_found,
+    arrivals,
     asked,
-    boundaries,
-    child_groups,
     configurations,
     core_dots,
     cores,
@@ -102,21 +71,21 @@ from constrain.engine.storage.schemas import (
     earley_sets,
     exits,
     exits_found,
-    lexer_masks,
-    parts,
-    parts_found,
+    heap_keys,
     roots,
-    source_nodes,
+    roots_found,
+    run_ends,
+    runs,
+    runs_found,
     sources,
     state_masks,
+    state_work,
     states,
     symbols,
     token_lists,
-    undecided_nodes,
-    work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
-from constrain.kernels.language import int64, types
+from constrain.kernels.language import int64
 
 _FIRST_SEEN = -2
 """In ROOT_VALUES, in place of a root: ``_FIRST_SEEN - Earley set``, as a state with the core and lexer state had it.
@@ -127,8 +96,8 @@ That is a hint: when states are forgotten, it stays as it is.
 _NEVER = -(1 << 40)
 """In ``ctx[RECURRING_CORES]``: masks are not made by core."""
 
-_MOST_ASKED = 1 << 12
-"""Where more parts are asked for, masks are made state by state, in this grammar for good."""
+_MOST_ASKED, _MOST_ARRIVALS = 1 << 12, 1 << 16
+"""Where more is asked for at once, masks are made state by state, in this grammar for good."""
 
 _ENOUGH = 4
 """So many cores came again, with another Earley set, before masks are made by core at once."""
@@ -136,247 +105,33 @@ _ENOUGH = 4
 _LONG_WALK = 32
 """Walks for a mask that make so many Earley sets, or go over as many trie nodes as take as long, are long."""
 
-_PATIENCE = 400_000
-"""After so many trie nodes no further part is made for a mask.  It is made by walks then, and what was made stays."""
+_AT_SOURCE = 1 << 31
+"""In a root's key, ``core << 32 | lexer state``: added to a source, in place of a lexer state."""
+
+_SOURCE = _AT_SOURCE - 1
+
+_BITS_OF_SOURCE, _BITS_OF_ARRIVAL = 31, 16
+_DEEPEST = (1 << 15) - 1
+"""A key in the queue of arrivals is ``(depth << 31 | source) << 16 | arrival``."""
 
 
-# -- parts ---------------------------------------------------------------------------------------
+# -- roots ---------------------------------------------------------------------------------------
 
 
-@njit_inner(RESULT2)
-def _source_of(ctx, lexer_state, accept):
-    """The source that is the boundaries of a lexer state with an accept set; or FAIL."""
-    key = lexer_state << 32 | accept
-    known = map_get(ctx, SOURCE_KEYS, SOURCE_VALUES, key)
-    if known >= 0:
-        return known
-    if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
-        return int64(FAIL)
-    source = used(ctx, SOURCES)
-    if map_put(ctx, SOURCE_KEYS, SOURCE_VALUES, key, source) < 0:
-        return int64(FAIL)
-    sources(ctx)[source].lexer_state = lexer_state
-    sources(ctx)[source].accept = accept
-    sources(ctx)[source].count = 0
-    set_used(ctx, SOURCES, source + 1)
-    return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, finish_hash(mix(0, key)))
-
-
-@njit_inner(RESULT2)
-def _source_of_nodes(ctx, base, count):
-    """The source that is the ``count`` trie nodes from ``WORK_STACK[base]`` on; or FAIL."""
-    code = hash_staged(ctx, 0, base, count)
-    source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, -1)
-    while source >= 0:
-        record = sources(ctx)[source]
-        if record.count == count and is_staged(ctx, SOURCE_NODES, record.nodes, base, count):
-            return source
-        source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, source)
-    if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
-        return int64(FAIL)
-    if not room(ctx, SOURCE_NODES, count):
-        return int64(FAIL)
-    source = used(ctx, SOURCES)
-    sources(ctx)[source].lexer_state = 0
-    sources(ctx)[source].accept = 0
-    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES)
-    sources(ctx)[source].count = count
-    keep_staged(ctx, SOURCE_NODES, base, count)
-    set_used(ctx, SOURCES, source + 1)
-    return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code)
-
-
-@njit_inner(int64(CTX, int64, int64, int64))
-def _walk_source(ctx, source, state, visitor):
-    """Follow the tokens below the nodes of a source from a state on; 0, FAIL or LIMIT."""
-    accept = sources(ctx)[source].accept
-    groups = first_groups(ctx, state)
-    if accept == 0:
-        begin = sources(ctx)[source].nodes
-        for i in range(begin, begin + sources(ctx)[source].count):
-            node = source_nodes(ctx)[i]
-            if child_groups(ctx)[node] & groups:
-                status = walk_tokens(ctx, node, state, visitor)
-                if status < 0:
-                    return status
-                ctx[NODES_WALKED] += 1 + status
-        return int64(0)
-    mask = lexer_masks(ctx)[sources(ctx)[source].lexer_state]
-    for boundary in range(mask.boundaries, mask.boundaries + mask.boundary_count):
-        if boundaries(ctx)[boundary].accept != accept:
-            continue
-        top = boundaries(ctx)[boundary].node
-        node = next_node(ctx, top, int64(0)) if goes_on(ctx, top, groups) else int64(-1)
-        while node >= 0:
-            if child_groups(ctx)[node] & groups:
-                status = walk_tokens(ctx, node, state, visitor)
-                if status < 0:
-                    return status
-                ctx[NODES_WALKED] += 1 + status
-            node = next_node(ctx, top, node + 1)
-    return int64(0)
-
-
-@njit_inner(RESULT0)
-def _keep_exits(ctx):
-    """Append exits for the UNDECIDED_NODES, one for each dot and rule; how many, or FAIL."""
-    total = used(ctx, UNDECIDED_NODES)
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, total):
-        return int64(FAIL)
-    first = used(ctx, EXITS)
-    done = int64(0)
-    # There are few kinds and may be many nodes.
-    while done < total:
-        item, rule = undecided_nodes(ctx)[done].item, undecided_nodes(ctx)[done].rule
-        count = int64(0)
-        kept = done
-        for i in range(done, total):
-            found = undecided_nodes(ctx)[i]
-            node = found.node
-            if found.item == item and found.rule == rule:
-                work_stack(ctx)[base + count] = node
-                count += 1
-            else:
-                undecided_nodes(ctx)[kept].item = found.item
-                undecided_nodes(ctx)[kept].rule = found.rule
-                undecided_nodes(ctx)[kept].node = node
-                kept += 1
-        total = kept
-        source = _source_of_nodes(ctx, base, count)
-        if source < 0 or not room(ctx, EXITS, 1):
-            return int64(FAIL)
-        place = used(ctx, EXITS)
-        exits(ctx)[place].item = item
-        exits(ctx)[place].rule = rule
-        exits(ctx)[place].source = source
-        set_used(ctx, EXITS, place + 1)
-    return used(ctx, EXITS) - first
-
-
-@njit_inner(RESULT2)
-def _make_part(ctx, source, core):
-    """Make the part of a source and a core by a walk; FAIL or LIMIT if < 0."""
-    words = ctx[N_WORDS]
-    if not room(ctx, PARTS, 1) or not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 4):
-        return int64(FAIL)
-    state = stand_in(ctx, core)
-    if state >= 0:
-        state = state_from_set(ctx, state, 0)
-    if state < 0:
-        return state
-    first = used(ctx, TOKEN_LISTS)
-    visitor = int64(LIST)
-    while True:
-        # As in compute_mask: a long list is worth more as a dense mask.
-        ctx[LIST_END] = first
-        ctx[LIST_LIMIT] = first + words // 4
-        set_used(ctx, UNDECIDED_NODES, 0)
-        status = _walk_source(ctx, source, state, visitor)
-        if status < 0:
-            return status
-        if ctx[LIST_END] <= ctx[LIST_LIMIT] or visitor == MARK:
-            break
-        visitor = int64(MARK)
-        clear_scratch(ctx)
-    listed = ctx[LIST_END] - first
-    dense = int64(NO_DENSE)
-    first_exit = used(ctx, EXITS)
-    count = _keep_exits(ctx)
-    if count < 0:
-        set_used(ctx, EXITS, first_exit)
-        return int64(FAIL)
-    if ctx[LIST_END] > ctx[LIST_LIMIT]:
-        dense = keep_dense(ctx)
-        listed = int64(0)
-    set_used(ctx, TOKEN_LISTS, first + listed)
-    part = used(ctx, PARTS)
-    parts(ctx)[part].dense = dense
-    parts(ctx)[part].tokens = first
-    parts(ctx)[part].token_count = listed
-    parts(ctx)[part].exits = first_exit
-    parts(ctx)[part].exit_count = count
-    set_used(ctx, PARTS, part + 1)
-    return part
-
-
-@njit_inner(RESULT2)
-def _part_of(ctx, source, core):
-    """The part of a source and a core; FAIL, LIMIT or NOT_MINE if < 0."""
-    key = source + 1 << 32 | core
-    part = map_get(ctx, PART_KEYS, PART_VALUES, key)
-    if part >= 0:
-        return part
-    if ctx[NODES_WALKED] > _PATIENCE:
-        return int64(NOT_MINE)
-    if not bucket_room(ctx, PART_KEYS, used(ctx, PART_KEYS)):
-        return int64(FAIL)
-    part = _make_part(ctx, source, core)
-    return part if part < 0 or map_put(ctx, PART_KEYS, PART_VALUES, key, part) == 0 else int64(FAIL)
-
-
-@njit_inner(RESULT1)
-def _inside_part(ctx, lexer_state):
-    """The part with the tokens that stay inside the lexemes of a lexer state, whose mask is known; or FAIL."""
-    part = map_get(ctx, PART_KEYS, PART_VALUES, lexer_state)
-    if part >= 0:
-        return part
-    part = used(ctx, PARTS)
-    if not room(ctx, PARTS, 1) or map_put(ctx, PART_KEYS, PART_VALUES, lexer_state, part) < 0:
-        return int64(FAIL)
-    parts(ctx)[part].dense = lexer_masks(ctx)[lexer_state].dense
-    parts(ctx)[part].tokens = lexer_masks(ctx)[lexer_state].tokens
-    parts(ctx)[part].token_count = lexer_masks(ctx)[lexer_state].token_count
-    parts(ctx)[part].exit_count = 0
-    set_used(ctx, PARTS, part + 1)
-    return part
-
-
-@njit_inner(RESULT1)
-def _add_part(ctx, part):
-    """Note a part in PARTS_FOUND, if it allows anything; 0 or FAIL."""
-    if parts(ctx)[part].dense == NO_DENSE and parts(ctx)[part].token_count == 0:
-        return int64(0)
-    if not room(ctx, PARTS_FOUND, 1):
-        return int64(FAIL)
-    n = used(ctx, PARTS_FOUND)
-    parts_found(ctx)[n] = part
-    set_used(ctx, PARTS_FOUND, n + 1)
-    return int64(0)
-
-
-@njit_inner(RESULT0)
-def _keep_parts(ctx):
-    """Append PARTS_FOUND to the token lists; where they begin, or FAIL."""
-    count = used(ctx, PARTS_FOUND)
-    if not room(ctx, TOKEN_LISTS, count):
-        return int64(FAIL)
-    first = used(ctx, TOKEN_LISTS)
-    for i in range(count):
-        token_lists(ctx)[first + i] = parts_found(ctx)[i]
-    set_used(ctx, TOKEN_LISTS, first + count)
-    return first
-
-
-# -- exits ---------------------------------------------------------------------------------------
-
-
-@njit_inner(RESULT2)
-def _ask(ctx, earley_set, source):
-    """Ask for what an Earley set allows below a source, once; 0, FAIL or NOT_MINE."""
-    n = used(ctx, ASKED)
-    for i in range(n):
-        if asked(ctx)[i].earley_set == earley_set and asked(ctx)[i].source == source:
-            return int64(0)
-    if n == _MOST_ASKED:
+@njit_inner(RESULT3)
+def _arrive(ctx, earley_set, accept, source):
+    """Note that lexemes of an accept set, which began in an Earley set, end at a source; 0, FAIL or NOT_MINE."""
+    n = used(ctx, ARRIVALS)
+    depth = int64(sources(ctx)[source].depth)
+    if n == _MOST_ARRIVALS or depth > _DEEPEST:
         ctx[RECURRING_CORES] = _NEVER
         return int64(NOT_MINE)
-    if not room(ctx, ASKED, 1):
+    if not room(ctx, ARRIVALS, 1):
         return int64(FAIL)
-    asked(ctx)[n].earley_set = earley_set
-    asked(ctx)[n].source = source
-    set_used(ctx, ASKED, n + 1)
-    return int64(0)
+    arrivals(ctx)[n].earley_set = earley_set
+    arrivals(ctx)[n].accept = accept
+    set_used(ctx, ARRIVALS, n + 1)
+    return heap_push(ctx, ARRIVAL_QUEUE, (depth << _BITS_OF_SOURCE | source) << _BITS_OF_ARRIVAL | n)
 
 
 @njit_inner(RESULT3)
@@ -397,150 +152,120 @@ def _note_exit(ctx, item, rule, source):
 
 
 @njit_inner(RESULT2)
-def _ask_split(ctx, earley_set, source):
-    """As _ask, for a set that may be undecided: its items at the ends of rules are exits of the root."""
-    if not is_undecided(ctx, earley_set):
-        return _ask(ctx, earley_set, source)
-    offset = earley_sets(ctx)[earley_set].offset
-    for i in range(offset, offset + earley_sets(ctx)[earley_set].count):
-        item = earley_items(ctx)[i]
-        if symbols(ctx)[item.dot] == END:
-            place, rule = place_of_unknown(ctx, item.origin), dot_left(ctx)[item.dot]
-            if _note_exit(ctx, place, rule, source) < 0:
-                return int64(FAIL)
-    rest = split_ends(ctx, earley_set, 0)
-    return rest if rest < 0 else _ask(ctx, rest, source)
-
-
-@njit_inner(RESULT3)
-def _leave(ctx, earley_set, exit_from, source):
-    """Ask for what is behind an exit, ``item << 32 | rule``, of what an Earley set allows; as _ask."""
-    item, rule = exit_from >> 32, exit_from & 0x7FFFFFFF
-    dot = core_dots(ctx)[cores(ctx)[earley_sets(ctx)[earley_set].core].offset + item]
-    at = earley_sets(ctx)[earley_set].offset
-    end = at + earley_sets(ctx)[earley_set].count
-    while at < end and earley_items(ctx)[at].dot < dot:
-        at += 1
-    while at < end and earley_items(ctx)[at].dot == dot:
-        origin = earley_items(ctx)[at].origin
-        at += 1
-        if is_unknown(ctx, origin):
-            if _note_exit(ctx, place_of_unknown(ctx, origin), rule, source) < 0:
-                return int64(FAIL)
-            continue
-        behind = set_behind(ctx, rule, origin)
-        status = behind if behind < 0 else _ask_split(ctx, behind, source)
+def _add_run(ctx, earley_set, run):
+    """Note a run that begins in an Earley set, and what its lexemes arrive at; as _arrive."""
+    if runs(ctx)[run].dense != NO_DENSE or runs(ctx)[run].token_count:
+        if not room(ctx, RUNS_FOUND, 1):
+            return int64(FAIL)
+        n = used(ctx, RUNS_FOUND)
+        runs_found(ctx)[n] = run
+        set_used(ctx, RUNS_FOUND, n + 1)
+    first = runs(ctx)[run].ends
+    for i in range(first, first + runs(ctx)[run].end_count):
+        end = run_ends(ctx)[i]
+        status = _arrive(ctx, earley_set, end.accept, int64(end.source))
         if status < 0:
             return status
     return int64(0)
 
 
-@njit_inner(RESULT0)
-def _follow_exits(ctx):
-    """Note the parts for all that ASKED asks for, and what is behind their exits; 0, FAIL, LIMIT or NOT_MINE."""
-    i = int64(0)
-    while i < used(ctx, ASKED):
-        earley_set, source = asked(ctx)[i].earley_set, asked(ctx)[i].source
-        i += 1
-        part = _part_of(ctx, source, earley_sets(ctx)[earley_set].core)
-        if part < 0:
-            return part
-        if _add_part(ctx, part) < 0:
-            return int64(FAIL)
-        first = parts(ctx)[part].exits
-        for j in range(first, first + parts(ctx)[part].exit_count):
-            found = exits(ctx)[j]
-            status = _leave(ctx, earley_set, found.item << 32 | found.rule, found.source)
-            if status < 0:
-                return status
-    return int64(0)
-
-
-# -- roots ---------------------------------------------------------------------------------------
-
-
 @njit_inner(RESULT1)
-def _find_accepts(ctx, lexer_state):
-    """Write the accept sets of the boundaries of a lexer state to ACCEPTS_FOUND, each once; 0 or FAIL."""
-    mask = lexer_masks(ctx)[lexer_state]
-    set_used(ctx, ACCEPTS_FOUND, 0)
-    last = int64(-1)
-    for boundary in range(mask.boundaries, mask.boundaries + mask.boundary_count):
-        accept = boundaries(ctx)[boundary].accept
-        if accept == last:
-            continue
-        last = accept
-        n = used(ctx, ACCEPTS_FOUND)
-        i = int64(0)
-        while i < n and accepts_found(ctx)[i] != accept:
-            i += 1
-        if i == n:
-            if not room(ctx, ACCEPTS_FOUND, 1):
-                return int64(FAIL)
-            accepts_found(ctx)[n] = accept
-            set_used(ctx, ACCEPTS_FOUND, n + 1)
-    return int64(0)
+def _beginning(ctx, earley_set):
+    """The lexer state in which what an Earley set expects begins, for what is left of a token; FAIL or LIMIT if < 0."""
+    initial = int64(cores(ctx)[earley_sets(ctx)[earley_set].core].initial)
+    # The twin without bounds is as good for a token, and is that of more sets.
+    twin = far_call(ctx, F_TWIN, initial, 0) if initial else int64(NOT_MINE)
+    return initial if twin == NOT_MINE else twin
+
+
+@njit_inner(RESULT2)
+def _go_on(ctx, earley_set, source):
+    """Add the run of an Earley set from a source.  Of an undecided one, the ends of rules are exits; as _arrive."""
+    if is_undecided(ctx, earley_set):
+        offset = earley_sets(ctx)[earley_set].offset
+        for i in range(offset, offset + earley_sets(ctx)[earley_set].count):
+            item = earley_items(ctx)[i]
+            if symbols(ctx)[item.dot] == END:
+                place, rule = place_of_unknown(ctx, item.origin), dot_left(ctx)[item.dot]
+                if _note_exit(ctx, place, rule, source) < 0:
+                    return int64(FAIL)
+        earley_set = without_ends(ctx, earley_set)
+        if earley_set < 0:
+            return int64(FAIL)
+    begins = _beginning(ctx, earley_set)
+    if begins <= 0:
+        return begins
+    run = run_from(ctx, source, begins)
+    return run if run < 0 else _add_run(ctx, earley_set, run)
 
 
 @njit_inner(RESULT0)
 def _keep_root(ctx):
-    """Keep the root under way, PARTS_FOUND and EXITS_FOUND; which it is, or FAIL."""
-    count = used(ctx, EXITS_FOUND)
-    if not room(ctx, EXITS, count) or not room(ctx, ROOTS, 1):
+    """Keep the root under way, RUNS_FOUND and EXITS_FOUND; which it is, or FAIL."""
+    n_exits, n_runs = used(ctx, EXITS_FOUND), used(ctx, RUNS_FOUND)
+    if not room(ctx, EXITS, n_exits) or not room(ctx, ROOTS, 1) or not room(ctx, TOKEN_LISTS, n_runs):
         return int64(FAIL)
-    first = _keep_parts(ctx)
-    if first < 0:
-        return int64(FAIL)
+    first = used(ctx, TOKEN_LISTS)
+    for i in range(n_runs):
+        token_lists(ctx)[first + i] = runs_found(ctx)[i]
+    set_used(ctx, TOKEN_LISTS, first + n_runs)
     place = used(ctx, EXITS)
-    for i in range(count):
+    for i in range(n_exits):
         found = exits_found(ctx)[i]
         exits(ctx)[place + i].item = found.item
         exits(ctx)[place + i].rule = found.rule
         exits(ctx)[place + i].source = found.source
-    set_used(ctx, EXITS, place + count)
+    set_used(ctx, EXITS, place + n_exits)
     root = used(ctx, ROOTS)
-    roots(ctx)[root].parts = first
-    roots(ctx)[root].part_count = used(ctx, PARTS_FOUND)
+    roots(ctx)[root].runs = first
+    roots(ctx)[root].run_count = n_runs
     roots(ctx)[root].exits = place
-    roots(ctx)[root].exit_count = count
+    roots(ctx)[root].exit_count = n_exits
     set_used(ctx, ROOTS, root + 1)
     return root
 
 
-@njit_inner(types.void(CTX))
-def _begin_asking(ctx):
-    """Nothing has been asked for, and nothing found."""
-    set_used(ctx, PARTS_FOUND, 0)
-    set_used(ctx, EXITS_FOUND, 0)
-    set_used(ctx, ASKED, 0)
-
-
-@njit_inner(RESULT2)
-def _make_root(ctx, core, lexer_state):
-    """Make the root of a core and a lexer state; FAIL, LIMIT or NOT_MINE if < 0."""
-    status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
-    if status < 0:
-        return status
-    if _find_accepts(ctx, lexer_state) < 0:
-        return int64(FAIL)
-    earley_set = stand_in(ctx, core)
+@njit_inner(RESULT1)
+def _make_root(ctx, key):
+    """Make the root with a key; FAIL, LIMIT or NOT_MINE if < 0."""
+    earley_set = stand_in(ctx, key >> 32)
     if earley_set < 0:
         return int64(FAIL)
-    _begin_asking(ctx)
-    part = _inside_part(ctx, lexer_state)
-    if part < 0 or _add_part(ctx, part) < 0:
-        return int64(FAIL)
-    for i in range(used(ctx, ACCEPTS_FOUND)):
-        accept = accepts_found(ctx)[i]
-        after = set_after(ctx, earley_set, accept)
-        source = _source_of(ctx, lexer_state, accept)
-        if after < 0 or source < 0:
-            return after if after < 0 else int64(FAIL)
-        status = _ask_split(ctx, after, source)
-        if status < 0:
-            return status
-    status = _follow_exits(ctx)
+    for slot in (RUNS_FOUND, EXITS_FOUND, ARRIVALS, ARRIVAL_QUEUE):
+        set_used(ctx, slot, 0)
+    if key & _AT_SOURCE:
+        status = _go_on(ctx, earley_set, key & _SOURCE)
+    else:
+        status = first_run(ctx, key & _SOURCE)
+        if status >= 0:
+            status = _add_run(ctx, earley_set, status)
+    while status >= 0 and used(ctx, ARRIVAL_QUEUE):
+        source = heap_keys(ctx, ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE
+        # All that arrives there has done so: from a source lexemes lead to deeper ones only.  As in Earley's algorithm
+        # it makes one set, however many ways there are to split what was read.
+        n = int64(0)
+        while used(ctx, ARRIVAL_QUEUE) and heap_keys(ctx, ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE == source:
+            if not room(ctx, STATE_WORK, n + 1):
+                return int64(FAIL)
+            arrival = arrivals(ctx)[heap_pop(ctx, ARRIVAL_QUEUE) & _MOST_ARRIVALS - 1]
+            state_work(ctx)[n] = arrival.earley_set << 32 | arrival.accept
+            n += 1
+        status = far_call(ctx, F_SCAN, 0, n)
+        if status >= 0:
+            status = _go_on(ctx, status, source)
     return status if status < 0 else _keep_root(ctx)
+
+
+@njit_inner(RESULT1)
+def _root_of(ctx, key):
+    """The root with a key; FAIL, LIMIT or NOT_MINE if < 0."""
+    known = map_get(ctx, ROOT_KEYS, ROOT_VALUES, key)
+    if known >= 0:
+        return known
+    if not bucket_room(ctx, ROOT_KEYS, used(ctx, ROOT_KEYS)):
+        return int64(FAIL)
+    root = _make_root(ctx, key)
+    return root if root < 0 or map_put(ctx, ROOT_KEYS, ROOT_VALUES, key, root) == 0 else int64(FAIL)
 
 
 @njit_inner(RESULT1)
@@ -550,11 +275,14 @@ def _root_key(ctx, configuration):
     return earley_sets(ctx)[record.earley_set].core << 32 | record.lexer_state
 
 
+# -- masks ---------------------------------------------------------------------------------------
+
+
 @njit_inner(RESULT1)
 def _is_worth_it(ctx, state):
     """Whether the mask of a state is to be made by core (1 or 0).
 
-    Where walks are short, or each core comes with one Earley set only, parts cost more than they save.  A core is worth
+    Where walks are short, or each core comes with one Earley set only, roots cost more than they save.  A core is worth
     it when it comes again after a long walk; all of them are where most walks are long, and many cores come again.
     """
     if ctx[RECURRING_CORES] >= _ENOUGH and 2 * ctx[LONG_WALKS] >= ctx[WALKS]:
@@ -587,37 +315,91 @@ def _note_walk(ctx, state, cost):
     return int64(0)
 
 
-@njit_inner(RESULT1)
-def _root_of(ctx, configuration):
-    """The root of a configuration; FAIL, LIMIT or NOT_MINE if < 0."""
-    key = _root_key(ctx, configuration)
-    known = map_get(ctx, ROOT_KEYS, ROOT_VALUES, key)
-    if known >= 0:
-        return known
-    if not bucket_room(ctx, ROOT_KEYS, used(ctx, ROOT_KEYS)):
-        return int64(FAIL)
-    root = _make_root(ctx, key >> 32, key & 0x7FFFFFFF)
-    return root if root < 0 or map_put(ctx, ROOT_KEYS, ROOT_VALUES, key, root) == 0 else int64(FAIL)
-
-
 @njit_inner(RESULT0)
 def _has_space(ctx):
-    """1 if there is room for what a usual grammar needs; or FAIL: a walk that fills a table begins anew."""
+    """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
     if used(ctx, ROOTS):
         return int64(1)
-    if not room(ctx, UNDECIDED_NODES, 1 << 15) or not room(ctx, WORK_STACK, 1 << 15):
-        return int64(FAIL)
-    if not room(ctx, SOURCE_NODES, 1 << 15) or not room(ctx, BOUNDARIES, 1 << 14):
-        return int64(FAIL)
-    if not room(ctx, EARLEY_ITEMS, 1 << 15) or not room(ctx, ASKED, 1 << 10) or not room(ctx, EXITS_FOUND, 1 << 10):
-        return int64(FAIL)
-    for slot in (PARTS, SOURCES, EXITS, ROOTS, COMPLETION_ITEMS):
+    for slot in (EARLEY_ITEMS, EXITS, ROOTS, ROOTS_FOUND, RUNS_FOUND, EXITS_FOUND, ASKED, COMPLETION_ITEMS):
         if not room(ctx, slot, 1 << 12):
             return int64(FAIL)
-    for slot in (PART_KEYS, SOURCE_KEYS, ROOT_KEYS, SOURCE_BUCKETS):
-        if not bucket_room(ctx, slot, 1 << 12):
-            return int64(FAIL)
-    return int64(1)
+    return int64(FAIL) if not bucket_room(ctx, ROOT_KEYS, 1 << 12) else has_space(ctx)
+
+
+@njit_inner(RESULT2)
+def _ask(ctx, earley_set, source):
+    """Ask for what an Earley set allows below a source, once; 0, FAIL or NOT_MINE."""
+    n = used(ctx, ASKED)
+    for i in range(n):
+        if asked(ctx)[i].earley_set == earley_set and asked(ctx)[i].source == source:
+            return int64(0)
+    if n == _MOST_ASKED:
+        ctx[RECURRING_CORES] = _NEVER
+        return int64(NOT_MINE)
+    if not room(ctx, ASKED, 1):
+        return int64(FAIL)
+    asked(ctx)[n].earley_set = earley_set
+    asked(ctx)[n].source = source
+    set_used(ctx, ASKED, n + 1)
+    return int64(0)
+
+
+@njit_inner(RESULT3)
+def _leave(ctx, earley_set, exit_from, source):
+    """Ask for what is behind an exit, ``item << 32 | rule``, of what an Earley set allows; as _ask."""
+    item, rule = exit_from >> 32, exit_from & 0x7FFFFFFF
+    dot = core_dots(ctx)[cores(ctx)[earley_sets(ctx)[earley_set].core].offset + item]
+    at = int64(earley_sets(ctx)[earley_set].offset)
+    end = at + earley_sets(ctx)[earley_set].count
+    while at < end and earley_items(ctx)[at].dot < dot:
+        at += 1
+    while at < end and earley_items(ctx)[at].dot == dot:
+        behind = set_behind(ctx, rule, int64(earley_items(ctx)[at].origin))
+        at += 1
+        status = behind if behind < 0 else _ask(ctx, behind, source)
+        if status < 0:
+            return status
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _add_root(ctx, earley_set, root):
+    """Add a root to the mask under way, and ask for what is behind its exits; as _ask."""
+    if not room(ctx, ROOTS_FOUND, 1):
+        return int64(FAIL)
+    n = used(ctx, ROOTS_FOUND)
+    roots_found(ctx)[n] = root
+    set_used(ctx, ROOTS_FOUND, n + 1)
+    first = roots(ctx)[root].exits
+    for i in range(first, first + roots(ctx)[root].exit_count):
+        found = exits(ctx)[i]
+        item, rule, source = int64(found.item), int64(found.rule), int64(found.source)
+        status = _leave(ctx, earley_set, item << 32 | rule, source)
+        if status < 0:
+            return status
+    return int64(0)
+
+
+@njit_inner(RESULT1)
+def _find_roots(ctx, state):
+    """Write the roots that the mask of a state is made of to ROOTS_FOUND; 0, FAIL, LIMIT or NOT_MINE."""
+    set_used(ctx, ROOTS_FOUND, 0)
+    set_used(ctx, ASKED, 0)
+    offset = states(ctx)[state].offset
+    for i in range(offset, offset + states(ctx)[state].count):
+        root = _root_of(ctx, _root_key(ctx, i))
+        status = root if root < 0 else _add_root(ctx, int64(configurations(ctx)[i].earley_set), root)
+        if status < 0:
+            return status
+    i = int64(0)
+    while i < used(ctx, ASKED):
+        earley_set, source = int64(asked(ctx)[i].earley_set), int64(asked(ctx)[i].source)
+        i += 1
+        root = _root_of(ctx, earley_sets(ctx)[earley_set].core << 32 | _AT_SOURCE | source)
+        status = root if root < 0 else _add_root(ctx, earley_set, root)
+        if status < 0:
+            return status
+    return int64(0)
 
 
 @njit_inner(RESULT2)
@@ -632,38 +414,22 @@ def mask_by_core(ctx, state, walked):
         return _note_walk(ctx, state, walked - 1)
     if _is_worth_it(ctx, state) == 0:
         return int64(NOT_MINE)
-    ctx[NODES_WALKED] = 0
-    if _has_space(ctx) < 0:
-        return int64(FAIL)
-    offset, count = states(ctx)[state].offset, states(ctx)[state].count
-    for i in range(offset, offset + count):
-        root = _root_of(ctx, i)
-        if root < 0:
-            return root
-    _begin_asking(ctx)
-    if not room(ctx, PARTS_FOUND, count):
-        return int64(FAIL)
-    for i in range(offset, offset + count):
-        earley_set = configurations(ctx)[i].earley_set
-        root = _root_of(ctx, i)
-        parts_found(ctx)[used(ctx, PARTS_FOUND)] = ~root
-        set_used(ctx, PARTS_FOUND, used(ctx, PARTS_FOUND) + 1)
-        first = roots(ctx)[root].exits
-        for j in range(first, first + roots(ctx)[root].exit_count):
-            found = exits(ctx)[j]
-            status = _leave(ctx, earley_set, found.item << 32 | found.rule, found.source)
-            if status < 0:
-                return status
-    status = _follow_exits(ctx)
+    status = _has_space(ctx)
+    if status >= 0:
+        status = _find_roots(ctx, state)
     if status < 0:
         return status
-    first = _keep_parts(ctx)
-    if first < 0:
+    count = used(ctx, ROOTS_FOUND)
+    if not room(ctx, TOKEN_LISTS, count):
         return int64(FAIL)
+    first = used(ctx, TOKEN_LISTS)
+    for i in range(count):
+        token_lists(ctx)[first + i] = roots_found(ctx)[i]
+    set_used(ctx, TOKEN_LISTS, first + count)
     masks = state_masks(ctx)
-    masks[state].dense = IN_PARTS
+    masks[state].dense = IN_ROOTS
     masks[state].tokens = first
-    masks[state].token_count = used(ctx, PARTS_FOUND)
+    masks[state].token_count = count
     masks[state].inside_count = 0
     return int64(0)
 

@@ -1,0 +1,413 @@
+"""Lexical runs: what a lexer state reads from where lexemes have ended, whatever the parser makes of it.
+
+A *source* is a set of trie nodes: those at which lexemes of some accept set end.  A *run* is what a lexer state makes
+of a source when it begins at each of its nodes: the tokens that end inside its lexemes, and the nodes at which these
+end, by accept set, which again are sources.  For the whole trie that is a lexer mask (masks/lexer_masks.py).
+
+Where a lexeme can end at each letter, the subtrees of a source's nodes lie in each other.  So a run is one walk, and at
+each node there are as many lexer states as places above at which the lexeme under way may have begun: few, since those
+that have come to the same state are one.  Which of them a lexeme that ends here is of makes no difference: they all
+began with the same expectations, and what follows is the same.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from constrain.engine.automata.lexer_states import NO_DENSE, leads_on
+from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
+from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
+from constrain.engine.storage.hashing import (
+    find,
+    has_room,
+    hash_staged,
+    insert,
+    is_staged,
+    keep_staged,
+    map_get,
+    map_put,
+    sort_keys,
+)
+from constrain.engine.storage.header import CLASSES, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_ACCEPT_SET, F_LEXER_MASK, F_LEXER_STEP, far_call
+from constrain.engine.storage.schemas import (
+    DENSE_MASKS,
+    ENDS_FOUND,
+    RUN_ENDS,
+    RUN_FRAMES,
+    RUN_KEYS,
+    RUN_MEMBERS,
+    RUN_VALUES,
+    RUNS,
+    SOURCE_BUCKETS,
+    SOURCE_HASHES,
+    SOURCE_NODES,
+    SOURCES,
+    TOKEN_LISTS,
+    WORK_STACK,
+    accept_members,
+    accept_sets,
+    boundaries,
+    byte_classes,
+    child_groups,
+    class_groups,
+    ends_found,
+    found_tokens,
+    lexer_masks,
+    lexer_states,
+    lexer_transitions,
+    node_tokens,
+    run_ends,
+    run_frames,
+    run_members,
+    runs,
+    source_nodes,
+    sources,
+    subtree_sizes,
+    trie_nodes,
+    work_stack,
+)
+from constrain.engine.storage.statuses import FAIL
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT
+from constrain.kernels.language import int64, uint64
+
+_SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
+
+_NODE = 0x7FFFFFFF
+"""The low bits of a key in ENDS_FOUND, ``accept set << 32 | trie node``."""
+
+
+@njit_inner(RESULT2)
+def _intern_source(ctx, base, count):
+    """The source that is the ``count`` trie nodes from ``WORK_STACK[base]`` on; or FAIL."""
+    code = hash_staged(ctx, 0, base, count)
+    source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, -1)
+    while source >= 0:
+        record = sources(ctx)[source]
+        if record.count == count and is_staged(ctx, SOURCE_NODES, record.nodes, base, count):
+            return source
+        source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, source)
+    if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
+        return int64(FAIL)
+    if not room(ctx, SOURCE_NODES, count):
+        return int64(FAIL)
+    source = used(ctx, SOURCES)
+    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES)
+    sources(ctx)[source].count = count
+    depth = int64(_NODE)
+    for i in range(base, base + count):
+        depth = min(depth, int64(trie_nodes(ctx)[work_stack(ctx)[i]] >> DEPTH_SHIFT))
+    sources(ctx)[source].depth = depth
+    keep_staged(ctx, SOURCE_NODES, base, count)
+    set_used(ctx, SOURCES, source + 1)
+    return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code)
+
+
+@njit_inner(RESULT1)
+def _keep_ends(ctx, count):
+    """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL."""
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, count):
+        return int64(FAIL)
+    found = ends_found(ctx)
+    while count > 0:
+        accept = found[0] >> 32
+        taken, left = int64(0), int64(0)
+        for i in range(count):
+            key = found[i]
+            if key >> 32 == accept:
+                work_stack(ctx)[base + taken] = key & _NODE
+                taken += 1
+            else:
+                found[left] = key
+                left += 1
+        source = _intern_source(ctx, base, taken)
+        if source < 0 or not room(ctx, RUN_ENDS, 1):
+            return int64(FAIL)
+        place = used(ctx, RUN_ENDS)
+        run_ends(ctx)[place].accept = accept
+        run_ends(ctx)[place].source = source
+        set_used(ctx, RUN_ENDS, place + 1)
+        count = left
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _union(ctx, accept, other):
+    """The accept set with the lexemes of both; or FAIL."""
+    if accept == 0 or accept == other:
+        return other
+    i, j = int64(accept_sets(ctx)[accept].offset), int64(accept_sets(ctx)[other].offset)
+    i_end, j_end = i + accept_sets(ctx)[accept].count, j + accept_sets(ctx)[other].count
+    base = used(ctx, WORK_STACK)
+    if not room(ctx, WORK_STACK, i_end - i + j_end - j):
+        return int64(FAIL)
+    members = accept_members(ctx)
+    staged = work_stack(ctx)
+    n = base
+    while i < i_end or j < j_end:
+        if j == j_end or (i < i_end and members[i] <= members[j]):
+            member = members[i]
+            j += int64(j < j_end and members[j] == member)
+            i += 1
+        else:
+            member = members[j]
+            j += 1
+        staged[n] = member
+        n += 1
+    return far_call(ctx, F_ACCEPT_SET, base, n - base)
+
+
+@njit_inner(RESULT1)
+def _groups_of(ctx, lexer_state):
+    """The groups of the bytes (vocabulary/trie.py) with which a lexer state may go on: bit ``g`` for group ``g``."""
+    groups = class_groups(ctx)
+    classes = ctx[CLASSES]
+    result = int64(0)
+    for j in range(classes):
+        if lexer_transitions(ctx)[lexer_state * classes + j] != 0:
+            result |= groups[j]
+    return result
+
+
+@njit_inner(RESULT3)
+def _add_member(ctx, first, end, lexer_state):
+    """Add a lexer state to RUN_MEMBERS[first:end], which have room, once; where they end then."""
+    members = run_members(ctx)
+    for i in range(first, end):
+        if members[i] == lexer_state:
+            return end
+    members[end] = lexer_state
+    return end + 1
+
+
+@njit_inner(RESULT3)
+def _note_end(ctx, n, accept, node):
+    """Note in ENDS_FOUND, behind ``n`` others, that lexemes end at a trie node; how many there are then, or FAIL."""
+    if n == len(ends_found(ctx)):
+        room(ctx, ENDS_FOUND, 4 * n)
+        return int64(FAIL)
+    ends_found(ctx)[n] = accept << 32 | node
+    return n + 1
+
+
+@njit_inner(RESULT3)
+def _walk_below(ctx, top, state, found_and_next):
+    """Walk below ``top``, the node before ``SOURCE_NODES[next]``, with a lexer state that begins there and at the nodes
+    of the source below.
+
+    ``found_and_next`` is how many ENDS_FOUND there are, ``<< 32 | next``; as the result, with what was found here and
+    the first node of the source that is not below.  RUN_FRAMES[0] is how many FOUND_TOKENS there are, RUN_FRAMES[1]
+    where the source ends.  < 0: FAIL or LIMIT.
+    """
+    nodes = trie_nodes(ctx)
+    sizes = subtree_sizes(ctx)
+    tokens = node_tokens(ctx)
+    class_of = byte_classes(ctx)
+    classes = uint64(ctx[CLASSES])
+    trans = lexer_transitions(ctx)
+    records = lexer_states(ctx)
+    members = run_members(ctx)
+    # By the depth of a node: where the states at its parent begin; those at the node itself begin where they end.
+    frames = run_frames(ctx)
+    found = found_tokens(ctx)
+    starts = source_nodes(ctx)
+    n_ends, n_tokens = found_and_next >> 32, uint64(frames[0])
+    place, stop = found_and_next & _NODE, int64(frames[1])
+    depth = int64(nodes[top] >> DEPTH_SHIFT) + 1
+    frames[depth + 2], frames[depth + 3] = 0, 1
+    members[0] = state
+    p, end = uint64(top + 1), uint64(top + sizes[top])
+    while p < end:
+        node = uint64(nodes[p])
+        depth = int64(node >> _SHIFT)
+        byte_class = uint64(class_of[node & _BYTE])
+        low, high = int64(frames[depth + 2]), int64(frames[depth + 3])
+        size = int64(sizes[p])
+        if depth + 5 > len(frames):
+            room(ctx, RUN_FRAMES, 2 * len(frames))
+            return int64(FAIL)
+        if 2 * high - low + 1 > len(members):
+            room(ctx, RUN_MEMBERS, 2 * (2 * high - low + 1))
+            return int64(FAIL)
+        n, accept, is_alive = high, int64(0), False
+        for i in range(low, high):
+            here = uint64(members[i])
+            there = int64(trans[here * classes + byte_class])
+            if there == 0:
+                continue
+            if there < 0:
+                if size == 1 and leads_on(ctx, int64(here), int64(byte_class)):
+                    is_alive = True
+                    break
+                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                if there < 0:
+                    return there
+                if there == 0:
+                    continue
+            is_alive = True
+            if size == 1:
+                break
+            if records[there].accept:
+                accept = _union(ctx, accept, int64(records[there].accept))
+                if accept < 0:
+                    return int64(FAIL)
+            if records[there].goes_on:
+                n = _add_member(ctx, high, n, there)
+        if is_alive:
+            token = tokens[p]
+            found[n_tokens] = token
+            n_tokens += uint64(token >= 0)
+        if accept:
+            n_ends = _note_end(ctx, n_ends, accept, int64(p))
+            if n_ends < 0:
+                return int64(FAIL)
+        if place < stop and starts[place] == p:
+            n = _add_member(ctx, high, n, state)
+            place += 1
+        if n == high and not (place < stop and starts[place] < p + uint64(size)):
+            p += uint64(size)
+            continue
+        frames[depth + 4] = n
+        p += uint64(1)
+    frames[0] = n_tokens
+    return n_ends << 32 | place
+
+
+@njit_inner(RESULT2)
+def _walk_source(ctx, source, lexer_state):
+    """Walk below all nodes of a source; tokens and ends are in FOUND_TOKENS and ENDS_FOUND.
+
+    RUN_FRAMES[0] is how many tokens there are then.  Returns how many ends; FAIL or LIMIT if < 0.
+    """
+    if not room(ctx, RUN_FRAMES, 64) or not room(ctx, RUN_MEMBERS, 64) or not room(ctx, ENDS_FOUND, 64):
+        return int64(FAIL)
+    groups = _groups_of(ctx, lexer_state)
+    place = int64(sources(ctx)[source].nodes)
+    stop = place + sources(ctx)[source].count
+    run_frames(ctx)[0], run_frames(ctx)[1] = 0, stop
+    n_ends = int64(0)
+    while place < stop:
+        top = int64(source_nodes(ctx)[place])
+        place += 1
+        if child_groups(ctx)[top] & groups == 0:
+            continue
+        if (trie_nodes(ctx)[top] >> DEPTH_SHIFT) + 6 > len(run_frames(ctx)):
+            room(ctx, RUN_FRAMES, 2 * len(run_frames(ctx)))
+            return int64(FAIL)
+        walked = _walk_below(ctx, top, lexer_state, n_ends << 32 | place)
+        if walked < 0:
+            return walked
+        n_ends, place = walked >> 32, walked & _NODE
+    return n_ends
+
+
+@njit_inner(RESULT1)
+def _expand_boundaries(ctx, lexer_state):
+    """Write the boundaries of a lexer mask to ENDS_FOUND, each trie node by itself, sorted; how many, or FAIL."""
+    mask = lexer_masks(ctx)[lexer_state]
+    n = int64(0)
+    for i in range(mask.boundaries, mask.boundaries + mask.boundary_count):
+        top, accept = int64(boundaries(ctx)[i].node), int64(boundaries(ctx)[i].accept)
+        node = next_node(ctx, top, int64(0))
+        while node >= 0:
+            n = _note_end(ctx, n, node, accept)
+            if n < 0:
+                return int64(FAIL)
+            node = next_node(ctx, top, node + 1)
+    found = i64(ctx, ENDS_FOUND)
+    sort_keys(found, n)
+    for i in range(n):
+        found[i] = (found[i] & _NODE) << 32 | found[i] >> 32
+    return n
+
+
+@njit_inner(RESULT3)
+def _keep_run(ctx, key, run, n_ends):
+    """Keep a run, whose tokens are in RUNS, under a key; which it is, or FAIL."""
+    first = used(ctx, RUN_ENDS)
+    if _keep_ends(ctx, n_ends) < 0:
+        set_used(ctx, RUN_ENDS, first)
+        return int64(FAIL)
+    runs(ctx)[run].ends = first
+    runs(ctx)[run].end_count = used(ctx, RUN_ENDS) - first
+    set_used(ctx, RUNS, run + 1)
+    return run if map_put(ctx, RUN_KEYS, RUN_VALUES, key, run) == 0 else int64(FAIL)
+
+
+@njit_inner(RESULT1)
+def first_run(ctx, lexer_state):
+    """The run of a lexer state from the top of the trie; FAIL or LIMIT if < 0."""
+    known = map_get(ctx, RUN_KEYS, RUN_VALUES, lexer_state)
+    if known >= 0:
+        return known
+    status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
+    if status < 0:
+        return status
+    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+        return int64(FAIL)
+    n_ends = _expand_boundaries(ctx, lexer_state)
+    if n_ends < 0:
+        return int64(FAIL)
+    run = used(ctx, RUNS)
+    runs(ctx)[run].dense = lexer_masks(ctx)[lexer_state].dense
+    runs(ctx)[run].tokens = lexer_masks(ctx)[lexer_state].tokens
+    runs(ctx)[run].token_count = lexer_masks(ctx)[lexer_state].token_count
+    return _keep_run(ctx, lexer_state, run, n_ends)
+
+
+@njit_inner(RESULT2)
+def run_from(ctx, source, lexer_state):
+    """The run of a lexer state from a source; FAIL or LIMIT if < 0."""
+    key = source + 1 << 32 | lexer_state
+    known = map_get(ctx, RUN_KEYS, RUN_VALUES, key)
+    if known >= 0:
+        return known
+    words = ctx[N_WORDS]
+    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+        return int64(FAIL)
+    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
+        return int64(FAIL)
+    n_ends = _walk_source(ctx, source, lexer_state)
+    if n_ends < 0:
+        return n_ends
+    n_tokens = with_same_bytes(ctx, int64(run_frames(ctx)[0]))
+    # Room for what the ends need is asked for before anything is kept: what is kept twice is kept for good.
+    if not room(ctx, WORK_STACK, n_ends) or not room(ctx, SOURCE_NODES, n_ends):
+        return int64(FAIL)
+    run = used(ctx, RUNS)
+    first = used(ctx, TOKEN_LISTS)
+    runs(ctx)[run].dense = NO_DENSE
+    if n_tokens > words // 8:
+        clear_scratch(ctx)
+        allow_found(ctx, n_tokens)
+        runs(ctx)[run].dense = keep_dense(ctx)
+        n_tokens = int64(0)
+    else:
+        list_found(ctx, n_tokens)
+    runs(ctx)[run].tokens = first
+    runs(ctx)[run].token_count = n_tokens
+    kept = _keep_run(ctx, key, run, n_ends)
+    if kept < 0:
+        set_used(ctx, TOKEN_LISTS, first)
+        if runs(ctx)[run].dense != NO_DENSE:
+            set_used(ctx, DENSE_MASKS, used(ctx, DENSE_MASKS) - words)
+    return kept
+
+
+@njit_inner(RESULT0)
+def has_space(ctx):
+    """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
+    if used(ctx, RUNS):
+        return int64(1)
+    for slot in (SOURCE_NODES, WORK_STACK, ENDS_FOUND):
+        if not room(ctx, slot, 1 << 15):
+            return int64(FAIL)
+    for slot in (SOURCES, RUNS, RUN_ENDS):
+        if not room(ctx, slot, 1 << 12):
+            return int64(FAIL)
+    for slot in (RUN_KEYS, SOURCE_BUCKETS):
+        if not bucket_room(ctx, slot, 1 << 12):
+            return int64(FAIL)
+    return int64(1)
