@@ -11,7 +11,7 @@ import pytest
 import constrain
 from constrain.engine.masks.accelerators import NAMES
 from constrain.engine.parser.configurations import IN_ROOTS
-from constrain.engine.storage.header import LONG_WALKS, RECURRING_CORES
+from constrain.engine.storage.header import LONG_WALKS
 from constrain.engine.storage.schemas import SOURCES, STATE_HASHES, STATE_MASKS
 
 WITHOUT = [name for name in NAMES if name != "core_masks"]
@@ -118,7 +118,7 @@ def by_core(compiled: constrain.CompiledGrammar) -> int:
 
 def at_once(compiled: constrain.CompiledGrammar) -> None:
     """Have masks made by core from the beginning, as after many long walks; with few tokens all walks are short."""
-    compiled.ctx[LONG_WALKS] = compiled.ctx[RECURRING_CORES] = 1 << 30
+    compiled.ctx[LONG_WALKS] = 1 << 30
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

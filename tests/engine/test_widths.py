@@ -95,11 +95,11 @@ def test_every_counter_of_the_kernels_is_known() -> None:
     """A new counter has to be looked at: what holds its numbers, and what happens when they do not fit any more.
 
     EPOCH begins again, and BUDGET counts down to 0.  The others are 64 bits wide and count what takes longer than a
-    nanosecond each: walks of the trie, the nodes in them, and cores, which are fewer than the entries of a table.
+    nanosecond each: walks of the trie, and the nodes in them.
     """
     folder = Path(constrain.engine.__file__).parent
     found = {name for path in folder.rglob("*.py") for name in re.findall(r"ctx\[(\w+)\] [-+]= ", path.read_text())}
-    assert found == {"EPOCH", "BUDGET", "WALKS", "LONG_WALKS", "NODES_WALKED", "RECURRING_CORES"}
+    assert found == {"EPOCH", "BUDGET", "WALKS", "LONG_WALKS", "NODES_WALKED"}
 
 
 # -- places in tables --------------------------------------------------------------------------

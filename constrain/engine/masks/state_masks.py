@@ -56,6 +56,7 @@ from constrain.engine.storage.schemas import (
     RUN_KEYS,
     RUNS,
     SOURCE_BUCKETS,
+    SOURCE_GROUPS,
     SOURCE_HASHES,
     SOURCE_NODES,
     SOURCES,
@@ -216,18 +217,14 @@ far_entry(F_MASK, compute_mask)
 
 
 @njit_inner(types.void(CTX, int64, types.int32[::1]))
-def _write_run(ctx, run, row):
-    """Add the tokens of a run to a mask."""
-    record = runs(ctx)[run]
-    if record.dense != NO_DENSE:
-        table, begin = place_of_dense(ctx, record.dense)
-        pool = dense_words(ctx, table)
-        for i in range(uint64(ctx[N_WORDS])):
-            row[i] |= pool[begin + int64(i)]
-    lists = token_lists(ctx)
-    for i in range(record.tokens, record.tokens + record.token_count):
-        token = lists[i]
-        row[token >> 5] |= 1 << (token & 31)
+def _add_dense(ctx, dense, row):
+    """Add a dense mask, or none, to a mask."""
+    if dense == NO_DENSE:
+        return
+    table, begin = place_of_dense(ctx, dense)
+    pool = dense_words(ctx, table)
+    for i in range(uint64(ctx[N_WORDS])):
+        row[i] |= pool[begin + int64(i)]
 
 
 @njit_inner(types.void(CTX, int64, types.int32[::1]))
@@ -235,11 +232,16 @@ def _write_roots(ctx, state, row):
     """Write the mask of a state that is kept as roots."""
     for i in range(uint64(ctx[N_WORDS])):
         row[i] = 0
+    lists = token_lists(ctx)
     first = state_masks(ctx)[state].tokens
     for i in range(first, first + state_masks(ctx)[state].token_count):
-        root = roots(ctx)[token_lists(ctx)[i]]
+        root = roots(ctx)[lists[i]]
+        _add_dense(ctx, root.dense, row)
         for j in range(root.runs, root.runs + root.run_count):
-            _write_run(ctx, token_lists(ctx)[j], row)
+            _add_dense(ctx, runs(ctx)[lists[j]].dense, row)
+        for j in range(root.tokens, root.tokens + root.token_count):
+            token = lists[j]
+            row[token >> 5] |= 1 << (token & 31)
 
 
 @njit_entry(int64(CTX, int64, types.int32[:, ::1], int64))
@@ -331,7 +333,7 @@ def add_below(ctx, state, node, out, index):
 @njit_inner(types.void(CTX))
 def _forget_roots(ctx):
     """Drop what masks by core are made of."""
-    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
+    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_GROUPS, SOURCE_HASHES, EXITS, ROOTS):
         set_used(ctx, slot, 0)
     rehash(i32(ctx, SOURCE_HASHES), 0, i32(ctx, SOURCE_BUCKETS))
     for slot in (RUN_KEYS, ROOT_KEYS):

@@ -48,8 +48,7 @@ FIRST_LINK = 24
     AGREED_BYTES,
     WALKS,
     LONG_WALKS,
-    RECURRING_CORES,
     NODES_WALKED,
-) = range(20)
-# The last four are for fast/core_masks.py: how many masks were made by walks; by long ones; how often a core came
-# again, with another Earley set, after a long one; and how many trie nodes the walks of a mask went over.
+) = range(19)
+# The last three are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie nodes
+# the walks for a mask went over.

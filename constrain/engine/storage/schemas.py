@@ -299,11 +299,13 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 # Masks by core (parser/stand_ins.py, masks/fast/core_masks.py).
 UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
 """The Earley sets that stand for what the items of a core began in, by the place of the dot."""
-SOURCES, sources = _table("sources", 64, _record("nodes count depth"))
+SOURCES, sources = _table("sources", 64, _record("nodes count depth groups"))
 """By source, trie nodes at which lexemes end: ``SOURCE_NODES[nodes:][:count]``, in the order of the trie; the least of
-their depths.
+their depths; if they are many, where SOURCE_GROUPS tells which groups of bytes go on from them.
 """
 SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
+SOURCE_GROUPS, source_groups = _table("groups of bytes of sources", 64, np.int64)
+"""By 64 nodes of a source, and by group: which of the nodes have a child in the group, as bits."""
 SOURCE_HASHES, source_hashes = _table("hash codes of sources", 64, np.int32)
 SOURCE_BUCKETS, source_buckets = _table("source buckets", 128, np.int32, hashes=SOURCE_HASHES)
 RUNS, runs = _table("lexical runs", 64, _record("dense tokens token_count ends end_count"))
@@ -317,8 +319,8 @@ RUN_VALUES, run_values = _table("values of lexical runs", 64, np.int32)
 _EXIT = _record("item rule source")
 EXITS, exits = _table("exits", 64, _EXIT)
 """By exit: the place of the dot in the core in whose origin a rule ends; that rule; the source at which it ends."""
-ROOTS, roots = _table("roots", 16, _record("runs run_count exits exit_count"))
-"""By root: its runs, ``TOKEN_LISTS[runs:][:run_count]``; and its exits in EXITS."""
+ROOTS, roots = _table("roots", 16, _record("dense tokens token_count runs run_count exits exit_count"))
+"""By root: a dense mask; tokens, ``TOKEN_LISTS[tokens:][:token_count]``; runs, the same way; and its exits in EXITS."""
 ROOT_KEYS, root_keys = _table("root keys", 64, np.int64)
 """Map: ``core << 32 | lexer state``, or a source in place of that,"""
 ROOT_VALUES, root_values = _table("root values", 64, np.int32)
@@ -328,6 +330,8 @@ ENDS_FOUND, ends_found = _table("ends found by a run", 64, np.int64)
 RUN_FRAMES, run_frames = _table("frames of a run", 64, np.int32)
 RUN_MEMBERS, run_members = _table("lexer states of a run", 64, np.int32)
 """Scratch: the lexer states at the trie nodes above that of a run; in RUN_FRAMES, where those of each are."""
+RUN_REGIONS, run_regions = _table("regions of a run", 64, np.int32)
+"""Scratch: subtrees that a run goes through from one node of its source to the next (lexical_runs.py)."""
 RUNS_FOUND, runs_found = _table("runs found", 64, np.int32)
 """Scratch: the runs of the root under way."""
 EXITS_FOUND, exits_found = _table("exits found", 64, _EXIT)

@@ -21,7 +21,8 @@ grammar, not to the text, and stay when states are forgotten.
 from __future__ import annotations
 
 from constrain.engine.automata.lexer_states import NO_DENSE
-from constrain.engine.masks.fast.lexical_runs import first_run, has_space, run_from
+from constrain.engine.masks.fast.lexical_runs import MANY, first_run, has_space, run_from
+from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense
 from constrain.engine.parser.configurations import IN_ROOTS
 from constrain.engine.parser.rules import END
 from constrain.engine.parser.stand_ins import (
@@ -35,7 +36,7 @@ from constrain.engine.storage.access import bucket_room, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import (
     LONG_WALKS,
-    RECURRING_CORES,
+    N_WORDS,
     RESULT0,
     RESULT1,
     RESULT2,
@@ -44,13 +45,14 @@ from constrain.engine.storage.header import (
 )
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_MASK_BY_CORE, F_SCAN, F_TWIN, far_call, far_entry
+from constrain.engine.storage.links import F_LEXER_STATE, F_MASK_BY_CORE, F_SCAN, F_TWIN, far_call, far_entry
 from constrain.engine.storage.schemas import (
     ARRIVAL_QUEUE,
     ARRIVALS,
     ASKED,
     BRANCHES,
     COMPLETION_ITEMS,
+    DENSE_MASKS,
     EARLEY_ITEMS,
     EXITS,
     EXITS_FOUND,
@@ -61,6 +63,7 @@ from constrain.engine.storage.schemas import (
     RUNS_FOUND,
     STATE_WORK,
     TOKEN_LISTS,
+    WORK_STACK,
     arrivals,
     asked,
     configurations,
@@ -72,35 +75,33 @@ from constrain.engine.storage.schemas import (
     exits,
     exits_found,
     heap_keys,
+    lexer_members,
+    lexer_states,
     roots,
     roots_found,
     run_ends,
     runs,
     runs_found,
+    scratch_mask,
     sources,
     state_masks,
     state_work,
     states,
     symbols,
     token_lists,
+    work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.kernels.language import int64
 
-_FIRST_SEEN = -2
-"""In ROOT_VALUES, in place of a root: ``_FIRST_SEEN - Earley set``, as a state with the core and lexer state had it.
-
-That is a hint: when states are forgotten, it stays as it is.
-"""
-
 _NEVER = -(1 << 40)
-"""In ``ctx[RECURRING_CORES]``: masks are not made by core."""
+"""In ``ctx[LONG_WALKS]``: masks are not made by core."""
 
 _MOST_ASKED, _MOST_ARRIVALS = 1 << 12, 1 << 16
 """Where more is asked for at once, masks are made state by state, in this grammar for good."""
 
-_ENOUGH = 4
-"""So many cores came again, with another Earley set, before masks are made by core at once."""
+_ENOUGH = 2
+"""So many walks were long before masks are made by core, if a quarter of all were."""
 
 _LONG_WALK = 32
 """Walks for a mask that make so many Earley sets, or go over as many trie nodes as take as long, are long."""
@@ -124,7 +125,7 @@ def _arrive(ctx, earley_set, accept, source):
     n = used(ctx, ARRIVALS)
     depth = int64(sources(ctx)[source].depth)
     if n == _MOST_ARRIVALS or depth > _DEEPEST:
-        ctx[RECURRING_CORES] = _NEVER
+        ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)
     if not room(ctx, ARRIVALS, 1):
         return int64(FAIL)
@@ -169,6 +170,36 @@ def _add_run(ctx, earley_set, run):
     return int64(0)
 
 
+@njit_inner(RESULT3)
+def _read(ctx, earley_set, source, lexer_state):
+    """Add what a lexer state that began in an Earley set reads from a source, or from the top of the trie (-1).
+
+    Where that is much it is done lexeme by lexeme.  States with other lexemes beside these have it in common.
+    """
+    offset, count = lexer_states(ctx)[lexer_state].offset, lexer_states(ctx)[lexer_state].count
+    if source >= 0 and sources(ctx)[source].count < MANY:
+        count = int64(1)
+    for i in range(count):
+        begins = lexer_state
+        if count > 1:
+            base = used(ctx, WORK_STACK)
+            if not room(ctx, WORK_STACK, 2):
+                return int64(FAIL)
+            work_stack(ctx)[base] = lexer_members(ctx)[offset + 2 * i]
+            work_stack(ctx)[base + 1] = lexer_members(ctx)[offset + 2 * i + 1]
+            set_used(ctx, WORK_STACK, base + 2)
+            begins = far_call(ctx, F_LEXER_STATE, base, 1)
+            set_used(ctx, WORK_STACK, base)
+            if begins < 0:
+                return begins
+        status = first_run(ctx, begins) if source < 0 else run_from(ctx, source, begins)
+        if status >= 0:
+            status = _add_run(ctx, earley_set, status)
+        if status < 0:
+            return status
+    return int64(0)
+
+
 @njit_inner(RESULT1)
 def _beginning(ctx, earley_set):
     """The lexer state in which what an Earley set expects begins, for what is left of a token; FAIL or LIMIT if < 0."""
@@ -193,22 +224,65 @@ def _go_on(ctx, earley_set, source):
         if earley_set < 0:
             return int64(FAIL)
     begins = _beginning(ctx, earley_set)
-    if begins <= 0:
-        return begins
-    run = run_from(ctx, source, begins)
-    return run if run < 0 else _add_run(ctx, earley_set, run)
+    return begins if begins <= 0 else _read(ctx, earley_set, source, begins)
+
+
+@njit_inner(RESULT0)
+def _keep_tokens(ctx):
+    """Append the tokens of RUNS_FOUND to the token lists, but for those with dense masks, each once; how many.
+
+    There is room.  The dense masks are left in the scratch mask.
+    """
+    clear_scratch(ctx)
+    for i in range(used(ctx, RUNS_FOUND)):
+        if runs(ctx)[runs_found(ctx)[i]].dense != NO_DENSE:
+            add_dense(ctx, runs(ctx)[runs_found(ctx)[i]].dense)
+    lists, scratch = token_lists(ctx), scratch_mask(ctx)
+    first = used(ctx, TOKEN_LISTS)
+    n = first
+    for i in range(used(ctx, RUNS_FOUND)):
+        run = runs(ctx)[runs_found(ctx)[i]]
+        for j in range(run.tokens, run.tokens + run.token_count):
+            token = lists[j]
+            if not (scratch[token >> 5] >> (token & 31)) & 1:
+                scratch[token >> 5] |= 1 << (token & 31)
+                lists[n] = token
+                n += 1
+    set_used(ctx, TOKEN_LISTS, n)
+    return n - first
 
 
 @njit_inner(RESULT0)
 def _keep_root(ctx):
     """Keep the root under way, RUNS_FOUND and EXITS_FOUND; which it is, or FAIL."""
-    n_exits, n_runs = used(ctx, EXITS_FOUND), used(ctx, RUNS_FOUND)
-    if not room(ctx, EXITS, n_exits) or not room(ctx, ROOTS, 1) or not room(ctx, TOKEN_LISTS, n_runs):
-        return int64(FAIL)
-    first = used(ctx, TOKEN_LISTS)
+    n_exits, n_runs, words = used(ctx, EXITS_FOUND), used(ctx, RUNS_FOUND), ctx[N_WORDS]
+    n_tokens = int64(0)
     for i in range(n_runs):
-        token_lists(ctx)[first + i] = runs_found(ctx)[i]
-    set_used(ctx, TOKEN_LISTS, first + n_runs)
+        n_tokens += runs(ctx)[runs_found(ctx)[i]].token_count
+    if not room(ctx, EXITS, n_exits) or not room(ctx, ROOTS, 1) or not room(ctx, TOKEN_LISTS, n_runs + n_tokens):
+        return int64(FAIL)
+    if not room(ctx, DENSE_MASKS, words):
+        return int64(FAIL)
+    root = used(ctx, ROOTS)
+    roots(ctx)[root].tokens = used(ctx, TOKEN_LISTS)
+    n_tokens = _keep_tokens(ctx)
+    roots(ctx)[root].token_count = n_tokens
+    roots(ctx)[root].dense = NO_DENSE
+    if n_tokens > words // 2:
+        # One mask is smaller than the list, and sooner added than the list and several masks.
+        set_used(ctx, TOKEN_LISTS, used(ctx, TOKEN_LISTS) - n_tokens)
+        roots(ctx)[root].token_count = 0
+        roots(ctx)[root].dense = keep_dense(ctx)
+        n_runs = int64(0)
+    first = used(ctx, TOKEN_LISTS)
+    n = first
+    for i in range(n_runs):
+        if runs(ctx)[runs_found(ctx)[i]].dense != NO_DENSE:
+            token_lists(ctx)[n] = runs_found(ctx)[i]
+            n += 1
+    set_used(ctx, TOKEN_LISTS, n)
+    roots(ctx)[root].runs = first
+    roots(ctx)[root].run_count = n - first
     place = used(ctx, EXITS)
     for i in range(n_exits):
         found = exits_found(ctx)[i]
@@ -216,9 +290,6 @@ def _keep_root(ctx):
         exits(ctx)[place + i].rule = found.rule
         exits(ctx)[place + i].source = found.source
     set_used(ctx, EXITS, place + n_exits)
-    root = used(ctx, ROOTS)
-    roots(ctx)[root].runs = first
-    roots(ctx)[root].run_count = n_runs
     roots(ctx)[root].exits = place
     roots(ctx)[root].exit_count = n_exits
     set_used(ctx, ROOTS, root + 1)
@@ -236,9 +307,7 @@ def _make_root(ctx, key):
     if key & _AT_SOURCE:
         status = _go_on(ctx, earley_set, key & _SOURCE)
     else:
-        status = first_run(ctx, key & _SOURCE)
-        if status >= 0:
-            status = _add_run(ctx, earley_set, status)
+        status = _read(ctx, earley_set, int64(-1), key & _SOURCE)
     while status >= 0 and used(ctx, ARRIVAL_QUEUE):
         source = heap_keys(ctx, ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE
         # All that arrives there has done so: from a source lexemes lead to deeper ones only.  As in Earley's algorithm
@@ -278,43 +347,6 @@ def _root_key(ctx, configuration):
 # -- masks ---------------------------------------------------------------------------------------
 
 
-@njit_inner(RESULT1)
-def _is_worth_it(ctx, state):
-    """Whether the mask of a state is to be made by core (1 or 0).
-
-    Where walks are short, or each core comes with one Earley set only, roots cost more than they save.  A core is worth
-    it when it comes again after a long walk; all of them are where most walks are long, and many cores come again.
-    """
-    if ctx[RECURRING_CORES] >= _ENOUGH and 2 * ctx[LONG_WALKS] >= ctx[WALKS]:
-        return int64(1)
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        known = map_get(ctx, ROOT_KEYS, ROOT_VALUES, _root_key(ctx, i))
-        if known == -1 or known == _FIRST_SEEN - configurations(ctx)[i].earley_set:
-            return int64(0)
-    return int64(ctx[RECURRING_CORES] >= 0)
-
-
-@njit_inner(RESULT2)
-def _note_walk(ctx, state, cost):
-    """Note what walks for the mask of a state cost, in Earley sets; 0 or FAIL."""
-    ctx[WALKS] += 1
-    if cost < _LONG_WALK:
-        return int64(0)
-    ctx[LONG_WALKS] += 1
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        key, earley_set = _root_key(ctx, i), configurations(ctx)[i].earley_set
-        known = map_get(ctx, ROOT_KEYS, ROOT_VALUES, key)
-        if known >= 0:
-            continue
-        if known != -1 and known != _FIRST_SEEN - earley_set:
-            ctx[RECURRING_CORES] += 1
-        if map_put(ctx, ROOT_KEYS, ROOT_VALUES, key, _FIRST_SEEN - earley_set) < 0:
-            return int64(FAIL)
-    return int64(0)
-
-
 @njit_inner(RESULT0)
 def _has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
@@ -334,7 +366,7 @@ def _ask(ctx, earley_set, source):
         if asked(ctx)[i].earley_set == earley_set and asked(ctx)[i].source == source:
             return int64(0)
     if n == _MOST_ASKED:
-        ctx[RECURRING_CORES] = _NEVER
+        ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)
     if not room(ctx, ASKED, 1):
         return int64(FAIL)
@@ -411,8 +443,11 @@ def mask_by_core(ctx, state, walked):
     if used(ctx, BRANCHES):
         return int64(NOT_MINE)
     if walked:
-        return _note_walk(ctx, state, walked - 1)
-    if _is_worth_it(ctx, state) == 0:
+        ctx[WALKS] += 1
+        ctx[LONG_WALKS] += int64(walked > _LONG_WALK)
+        return int64(0)
+    # Where walks are short, as in nearly all JSON Schemas, roots cost more than they save.
+    if ctx[LONG_WALKS] < max(_ENOUGH, ctx[WALKS] // 4):
         return int64(NOT_MINE)
     status = _has_space(ctx)
     if status >= 0:

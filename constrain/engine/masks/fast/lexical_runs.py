@@ -17,6 +17,7 @@ from constrain.engine.automata.lexer_states import NO_DENSE, leads_on
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
 from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
+from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.hashing import (
     find,
     has_room,
@@ -28,7 +29,7 @@ from constrain.engine.storage.hashing import (
     map_put,
     sort_keys,
 )
-from constrain.engine.storage.header import CLASSES, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ACCEPT_SET, F_LEXER_MASK, F_LEXER_STEP, far_call
 from constrain.engine.storage.schemas import (
@@ -38,9 +39,11 @@ from constrain.engine.storage.schemas import (
     RUN_FRAMES,
     RUN_KEYS,
     RUN_MEMBERS,
+    RUN_REGIONS,
     RUN_VALUES,
     RUNS,
     SOURCE_BUCKETS,
+    SOURCE_GROUPS,
     SOURCE_HASHES,
     SOURCE_NODES,
     SOURCES,
@@ -61,21 +64,69 @@ from constrain.engine.storage.schemas import (
     run_ends,
     run_frames,
     run_members,
+    run_regions,
     runs,
+    source_groups,
     source_nodes,
     sources,
     subtree_sizes,
     trie_nodes,
+    walk_stack,
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-from constrain.kernels.language import int64, uint64
+from constrain.kernels.language import int64, types, uint64
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 
+MANY = 64
+"""A source with so many trie nodes has an index of the groups of bytes (vocabulary/trie.py) that go on from them; and
+what is read from it is kept by lexeme.
+"""
+
 _NODE = 0x7FFFFFFF
 """The low bits of a key in ENDS_FOUND, ``accept set << 32 | trie node``."""
+
+
+@njit_inner(types.void(CTX, int64, int64))
+def _index_groups(ctx, base, count):
+    """Append to SOURCE_GROUPS, for each 64 of the trie nodes at WORK_STACK[base:][:count], which of them have a child
+    in a group of bytes, by group.
+    """
+    first = used(ctx, SOURCE_GROUPS)
+    table = source_groups(ctx)
+    end = first + (count + 63 & ~63)
+    for i in range(first, end):
+        table[i] = 0
+    for i in range(count):
+        groups = child_groups(ctx)[work_stack(ctx)[base + i]]
+        while groups:
+            table[first + (i & ~63) + lowest_bit(groups)] |= int64(1) << (i & 63)
+            groups &= groups - 1
+    set_used(ctx, SOURCE_GROUPS, end)
+
+
+@njit_inner(RESULT3)
+def _next_start(ctx, source, i, groups):
+    """The first place from ``i`` on in a source, of a node with a child in one of the groups; its end, if none has."""
+    record = sources(ctx)[source]
+    if record.count < MANY:
+        while i < record.count and child_groups(ctx)[source_nodes(ctx)[record.nodes + i]] & groups == 0:
+            i += 1
+        return i
+    table = source_groups(ctx)
+    begins = int64(-1) << (i & 63)
+    for block in range(i & ~63, record.count, 64):
+        bits, left = int64(0), groups
+        while left:
+            bits |= table[record.groups + block + lowest_bit(left)]
+            left &= left - 1
+        bits &= begins
+        if bits:
+            return block + lowest_bit(bits)
+        begins = int64(-1)
+    return int64(record.count)
 
 
 @njit_inner(RESULT2)
@@ -90,7 +141,7 @@ def _intern_source(ctx, base, count):
         source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, source)
     if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
         return int64(FAIL)
-    if not room(ctx, SOURCE_NODES, count):
+    if not room(ctx, SOURCE_NODES, count) or (count >= MANY and not room(ctx, SOURCE_GROUPS, count + 63 & ~63)):
         return int64(FAIL)
     source = used(ctx, SOURCES)
     sources(ctx)[source].nodes = used(ctx, SOURCE_NODES)
@@ -99,7 +150,10 @@ def _intern_source(ctx, base, count):
     for i in range(base, base + count):
         depth = min(depth, int64(trie_nodes(ctx)[work_stack(ctx)[i]] >> DEPTH_SHIFT))
     sources(ctx)[source].depth = depth
+    sources(ctx)[source].groups = used(ctx, SOURCE_GROUPS)
     keep_staged(ctx, SOURCE_NODES, base, count)
+    if count >= MANY:
+        _index_groups(ctx, base, count)
     set_used(ctx, SOURCES, source + 1)
     return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code)
 
@@ -192,15 +246,25 @@ def _note_end(ctx, n, accept, node):
     return n + 1
 
 
-@njit_inner(RESULT3)
-def _walk_below(ctx, top, state, found_and_next):
-    """Walk below ``top``, the node before ``SOURCE_NODES[next]``, with a lexer state that begins there and at the nodes
-    of the source below.
+@njit_inner(RESULT0)
+def _frames_fit(ctx):
+    """Whether RUN_FRAMES and RUN_REGIONS are large enough for every depth of the trie: 1, or FAIL."""
+    depth = len(walk_stack(ctx))
+    return int64(1 if room(ctx, RUN_FRAMES, depth + 4) and room(ctx, RUN_REGIONS, 3 * depth + 3) else FAIL)
 
-    ``found_and_next`` is how many ENDS_FOUND there are, ``<< 32 | next``; as the result, with what was found here and
-    the first node of the source that is not below.  RUN_FRAMES[0] is how many FOUND_TOKENS there are, RUN_FRAMES[1]
-    where the source ends.  < 0: FAIL or LIMIT.
+
+@njit_inner(RESULT2)
+def _walk_source(ctx, source, state):
+    """Walk below all nodes of a source with a lexer state that begins there.
+
+    Tokens and ends are in FOUND_TOKENS and ENDS_FOUND; RUN_FRAMES[0] is how many tokens there are.  Returns how many
+    ends; FAIL or LIMIT if < 0.
+
+    Subtrees in which nothing is under way are *regions*: only nodes of the source are looked for there.  The trie is
+    one, and there are regions in the subtrees of these nodes.
     """
+    if _frames_fit(ctx) < 0 or not room(ctx, RUN_MEMBERS, 64) or not room(ctx, ENDS_FOUND, 64):
+        return int64(FAIL)
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)
     tokens = node_tokens(ctx)
@@ -211,29 +275,44 @@ def _walk_below(ctx, top, state, found_and_next):
     members = run_members(ctx)
     # By the depth of a node: where the states at its parent begin; those at the node itself begin where they end.
     frames = run_frames(ctx)
+    # Of the regions that the place is in, but for the last: the ends of what is under way there, and of the region;
+    # and where the states of what begins in it are.
+    regions = run_regions(ctx)
     found = found_tokens(ctx)
-    starts = source_nodes(ctx)
-    n_ends, n_tokens = found_and_next >> 32, uint64(frames[0])
-    place, stop = found_and_next & _NODE, int64(frames[1])
-    depth = int64(nodes[top] >> DEPTH_SHIFT) + 1
-    frames[depth + 2], frames[depth + 3] = 0, 1
-    members[0] = state
-    p, end = uint64(top + 1), uint64(top + sizes[top])
-    while p < end:
+    starts, first = source_nodes(ctx), int64(sources(ctx)[source].nodes)
+    count = int64(sources(ctx)[source].count)
+    groups = _groups_of(ctx, state)
+    n_ends, n_tokens, n_regions = int64(0), uint64(0), int64(0)
+    p, end, region_end, base = int64(0), int64(0), int64(len(nodes)), int64(0)
+    # The next node of the source that may begin anything.
+    i = _next_start(ctx, source, int64(0), groups)
+    while True:
+        if p == end:
+            if i < count and starts[first + i] < region_end:
+                top = int64(starts[first + i])
+                i = _next_start(ctx, source, i + 1, groups)
+                depth = int64(nodes[top] >> DEPTH_SHIFT)
+                frames[depth + 2], frames[depth + 3] = base, base + 1
+                members[base] = state
+                p, end = top + 1, top + int64(sizes[top])
+                continue
+            if n_regions == 0:
+                break
+            n_regions -= 1
+            p, end = region_end, int64(regions[3 * n_regions])
+            region_end, base = int64(regions[3 * n_regions + 1]), int64(regions[3 * n_regions + 2])
+            continue
         node = uint64(nodes[p])
         depth = int64(node >> _SHIFT)
         byte_class = uint64(class_of[node & _BYTE])
-        low, high = int64(frames[depth + 2]), int64(frames[depth + 3])
+        low, high = int64(frames[depth + 1]), int64(frames[depth + 2])
         size = int64(sizes[p])
-        if depth + 5 > len(frames):
-            room(ctx, RUN_FRAMES, 2 * len(frames))
-            return int64(FAIL)
-        if 2 * high - low + 1 > len(members):
-            room(ctx, RUN_MEMBERS, 2 * (2 * high - low + 1))
+        if 2 * high - low + 2 > len(members):
+            room(ctx, RUN_MEMBERS, 2 * (2 * high - low + 2))
             return int64(FAIL)
         n, accept, is_alive = high, int64(0), False
-        for i in range(low, high):
-            here = uint64(members[i])
+        for j in range(low, high):
+            here = uint64(members[j])
             there = int64(trans[here * classes + byte_class])
             if there == 0:
                 continue
@@ -260,46 +339,22 @@ def _walk_below(ctx, top, state, found_and_next):
             found[n_tokens] = token
             n_tokens += uint64(token >= 0)
         if accept:
-            n_ends = _note_end(ctx, n_ends, accept, int64(p))
+            n_ends = _note_end(ctx, n_ends, accept, p)
             if n_ends < 0:
                 return int64(FAIL)
-        if place < stop and starts[place] == p:
+        if i < count and starts[first + i] == p:
             n = _add_member(ctx, high, n, state)
-            place += 1
-        if n == high and not (place < stop and starts[place] < p + uint64(size)):
-            p += uint64(size)
-            continue
-        frames[depth + 4] = n
-        p += uint64(1)
+            i = _next_start(ctx, source, i + 1, groups)
+        if n > high:
+            frames[depth + 3] = n
+            p += 1
+        elif i < count and starts[first + i] < p + size:
+            regions[3 * n_regions], regions[3 * n_regions + 1], regions[3 * n_regions + 2] = end, region_end, base
+            n_regions += 1
+            region_end, base, end = p + size, high, p
+        else:
+            p += size
     frames[0] = n_tokens
-    return n_ends << 32 | place
-
-
-@njit_inner(RESULT2)
-def _walk_source(ctx, source, lexer_state):
-    """Walk below all nodes of a source; tokens and ends are in FOUND_TOKENS and ENDS_FOUND.
-
-    RUN_FRAMES[0] is how many tokens there are then.  Returns how many ends; FAIL or LIMIT if < 0.
-    """
-    if not room(ctx, RUN_FRAMES, 64) or not room(ctx, RUN_MEMBERS, 64) or not room(ctx, ENDS_FOUND, 64):
-        return int64(FAIL)
-    groups = _groups_of(ctx, lexer_state)
-    place = int64(sources(ctx)[source].nodes)
-    stop = place + sources(ctx)[source].count
-    run_frames(ctx)[0], run_frames(ctx)[1] = 0, stop
-    n_ends = int64(0)
-    while place < stop:
-        top = int64(source_nodes(ctx)[place])
-        place += 1
-        if child_groups(ctx)[top] & groups == 0:
-            continue
-        if (trie_nodes(ctx)[top] >> DEPTH_SHIFT) + 6 > len(run_frames(ctx)):
-            room(ctx, RUN_FRAMES, 2 * len(run_frames(ctx)))
-            return int64(FAIL)
-        walked = _walk_below(ctx, top, lexer_state, n_ends << 32 | place)
-        if walked < 0:
-            return walked
-        n_ends, place = walked >> 32, walked & _NODE
     return n_ends
 
 
@@ -401,8 +456,9 @@ def has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
     if used(ctx, RUNS):
         return int64(1)
-    for slot in (SOURCE_NODES, WORK_STACK, ENDS_FOUND):
-        if not room(ctx, slot, 1 << 15):
+    # An identifier can end at half of all trie nodes.
+    for slot in (SOURCE_NODES, SOURCE_GROUPS, WORK_STACK, ENDS_FOUND):
+        if not room(ctx, slot, 1 << 17):
             return int64(FAIL)
     for slot in (SOURCES, RUNS, RUN_ENDS):
         if not room(ctx, slot, 1 << 12):
