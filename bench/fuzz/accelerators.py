@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import constrain
-from bench.fuzz import patterns, schemas_made, scripts, vocabularies
+from bench.fuzz import lark, patterns, schemas_made, scripts, seams, vocabularies
 from bench.fuzz.byte_judge import difference, mask_bits
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
 from constrain.engine.masks.accelerators import NAMES
@@ -24,6 +24,8 @@ def _masks(
     vocabulary.shared.clear()
     accelerators = [name for name in NAMES if name not in off]
     compiled = constrain.CompiledGrammar(source.grammar().ir, vocabulary, accelerators=accelerators)
+    if not off:
+        seams.make_masks_by_core(compiled)
     matcher = constrain.Matcher(compiled)
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
     for index in range(len(choices) + 1):
@@ -65,13 +67,15 @@ def _wrong(source: scripts.Source, choices: list[float], counts: Counts) -> str:
 
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
-    what = rng.randrange(3)
+    what = rng.randrange(4)
     if what == 0:
         source = rng.choice(scripts.SOURCES)
     elif what == 1:
         source = scripts.Source("regex", patterns.text(patterns.tree(rng, rng.choice((2, 3, 4)))))
-    else:
+    elif what == 2:
         source = scripts.Source("json_schema", schemas_made.schema(rng))
+    else:
+        source = scripts.Source("lark", str(lark.random_text(rng)))
     choices = [rng.random() for _ in range(rng.choice((3, 6, 12)))]
     try:
         constrain.CompiledGrammar(source.grammar().ir, vocabularies.small())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import constrain
-from bench.fuzz import patterns, protocol, vocabularies
+from bench.fuzz import patterns, protocol, seams, vocabularies
 from bench.fuzz.byte_judge import ByteJudge, walk
 from bench.fuzz.earley import EarleyJudge, RuleMaker
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
@@ -140,6 +140,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     text = random_text(rng)
     vocabulary = vocabularies.random_vocabulary(rng, _ALPHABET, 80)
     choices = [rng.random() for _ in range(rng.choice((4, 8, 14)))]
+    by_core = rng.random() < 0.7
 
     def check(text: Text, choices: list[float], counts: Counts) -> str:
         judge = text.judge()
@@ -157,6 +158,8 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         if is_empty:
             return "it compiles, and matches no text"
         counts["grammars"] += 1
+        if by_core:
+            seams.make_masks_by_core(compiled)
         return walk(constrain.Matcher(compiled), ByteJudge(judge), choices, counts)
 
     wrong = isolated(lambda: check(text, choices, counts))
@@ -170,7 +173,10 @@ def run(rng: random.Random, budget: Budget) -> Counts:
             what = isolated(lambda less=less: check(less, choices, Counts()))  # type: ignore[misc]
             if what:
                 text, wrong, todo = less, what, _simpler(less)
-        raise Difference(wrong, f"grammar = '''\n{text}\n'''\nchoices = {choices}\ntokens = {vocabulary.tokens!r}")
+        raise Difference(
+            wrong,
+            f"grammar = '''\n{text}\n'''\nchoices = {choices}\nby core: {by_core}\ntokens = {vocabulary.tokens!r}",
+        )
     return counts
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import constrain
-from bench.fuzz import vocabularies
+from bench.fuzz import seams, vocabularies
 from bench.fuzz.protocol import Difference
 
 Step = tuple[Any, ...]
@@ -315,6 +315,8 @@ class Run:
     def compile(self) -> None:
         """The first call of all."""
         self.compiled = constrain.CompiledGrammar(self.reference.ir, self.reference.vocabulary, **self.case.limits)
+        if self.case.source.how == "lark":
+            seams.make_masks_by_core(self.compiled)
 
     def prepare(self, step: Step) -> tuple[Any, tuple[Any, ...]] | None:
         """The call that a step is: a function and its arguments; None if it does not apply here."""

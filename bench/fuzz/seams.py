@@ -16,6 +16,7 @@ import constrain.engine.grammar_tables as tables_module
 import constrain.engine.storage.tables as tables
 from bench.fuzz.protocol import note
 from constrain.engine.automata import prelude as stock
+from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.storage import header, schemas, statuses
 from constrain.engine.vocabulary import trie
 from constrain.errors import LimitError
@@ -47,6 +48,11 @@ def patched(*patches: tuple[Any, str, Any]) -> Iterator[None]:
     finally:
         for owner, name, value in reversed(before):
             setattr(owner, name, value)
+
+
+def make_masks_by_core(compiled: CompiledGrammar) -> None:
+    """Have a grammar's masks made by core from the beginning, as after long walks; with few tokens all are short."""
+    compiled.ctx[header.LONG_WALKS] = 1 << 30
 
 
 # Tables of a fixed size, and those that the expressions of a front-end (automata/prelude.py) are copied into.
