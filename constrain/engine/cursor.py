@@ -9,7 +9,7 @@ from constrain.engine.conditions.of_grammar import conditions_of
 from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.history import BEFORE, GENERATION, STATE, YOUNG_LINKS, Link
+from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, YOUNG_LINKS, Link
 from constrain.engine.parser.companions import ALWAYS_ASKS, ASKS, NO_COMPANION, UNREAD, pack, unpack
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.transaction import transact
@@ -103,11 +103,16 @@ class Cursor:
         return self.fork()
 
     def __reduce__(self) -> Any:
-        name = type(self).__name__
-        raise TypeError(
-            f"a {name} cannot be pickled, since its grammar is compiled for this process: send the source of the "
-            f"grammar and the token ids, compile there, and let a new {name} accept them"
-        )
+        raise NotImplementedError
+
+    def _steps_taken(self) -> list[int | bytes]:
+        """All steps: tokens, and bytes that were read as one."""
+        steps = []
+        link = self._parent
+        while link is not None:
+            steps.append(link[STEP])
+            link = link[BEFORE]
+        return steps[::-1]
 
     def text(self, steps: int) -> bytes:
         """The bytes of the last ``steps`` steps."""

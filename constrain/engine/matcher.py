@@ -61,6 +61,7 @@ class Matcher(Cursor):
         stop_token_ids: Iterable[int] | None = None,
     ) -> None:
         self._has_budget = False
+        self._stops: tuple[int, ...] | None = None
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
@@ -72,6 +73,7 @@ class Matcher(Cursor):
         if stop_token_ids is not None:
             stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
+            self._stops = stops.ids
             self._heed()
 
     def __repr__(self) -> str:
@@ -83,6 +85,11 @@ class Matcher(Cursor):
             except ConstrainError:
                 place = "at a place that was lost"
         return f"<Matcher: {self._steps:,} {'step' if self._steps == 1 else 'steps'}, {place}>"
+
+    def __reduce__(self) -> Any:
+        # The steps say it all: who unpickles it takes them again.
+        prices = {} if self._budget is None else self._budget.account.prices()
+        return _matcher_behind, (self.compiled, self.max_tokens, self._stops, self._steps_taken(), prices)
 
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = budgets.Budget(self, max_tokens)
@@ -349,3 +356,21 @@ class Matcher(Cursor):
     def steps(self) -> int:
         """How many steps can be rolled back."""
         return self._steps
+
+
+def _matcher_behind(
+    compiled: CompiledGrammar,
+    max_tokens: int | None,
+    stops: tuple[int, ...] | None,
+    steps: list[int | bytes],
+    prices: dict[int, int],
+) -> Matcher:
+    """A matcher that has taken some steps; ``prices`` are what those of bytes cost, by their place."""
+    matcher = Matcher(compiled, max_tokens, stop_token_ids=stops)
+    for place, step in enumerate(steps):
+        is_taken = (
+            matcher.accept_bytes(step, prices.get(place)) if isinstance(step, bytes) else matcher.accept_token(step)
+        )
+        if not is_taken:
+            raise ConstrainError(f"step {place} of a pickled matcher is none that its grammar allows there")
+    return matcher

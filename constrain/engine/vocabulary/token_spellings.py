@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,11 @@ class SpelledVocabulary(Vocabulary):
         text_ids = np.flatnonzero(kinds == NORMAL)
         kinds[list(self.eos_ids)] = END
         self._make_tables(kinds, text_ids)
+
+    @cached_property
+    def digest(self) -> str:
+        """That of the vocabulary itself: the grammar says what is spelled."""
+        return self.plain.digest
 
     def shown(self, token: int) -> bytes:
         return self.plain.shown(token)

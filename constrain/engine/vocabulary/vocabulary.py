@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import operator
 import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -276,6 +279,24 @@ class Vocabulary:
         from constrain.tokenizers.adapters import adapt
 
         return cls.from_tokenizer(adapt(tokenizer), eos_ids, size=size)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the tokens, of what they are, and of the names of special ones; in hexadecimal digits.
+
+        Vocabularies with the same digest give the same masks.
+        """
+        digest = hashlib.blake2b(json.dumps(list(self.names.items())).encode(), digest_size=16)
+        for array in (self.starts, self.data, self.kinds):
+            digest.update(array.data)
+        return digest.hexdigest()
+
+    @cached_property
+    def text_bits(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The tokens that are allowed by their bytes, as a row of a mask: int32[words]."""
+        bits = np.zeros(-(-self.size // 32) * 32, np.uint8)
+        bits[self.text_ids] = 1
+        return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
 
     def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
         """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""
