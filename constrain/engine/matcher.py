@@ -203,6 +203,43 @@ class Matcher(Cursor):
             abandon(self, Saved(False, parent, steps, self._conditions), error)
         return transact(self, self._take, token)
 
+    def accept_tokens(self, token_ids: Iterable[int]) -> bool:
+        """Go on with some tokens, all or none of them; each is a step for :meth:`rollback`.
+
+        False, and nothing changes, if one is not allowed when it is its turn.  After an end token none is.
+
+        Raises
+        ------
+        ConstrainError
+            If an id is out of range; nothing changes then.
+        """
+        tokens = [self._checked_token(token) for token in token_ids]
+        begin = self._steps
+        ended, parent = self._state == ENDED, self._parent
+        try:
+            is_taken = all(map(self.accept_token, tokens))
+            if not is_taken:
+                self.rollback(self._steps - begin)
+        except BaseException:
+            self._restore(Saved(ended, parent, begin, self._conditions))
+            raise
+        return is_taken
+
+    def validate_tokens(self, token_ids: Iterable[int]) -> int:
+        """How many of the tokens, from the first on, could be accepted one after the other; nothing moves.
+
+        Raises
+        ------
+        ConstrainError
+            If an id is out of range.
+        """
+        tokens = [self._checked_token(token) for token in token_ids]
+        ahead = self.fork()
+        count = 0
+        while count < len(tokens) and ahead.accept_token(tokens[count]):
+            count += 1
+        return count
+
     def _take(self, token: int) -> bool:
         """Go on with a token that is no end token; False, and nothing changes, if it is not allowed."""
         return self._advance(token, push_token(self.compiled, self, token, self._companion))
