@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.cursor import Saved
+from constrain.engine.history import BEFORE
 from constrain.engine.masks.batches import check_matchers, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
 from constrain.engine.matcher import Matcher
@@ -15,17 +17,15 @@ from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT
 from constrain.engine.parser.configurations import ENDED
 from constrain.errors import ConstrainError
 
-_NO_COMPANION_AT: int = NO_COMPANION.__array_interface__["data"][0]
 
-
-def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int]) -> list[bool]:
+def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | NDArray[np.integer]) -> list[bool]:
     """Let each matcher go on with its token; as :meth:`Matcher.accept_token` for each of them.
 
     Parameters
     ----------
     matchers : sequence of Matcher
         Different ones, of one grammar or of several, for vocabularies of one size.
-    token_ids : sequence of int
+    token_ids : sequence of int, or int[n]
         A token for each of them.
 
     Returns
@@ -50,47 +50,54 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int]) ->
     ids = token_ids.tolist() if isinstance(token_ids, np.ndarray) else list(token_ids)
     if len(ids) != len(sequences):
         raise ConstrainError(f"there are {len(ids)} tokens for {len(sequences)} matchers")
-    if len(set(map(id, sequences))) < len(sequences):
+    if len(set(sequences)) < len(sequences):
         raise ConstrainError("a matcher is in the batch twice")
+    size = sequences[0]._size if sequences else 0
     tokens = [
-        token if type(token) is int and 0 <= token < matcher._size else matcher._checked_token(token)
-        for matcher, token in zip(sequences, ids, strict=True)
+        token if type(token) is int and 0 <= token < size else sequences[0]._checked_token(token) for token in ids
     ]
-    before = [(matcher._state == ENDED, matcher._parent, matcher._steps) for matcher in sequences]
+    before = [matcher._steps for matcher in sequences]
     taken = [False] * len(sequences)
     try:
         grammars = [matcher.compiled for matcher in sequences]
         for position in hold_locks(grammars, lambda busy: _take_together(sequences, tokens, taken, busy)):
             taken[position] = sequences[position].accept_token(tokens[position])
     except BaseException:
-        for matcher, saved in zip(sequences, before, strict=True):
-            matcher._restore(Saved(*saved, matcher._conditions))
+        for matcher, steps in zip(sequences, before, strict=True):
+            _restore(matcher, steps)
         raise
     return taken
+
+
+def _restore(matcher: Matcher, steps: int) -> None:
+    """Let a matcher be where it was after so many steps; it has taken one more at most."""
+    ended, parent = matcher._state == ENDED, matcher._parent
+    if matcher._steps > steps:
+        assert parent is not None
+        ended, parent = False, parent[BEFORE]
+    matcher._restore(Saved(ended, parent, steps, matcher._conditions))
 
 
 def _take_together(
     matchers: list[Matcher], tokens: list[int], taken: list[bool], busy: set[CompiledGrammar]
 ) -> list[int]:
     """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
-    chosen: list[int] = []
     others: list[int] = []
+    chosen: list[tuple[int, Matcher]] = []
+    given: list[tuple[int, int, int, int]] = []
     for position, matcher in enumerate(matchers):
+        state, compiled, token = matcher._state, matcher.compiled, tokens[position]
         # Text, and no end before or now; what _asks_always says is true of budgets and the like.
-        is_plain = matcher._state > 0 and not matcher._kinds[tokens[position]] and not matcher._asks_always
-        (chosen if is_plain and matcher.compiled not in busy else others).append(position)
+        if state > 0 and not matcher._kinds[token] and not matcher._asks_always and compiled not in busy:
+            chosen.append((position, matcher))
+            given.append((compiled.context_address, state, token, matcher._companion_at))
+        else:
+            others.append(position)
     if not chosen:
         return others
-    batch = [matchers[position] for position in chosen]
     results = np.empty(len(chosen), np.int64)
-    push_tokens(
-        np.array([matcher.compiled.context_address for matcher in batch], np.int64),
-        np.array([matcher._state for matcher in batch], np.int64),
-        np.array([tokens[position] for position in chosen], np.int64),
-        np.array([_address(matcher) for matcher in batch], np.int64),
-        results,
-    )
-    for position, matcher, result in zip(chosen, batch, results.tolist(), strict=True):
+    push_tokens(*np.ascontiguousarray(np.array(given, np.int64).T), results)
+    for (position, matcher), result in zip(chosen, results.tolist(), strict=True):
         if result <= 0 or result >= WITHOUT_QUESTION:
             if result:
                 if matcher._companion is not NO_COMPANION:
@@ -106,10 +113,3 @@ def _take_together(
             matcher._note = result >> WORD_SHIFT
         taken[position] = True
     return others
-
-
-def _address(matcher: Matcher) -> int:
-    companion = matcher._companion
-    if companion is NO_COMPANION:
-        return _NO_COMPANION_AT
-    return int(companion.__array_interface__["data"][0])

@@ -10,12 +10,23 @@ from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, YOUNG_LINKS, Link
-from constrain.engine.parser.companions import ALWAYS_ASKS, ASKS, NO_COMPANION, UNREAD, pack, unpack
+from constrain.engine.parser.companions import (
+    ALWAYS_ASKS,
+    ASKS,
+    NO_COMPANION,
+    UNREAD,
+    Int64Array,
+    pack,
+    unpack,
+)
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.grammar.tokens import MARK_BYTE
+
+NO_COMPANION_AT: int = NO_COMPANION.__array_interface__["data"][0]
+"""The address of what stands for no companion."""
 
 
 class Saved(NamedTuple):
@@ -36,8 +47,13 @@ class Cursor:
     compiled : CompiledGrammar
     """
 
+    # What reads tokens along, and its address.
+    _companion: Int64Array
+    _companion_at: int
+
     def __init__(self, compiled: GrammarTables) -> None:
         self.compiled = compiled
+        self._companion, self._companion_at = NO_COMPANION, NO_COMPANION_AT
         self._state = LOST
         self._parent: Link | None = None
         self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
@@ -139,7 +155,10 @@ class Cursor:
             brought = condition.companion
             if brought is not NO_COMPANION:
                 companion = brought
-        self._note, self._asks_always, self._companion = note, asks_always, ALWAYS_ASKS if asks_always else companion
+        companion = ALWAYS_ASKS if asks_always else companion
+        if companion is not self._companion:
+            self._companion_at = companion.__array_interface__["data"][0]
+        self._note, self._asks_always, self._companion = note, asks_always, companion
 
     def _restrict(self, out: Bitmask, index: int) -> None:
         """Make a mask of the grammar the one under all conditions."""

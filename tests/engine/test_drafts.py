@@ -46,7 +46,8 @@ def allowed(row: np.ndarray[Any, Any]) -> list[int]:
 def mask_of(matcher: Matcher) -> np.ndarray[Any, Any]:
     mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
     matcher.fill_next_token_bitmask(mask)
-    return mask[0]
+    row: np.ndarray[Any, Any] = mask[0]
+    return row
 
 
 def some_matcher(choose: random.Random, names: list[str]) -> Matcher:
@@ -188,6 +189,9 @@ def test_what_is_refused() -> None:
         (fill([[1], [size]]), f"token id {size} is out of range"),
         (fill([[1], [-1]]), "token id -1 is out of range"),
         (fill([[1], ["a"]]), "draft 1 must be integers"),
+        (fill([[1], [[1]]]), "draft 1 must be integers"),
+        (fill([1, [1]]), "draft 0 must be integers"),
+        (fill([[1], [2**70]]), "draft 1 must be integers"),
         (fill([[1], [1.5]]), "draft 1 must be integers"),
         (fill([[1, 2], [1]]), "rows that the mask does not have: it has 4"),
         (fill([[1], [1]], [[0], [-1]]), "parents: 0 is neither"),

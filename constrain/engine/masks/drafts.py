@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys, copies_of
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
+from constrain.engine.cursor import NO_COMPANION_AT
 from constrain.engine.masks.batches import Int64Array, by_grammar, check_matchers, hold_locks, run_jobs
 from constrain.engine.masks.known_batches import write_known_drafts
 from constrain.engine.matcher import Matcher
@@ -22,8 +25,6 @@ from constrain.engine.parser.companions import NO_COMPANION
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
-
-_NO_COMPANION_AT: int = NO_COMPANION.__array_interface__["data"][0]
 
 
 def fill_draft_bitmasks(
@@ -78,13 +79,13 @@ def fill_draft_bitmasks(
     rows, out = batch.check_rows(mask, first_rows)
     if out.is_direct:
         return batch.fill(rows, out.array, threads)
-    lengths = [1 + len(draft) for draft in batch.drafts]
+    lengths = np.diff(batch.starts) + 1
     firsts = np.cumsum(lengths) - lengths
-    places = np.concatenate([np.arange(row, row + length) for row, length in zip(rows.tolist(), lengths, strict=True)])
+    places = np.repeat(rows - firsts, lengths) + np.arange(lengths.sum())
     # What a row was is what it is again if its mask cannot be made.
     apart = out.get(places.tolist(), sequences[0]._words)
     try:
-        return batch.fill(firsts.astype(np.int64), apart, threads)
+        return batch.fill(firsts, apart, threads)
     finally:
         out.put(places.tolist(), apart)
 
@@ -97,13 +98,11 @@ class _Drafts:
     ) -> None:
         self.matchers = matchers
         self.grammars = [matcher.compiled for matcher in matchers]
-        self.drafts = [_integers(draft, f"draft {place}") for place, draft in enumerate(drafts)]
-        if len(self.drafts) != len(matchers):
-            raise ConstrainError(f"there are {len(self.drafts)} drafts for {len(matchers)} matchers")
-        lengths = [len(draft) for draft in self.drafts]
+        lengths, self.tokens = _together(drafts, "draft")
+        if len(lengths) != len(matchers):
+            raise ConstrainError(f"there are {len(lengths)} drafts for {len(matchers)} matchers")
         self.starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=self.starts[1:])
-        self.tokens = np.concatenate([np.empty(0, np.int64), *self.drafts])
         size = matchers[0]._size if matchers else 0
         outside = self.tokens[(self.tokens < 0) | (self.tokens >= size)]
         if len(outside):
@@ -115,10 +114,9 @@ class _Drafts:
         return np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], lengths) - 1
 
     def _trees(self, lengths: list[int], parents: Sequence[Sequence[int]]) -> Int64Array:
-        trees = [_integers(tree, f"parents of draft {place}") for place, tree in enumerate(parents)]
-        if [len(tree) for tree in trees] != lengths:
+        counts, flat = _together(parents, "parents of draft")
+        if counts != lengths:
             raise ConstrainError("parents must have one number for each token of each draft")
-        flat = np.concatenate([np.empty(0, np.int64), *trees])
         wrong = np.flatnonzero((flat < -1) | (flat > self._chains(lengths)))
         if len(wrong):
             raise ConstrainError(f"parents: {flat[wrong[0]]} is neither -1 nor the place of a token before")
@@ -156,10 +154,22 @@ class _Drafts:
 
     def _fill_known(self, rows: Int64Array, out: Bitmask, counts: Int64Array, busy: set[CompiledGrammar]) -> list[int]:
         """Write what is known, under the locks of all grammars that are not busy; the positions of the others."""
-        kept: list[Any] = []
-        companions = [self._companion(matcher, kept, busy) for matcher in self.matchers]
-        chosen = [position for position, companion in enumerate(companions) if companion]
-        waiting = [position for position, companion in enumerate(companions) if not companion]
+        followed: list[tuple[int, ObjectKeys]] = []
+        chosen: list[int] = []
+        waiting: list[int] = []
+        for position, matcher in enumerate(self.matchers):
+            compiled = matcher.compiled
+            keys = None
+            is_known = not (matcher._note or matcher._asks_always or compiled.spelled_ids or compiled in busy)
+            if is_known and matcher._companion is not NO_COMPANION:
+                keys = self._keys_of(matcher)
+                is_known = keys is not None
+            if not is_known:
+                waiting.append(position)
+                continue
+            if keys is not None:
+                followed.append((len(chosen), keys))
+            chosen.append(position)
         if not chosen:
             return waiting
         # Grammars with tokens as terminals are not among them, so that kinds are those of the vocabulary.
@@ -170,40 +180,33 @@ class _Drafts:
         tokens, parents, starts = self.tokens, self.parents, self.starts
         if waiting:
             lengths = np.diff(starts)
-            is_chosen = np.repeat([bool(companion) for companion in companions], lengths)
+            is_chosen = np.ones(len(lengths), bool)
+            is_chosen[waiting] = False
+            is_chosen = np.repeat(is_chosen, lengths)
             tokens, parents = tokens[is_chosen], parents[is_chosen]
             starts = np.zeros(len(chosen) + 1, np.int64)
             np.cumsum(lengths[chosen], out=starts[1:])
+        companions = np.full(len(chosen), NO_COMPANION_AT, np.int64)
+        if followed:
+            _copies, addresses = copies_of([keys for _, keys in followed])
+            companions[[place for place, _ in followed]] = addresses
         found, legal = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
         count = write_known_drafts(
             np.array([self.grammars[position].context_address for position in chosen], np.int64),
             np.array([self.matchers[position]._state for position in chosen], np.int64),
-            np.array([companions[position] for position in chosen], np.int64),
-            *(starts, tokens, kinds[tokens], parents, rows[chosen], out),
+            *(companions, starts, tokens, kinds[tokens], parents, rows[chosen], out),
             *(np.empty(len(tokens), np.int64), legal, found),
         )
         counts[chosen] = legal
         return [chosen[place] for place in found[:count].tolist()] + waiting
 
-    def _companion(self, matcher: Matcher, kept: list[Any], busy: set[CompiledGrammar]) -> int:
-        """The address of a companion for a draft, which may be changed; 0 if the draft has to be followed otherwise.
-
-        What has to live as long is put to ``kept``.
-        """
-        compiled = matcher.compiled
-        if matcher._note or matcher._asks_always or compiled.spelled_ids or (busy and compiled in busy):
-            return 0
-        if matcher._companion is NO_COMPANION:
-            return _NO_COMPANION_AT
-        # It belongs to one path.
-        if self.is_tree or len(matcher._conditions) != 1:
-            return 0
-        condition = matcher._conditions[0]
-        keys = condition.keys_ahead() if isinstance(condition, UniqueKeys) else None
-        if keys is None:
-            return 0
-        kept.append(keys)
-        return int(keys.memory.__array_interface__["data"][0])
+    def _keys_of(self, matcher: Matcher) -> ObjectKeys | None:
+        """The keys that a matcher's companion has read, where a copy of them can read a draft on."""
+        # A companion belongs to one path.
+        if self.is_tree or len(matcher._conditions) != 1 or not isinstance(matcher._conditions[0], UniqueKeys):
+            return None
+        keys = matcher._conditions[0].keys
+        return keys if keys is not None and keys.is_small else None
 
     def _follow(self, position: int, out: Bitmask, row: int) -> int:
         """Write the rows of one draft with forks of its matcher; how many of its tokens are legal."""
@@ -229,9 +232,28 @@ class _Drafts:
         return count
 
 
+def _together(parts: Sequence[Sequence[int]], what: str) -> tuple[list[int], Int64Array]:
+    """The lengths of some sequences of integers, and all of these one after the other."""
+    try:
+        # Numbers of several arrays become a list faster than one by one.
+        lists = [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+        lengths = [len(part) for part in lists]
+        flat = np.array(list(chain.from_iterable(lists)) or np.empty(0, np.int64))
+    except (TypeError, ValueError):
+        flat = np.empty(0)
+    if flat.ndim == 1 and np.issubdtype(flat.dtype, np.integer):
+        return lengths, flat.astype(np.int64)
+    for place, part in enumerate(parts):
+        _integers(part, f"{what} {place}")
+    raise ConstrainError(f"{what}s must be integers")
+
+
 def _integers(values: Sequence[int], what: str) -> Int64Array:
-    array = np.asarray(values)
-    if array.ndim == 1 and not len(array):
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0, object)
+    if array.ndim == 1 and not len(array) and array.dtype != object:
         return np.empty(0, np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ConstrainError(f"{what} must be integers, one after the other")

@@ -122,9 +122,10 @@ class UniqueKeys:
         twin._now, twin._known_note = None, self.note if self._since is not None else NOT_READ
         return twin
 
-    def keys_ahead(self) -> ObjectKeys | None:
-        """A copy of the keys, to read on with beside the cursor, if they are there."""
-        return None if self._now is None or self._since is None else self._now.copy()
+    @property
+    def keys(self) -> ObjectKeys | None:
+        """The keys where the cursor is, if they have been read."""
+        return self._now if self._since is not None else None
 
     def rewind(self, steps: int) -> None:
         """See the protocol; a first key that has not ended any more is not followed."""
