@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import get_ident
 from typing import Any
 
@@ -14,17 +14,19 @@ from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
+from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.traveller import can_go_on, forced_bytes, push_token, push_token_unchecked
+from constrain.engine.traveller import can_go_on, forced_bytes, last_bytes, push_token, push_token_unchecked
 from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
+from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
-from constrain.grammar.tokens import MARK_BYTE, spelled_token
+from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 
 _NOTHING = object()
 
@@ -342,6 +344,54 @@ class Matcher(Cursor):
         """The special token that every continuation begins with, of those that the grammar names; None for none."""
         text, token = self._forced()
         return None if text else token
+
+    def forced_tokens(self, history: Sequence[int] | None = None, *, tokenizer: Encoder | None = None) -> list[int]:
+        """The tokens that have to come next, as the tokenizer itself would write them: a draft that needs no model.
+
+        Forced text becomes tokens only as far as they are sure: they are those of the tokenizer for the text before
+        and the forced text, whatever of what the grammar allows follows.  The last ones, which may be merged with what
+        follows, are left to the model, and so is all where the text before ends within a token of the tokenizer's.
+        (What can follow is tried: each next character that is allowed, and the rests of tokens that reach beyond.)
+
+        Parameters
+        ----------
+        history : sequence of int, optional
+            The tokens of the sequence so far, a prompt in front of the text included; the last few are needed.  By
+            default those that were accepted.
+        tokenizer : Encoder, optional
+            By default the one that the vocabulary was made from.
+
+        Returns
+        -------
+        list of int
+            Tokens that can be accepted one after the other; none where the text may end, or there is a choice.  An end
+            token is never among them.
+
+        Raises
+        ------
+        ConstrainError
+            If no tokenizer is known, or an id of the history is out of range.
+        """
+        vocabulary = self.compiled.vocabulary
+        tokenizer = vocabulary.tokenizer if tokenizer is None else tokenizer
+        if tokenizer is None:
+            raise ConstrainError(
+                "forced_tokens() needs the tokenizer, which this vocabulary was not made from: give tokenizer=..."
+            )
+        if history is None:
+            data = last_bytes(self.compiled, self._parent, CONTEXT_BYTES + MARKED_BYTES)
+            if self.compiled.spelled_ids and MARK_BYTE in data:
+                # Nothing is joined over a special token.
+                data = data[data.rindex(MARK_BYTE) + MARKED_BYTES :]
+        else:
+            data = text_behind(vocabulary, history)
+        text, special = self._forced()
+        if text:
+            tokens = forced_tokens(vocabulary, tokenizer).next(data, text, self)
+        else:
+            tokens = [] if special is None or self._kinds[special] == END else [special]
+        # A budget may ask for fewer and longer tokens.
+        return tokens[: self.validate_tokens(tokens)] if tokens else []
 
     def _forced(self) -> tuple[bytes, int | None]:
         """The text that is forced, and the special token that is forced behind it."""

@@ -67,6 +67,7 @@ class SpelledVocabulary(Vocabulary):
         self.size = plain.size
         self.eos_ids, self.special_ids = plain.eos_ids, plain.special_ids
         self.names = plain.names
+        self.tokenizer = plain.tokenizer
         kinds = plain.kinds.copy()
         kinds[list(self.spelled_ids)] = NORMAL
         kinds[[token for token, data in enumerate(plain.tokens) if MARK in data and token not in self.spelled_ids]] = (

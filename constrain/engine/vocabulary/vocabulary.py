@@ -17,6 +17,7 @@ import numpy as np
 
 from constrain.engine.storage import schemas, tables
 from constrain.engine.vocabulary import files as vocabulary_files
+from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.shared_masks import SharedMasks
 from constrain.engine.vocabulary.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
@@ -87,6 +88,8 @@ class Vocabulary:
         The tokens that have a spelling instead of bytes; none but in a view (token_spellings.py).
     inner_blanks : int
         How many blanks and tabs may stand behind another byte of a token, in a row, at most.
+    tokenizer : Encoder or None
+        The tokenizer that it was made from, where :meth:`from_tokenizer` made it.  Copies and pickles do not have it.
     shared : SharedMasks
         What its grammars have in common.
     shared_tables : int64[3 * n]
@@ -94,6 +97,7 @@ class Vocabulary:
     """
 
     spelled_ids: frozenset[int] = frozenset()
+    tokenizer: Encoder | None
 
     def __init__(
         self,
@@ -113,6 +117,7 @@ class Vocabulary:
         self.special_ids = self._check_ids(special_ids, "special_ids")
 
         self.names = self._check_names(names)
+        self.tokenizer = None
 
         kinds = np.zeros(self.size, np.uint8)
         kinds[list(self.special_ids)] = SPECIAL
@@ -245,6 +250,7 @@ class Vocabulary:
             eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
             special_ids=special,
         )
+        vocabulary.tokenizer = tokenizer if hasattr(tokenizer, "encode") else None
         name_of = getattr(tokenizer, "id_to_token", None)
         if name_of is not None:
             # Ids behind the tokenizer's have no name.
