@@ -52,7 +52,9 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
         raise ConstrainError(f"there are {len(ids)} tokens for {len(sequences)} matchers")
     if len(set(sequences)) < len(sequences):
         raise ConstrainError("a matcher is in the batch twice")
-    size = sequences[0]._size if sequences else 0
+    if not sequences:
+        return []
+    size = sequences[0]._size
     tokens = [
         token if type(token) is int and 0 <= token < size else sequences[0]._checked_token(token) for token in ids
     ]
@@ -82,34 +84,42 @@ def _take_together(
     matchers: list[Matcher], tokens: list[int], taken: list[bool], busy: set[CompiledGrammar]
 ) -> list[int]:
     """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
+    # Text, and no end before or now; what _asks_always says is true of budgets and the like.
+    chosen: list[int] | range = range(len(matchers))
     others: list[int] = []
-    chosen: list[tuple[int, Matcher]] = []
-    given: list[tuple[int, int, int, int]] = []
-    for position, matcher in enumerate(matchers):
-        state, compiled, token = matcher._state, matcher.compiled, tokens[position]
-        # Text, and no end before or now; what _asks_always says is true of budgets and the like.
-        if state > 0 and not matcher._kinds[token] and not matcher._asks_always and compiled not in busy:
-            chosen.append((position, matcher))
-            given.append((compiled.context_address, state, token, matcher._companion_at))
-        else:
+    states = [matcher._state for matcher in matchers]
+    kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
+    if busy or min(states) <= 0 or any(kinds) or any(matcher._asks_always for matcher in matchers):
+        plain = [
+            state > 0 and not kind and not matcher._asks_always and matcher.compiled not in busy
+            for state, kind, matcher in zip(states, kinds, matchers, strict=True)
+        ]
+        chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
+        if not chosen:
+            return others
+        matchers = [matchers[position] for position in chosen]
+        tokens = [tokens[position] for position in chosen]
+        states = [states[position] for position in chosen]
+    results = np.empty(len(matchers), np.int64)
+    push_tokens(
+        np.array([matcher.compiled.context_address for matcher in matchers], np.int64),
+        np.array(states, np.int64),
+        np.array(tokens, np.int64),
+        np.array([matcher._companion_at for matcher in matchers], np.int64),
+        results,
+    )
+    for position, matcher, token, result in zip(chosen, matchers, tokens, results.tolist(), strict=True):
+        if 0 < result < WITHOUT_QUESTION:
+            # As in Matcher.accept_token.
+            link = (matcher.compiled.generation, matcher._state, token, matcher._parent)
+            matcher._young.append(link)
+            matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
+            if matcher._companion is not NO_COMPANION:
+                matcher._note = result >> WORD_SHIFT
+            taken[position] = True
+        elif result:
+            if matcher._companion is not NO_COMPANION:
+                # It may have read the token, which is taken by itself now.
+                matcher._rewind()
             others.append(position)
-    if not chosen:
-        return others
-    results = np.empty(len(chosen), np.int64)
-    push_tokens(*np.ascontiguousarray(np.array(given, np.int64).T), results)
-    for (position, matcher), result in zip(chosen, results.tolist(), strict=True):
-        if result <= 0 or result >= WITHOUT_QUESTION:
-            if result:
-                if matcher._companion is not NO_COMPANION:
-                    # It may have read the token, which is taken by itself now.
-                    matcher._rewind()
-                others.append(position)
-            continue
-        # As in Matcher.accept_token.
-        link = (matcher.compiled.generation, matcher._state, tokens[position], matcher._parent)
-        matcher._young.append(link)
-        matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
-        if matcher._companion is not NO_COMPANION:
-            matcher._note = result >> WORD_SHIFT
-        taken[position] = True
     return others
