@@ -139,13 +139,13 @@ class GrammarCompiler:
                 accelerators=self.accelerators,
                 source=grammar.key,
             )
-        if grammar.ir.token_lexemes and grammar.ir.stock is not None:
-            # It has JSON in it, and a vocabulary of its own (token_terminals.py).
-            self._share_usual_masks(compiled.vocabulary)
         return self._keep(grammar.key, compiled)
 
     def _keep(self, key: Hashable, compiled: CompiledGrammar) -> CompiledGrammar:
         """What the cache has under a key now: that, or what was there before."""
+        if compiled.ir.token_lexemes and compiled.ir.stock is not None:
+            # It has JSON in it, and a vocabulary of its own (token_terminals.py).
+            self._share_usual_masks(compiled.vocabulary)
         with self._lock:
             if self.cache_limit_bytes > 0:
                 compiled = self._cache.setdefault(key, compiled)

@@ -85,7 +85,7 @@ class ForcedTokens:
         text : bytes
             Everything so far, without the prompt; behind a special token, which is a border, what follows it.
         forced : bytes
-            What every continuation of it begins with (at least one byte): :meth:`constrain.engine.matcher.Matcher.forced_bytes`.
+            What every continuation of it begins with (at least one byte), as a matcher's ``forced_bytes()``.
         matcher : Matcher
             At the end of ``text``; it is not changed.
         """
