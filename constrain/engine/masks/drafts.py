@@ -70,6 +70,11 @@ def fill_draft_bitmasks(
         If a token is out of range, or something does not fit together; nothing is written then.
     LimitError
         As for one matcher.  The rows of other drafts are written.
+
+    Notes
+    -----
+    Rows in which no token is allowed cannot be sampled from: an engine leaves them out, or cuts its drafts to what is
+    legal first.  No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
     """
     sequences = list(matchers)
     check_matchers(sequences, threads)
@@ -129,10 +134,12 @@ class _Drafts:
         height = int(out.array.shape[0])
         if first_rows is None:
             rows = self.starts[:-1] + np.arange(len(lengths))
-        else:
-            rows = _integers(first_rows, "first_rows")
-            if len(rows) != len(lengths):
-                raise ConstrainError(f"first_rows must be one integer for each of the {len(lengths)} drafts")
+            if len(self.tokens) + len(lengths) > height:
+                raise ConstrainError(f"the drafts need rows that the mask does not have: it has {height}")
+            return rows, out
+        rows = _integers(first_rows, "first_rows")
+        if len(rows) != len(lengths):
+            raise ConstrainError(f"first_rows must be one integer for each of the {len(lengths)} drafts")
         if (rows < 0).any() or (rows + lengths > height).any():
             raise ConstrainError(f"the drafts need rows that the mask does not have: it has {height}")
         order = np.argsort(rows)
