@@ -18,9 +18,11 @@ from constrain.limits import Deadline
 from constrain.version import __version__
 
 if TYPE_CHECKING:
+    from constrain.engine.accepting import accept_token_batch
     from constrain.engine.compiled_grammar import CompiledGrammar
     from constrain.engine.compiler import GrammarCompiler
     from constrain.engine.masks.batches import fill_next_token_bitmask_batch
+    from constrain.engine.masks.drafts import fill_draft_bitmasks
     from constrain.engine.matcher import Matcher
     from constrain.engine.recognizer import Recognizer
     from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 
 # Loaded on first use, so that `constrain --help` does not wait for numba.
 _EXPORTS = {
+    "accept_token_batch": "constrain.engine.accepting",
     "allocate_token_bitmask": "constrain.engine.vocabulary.bitmasks",
     "apply_token_bitmask_inplace": "constrain.engine.vocabulary.bitmasks",
+    "fill_draft_bitmasks": "constrain.engine.masks.drafts",
     "fill_next_token_bitmask_batch": "constrain.engine.masks.batches",
     "CompiledGrammar": "constrain.engine.compiled_grammar",
     "GrammarCompiler": "constrain.engine.compiler",
@@ -56,8 +60,10 @@ __all__ = [
     "TokenizerError",
     "Vocabulary",
     "__version__",
+    "accept_token_batch",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "fill_draft_bitmasks",
     "fill_next_token_bitmask_batch",
     "load_tokenizer",
 ]

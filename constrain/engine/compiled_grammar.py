@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
+from functools import partial
 from typing import Any
 
 from constrain.engine.conditions.of_grammar import prepare_conditions
 from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, GrammarTables
+from constrain.engine.learned import note_learned, take_over
 from constrain.engine.recognizer import Recognizer
+from constrain.engine.storage.packed_arrays import pack, unpack
 from constrain.engine.storage.schemas import EARLEY_SET_HASHES, EXPRESSION_HASHES, LEXER_STATE_HASHES, STATE_HASHES
 from constrain.engine.token_terminals import settle_tokens
+from constrain.engine.vocabulary.files import kernels_digest
 from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.errors import ConstrainError, LimitError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.source import read_source, write_source
+from constrain.limits import Deadline, limited
+from constrain.version import __version__
+
+_MAGIC = b"constrain grammar 1\n"
+_WHAT = "a compiled grammar"
 
 
 class CompiledGrammar(GrammarTables):
@@ -35,6 +46,9 @@ class CompiledGrammar(GrammarTables):
         The names of the accelerators to use (``constrain.engine.masks.accelerators.NAMES``); masks are the same with
         any of them.  ``()`` is the plain engine; the default is all of them, or with the environment variable
         ``CONSTRAIN_PLAIN=1`` none.
+    source : hashable, optional
+        The key of the grammar that ``ir`` is of (:attr:`constrain.Grammar.key`), which :meth:`to_bytes` needs; a
+        GrammarCompiler gives it.
 
     Raises
     ------
@@ -59,7 +73,11 @@ class CompiledGrammar(GrammarTables):
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
         accelerators: Collection[str] | None = None,
+        source: Hashable = None,
     ) -> None:
+        # As given, to be given to another one.
+        self.source = source
+        self._given = ir, vocabulary
         ir, vocabulary = settle_tokens(ir, vocabulary)
         super().__init__(
             ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
@@ -81,11 +99,115 @@ class CompiledGrammar(GrammarTables):
         result = {name: self._tables.used(slot) for name, slot in counts.items()}
         return {**result, "mask_bytes": self.mask_bytes, "nbytes": self.nbytes}
 
+    def to_bytes(self) -> bytes:
+        """The grammar and what it has learned, for :meth:`from_bytes` in another process, now or later.
+
+        It holds the source (a schema, a pattern, a text, with its options), the ways to up to 4,096 places and their
+        masks, up to some 16 MiB of them.  (docs/how-it-works.md, bytes)
+
+        Raises
+        ------
+        ConstrainError
+            If the source is not known: of a grammar with a registry, with imports of files, with a style or tools that
+            are Python objects, or one that was not compiled by a GrammarCompiler.
+        """
+        head = {
+            "version": __version__,
+            "kernels": kernels_digest(),
+            "vocabulary": self.vocabulary.digest,
+            "source": write_source(self.source),
+        }
+        with self.lock:
+            learned = note_learned(self)
+        return pack(_MAGIC, head, learned)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        vocabulary: Vocabulary,
+        *,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
+        accelerators: Collection[str] | None = None,
+        time_limit: float | Deadline | None = None,
+    ) -> CompiledGrammar:
+        """The grammar that :meth:`to_bytes` has written, which knows what that one had learned.
+
+        Bytes may come from anywhere: a grammar in them is read and compiled like any other, and nothing that is
+        learned is believed but sets of tokens.  Who makes the bytes decides what the grammar is, as who writes a
+        schema does.
+
+        Parameters
+        ----------
+        data : bytes
+        vocabulary : Vocabulary
+            With the tokens of the one that the grammar was compiled for.
+        limit_bytes, mask_limit_bytes, accelerators
+            As for the class.
+        time_limit : float or Deadline, optional
+            Seconds that this may take.
+
+        Raises
+        ------
+        ConstrainError
+            If the bytes are of something else, damaged, of another version of the package, or for another vocabulary;
+            and all that the front-end of the grammar raises.
+        LimitError
+            If it takes more time, or memory, than is allowed.
+        """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise ConstrainError(f"from_bytes() takes bytes, not {type(data).__name__}")
+        head, learned = unpack(_MAGIC, bytes(data), _WHAT)
+        if (head.get("version"), head.get("kernels")) != (__version__, kernels_digest()):
+            raise ConstrainError(
+                f"this compiled grammar was written by version {head.get('version')!s:.40} of constrain or by another "
+                f"state of its sources, and this is version {__version__}: compile the grammar here"
+            )
+        if head.get("vocabulary") != vocabulary.digest:
+            raise ConstrainError(
+                "this compiled grammar is for another vocabulary: its tokens, end tokens or special tokens differ from "
+                f"those of {vocabulary!r}"
+            )
+        source = head.get("source")
+        if not isinstance(source, str):
+            raise ConstrainError(f"these bytes are not {_WHAT}: they have no source")
+        with limited(time_limit):
+            grammar = read_source(source)
+            compiled = cls(
+                grammar.ir,
+                vocabulary,
+                limit_bytes=limit_bytes,
+                mask_limit_bytes=mask_limit_bytes,
+                accelerators=accelerators,
+                source=grammar.key,
+            )
+            with compiled.lock:
+                take_over(compiled, learned)
+        return compiled
+
+    def __copy__(self) -> CompiledGrammar:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledGrammar:
+        # It is shared by all who use it, as it is.
+        return self
+
     def __reduce__(self) -> Any:
-        raise TypeError(
-            "a CompiledGrammar cannot be copied or pickled, since its tables belong to this process: threads share it, "
-            "and another process compiles the grammar itself (a Grammar and a GrammarCompiler can be pickled)"
-        )
+        ir, vocabulary = self._given
+        options: dict[str, Any] = {
+            "limit_bytes": self._limit_bytes,
+            "mask_limit_bytes": self.mask_limit_bytes,
+            "accelerators": self.accelerators,
+        }
+        try:
+            data = self.to_bytes()
+        except LimitError:
+            raise
+        except ConstrainError:
+            # A pickle can hold the rules themselves.
+            return partial(CompiledGrammar, **options), (ir, vocabulary)
+        return partial(CompiledGrammar.from_bytes, **options), (data, vocabulary)
 
     def __repr__(self) -> str:
         counts = self.statistics()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
@@ -16,6 +17,7 @@ from constrain.engine.masks.accelerators import names_in_use
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.errors import ConstrainError
 from constrain.forking import renew_in_child
 from constrain.grammar.grammar import Grammar
 from constrain.limits import Deadline, limited
@@ -81,14 +83,20 @@ class GrammarCompiler:
         self._jobs = CompileJobs()
 
     def __reduce__(self) -> Any:
-        # What it has compiled stays here.
         options: dict[str, Any] = {
             "cache_limit_bytes": self.cache_limit_bytes,
             "limit_bytes": self.limit_bytes,
             "mask_limit_bytes": self.mask_limit_bytes,
             "accelerators": self.accelerators,
         }
-        return partial(GrammarCompiler, self.vocabulary, **options), ()
+        with self._lock:
+            kept = list(self._cache.values())
+        written = []
+        for compiled in kept:
+            # Others are compiled where they are needed.
+            with contextlib.suppress(ConstrainError):
+                written.append(compiled.to_bytes())
+        return partial(_compiler_with, **options), (self.vocabulary, written)
 
     def _share_usual_masks(self, vocabulary: Vocabulary) -> None:
         """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""
@@ -129,16 +137,41 @@ class GrammarCompiler:
                 limit_bytes=self.limit_bytes,
                 mask_limit_bytes=self.mask_limit_bytes,
                 accelerators=self.accelerators,
+                source=grammar.key,
             )
-        if grammar.ir.token_lexemes and grammar.ir.stock is not None:
+        return self._keep(grammar.key, compiled)
+
+    def _keep(self, key: Hashable, compiled: CompiledGrammar) -> CompiledGrammar:
+        """What the cache has under a key now: that, or what was there before."""
+        if compiled.ir.token_lexemes and compiled.ir.stock is not None:
             # It has JSON in it, and a vocabulary of its own (token_terminals.py).
             self._share_usual_masks(compiled.vocabulary)
         with self._lock:
             if self.cache_limit_bytes > 0:
-                compiled = self._cache.setdefault(grammar.key, compiled)
-                self._cache.move_to_end(grammar.key)
+                compiled = self._cache.setdefault(key, compiled)
+                self._cache.move_to_end(key)
                 self._evict()
         return compiled
+
+    def load(self, data: bytes, *, time_limit: float | Deadline | None = None) -> CompiledGrammar:
+        """The compiled grammar that :meth:`CompiledGrammar.to_bytes` has written; :meth:`compile` finds it then.
+
+        If the cache has the grammar already, it is that one, with what it has learned itself.
+
+        Raises
+        ------
+        ConstrainError
+            As :meth:`CompiledGrammar.from_bytes`.
+        """
+        compiled = CompiledGrammar.from_bytes(
+            data,
+            self.vocabulary,
+            limit_bytes=self.limit_bytes,
+            mask_limit_bytes=self.mask_limit_bytes,
+            accelerators=self.accelerators,
+            time_limit=time_limit,
+        )
+        return self._keep(compiled.source, compiled)
 
     def _known(self, grammar: Grammar, method: str) -> CompiledGrammar | None:
         """What the cache has of a grammar."""
@@ -198,3 +231,11 @@ class GrammarCompiler:
         """Let go of every compiled grammar."""
         with self._lock:
             self._cache.clear()
+
+
+def _compiler_with(vocabulary: Vocabulary, written: list[bytes], **options: Any) -> GrammarCompiler:
+    """A compiler that knows some grammars."""
+    compiler = GrammarCompiler(vocabulary, **options)
+    for data in written:
+        compiler.load(data)
+    return compiler

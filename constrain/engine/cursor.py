@@ -9,13 +9,24 @@ from constrain.engine.conditions.of_grammar import conditions_of
 from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.history import BEFORE, GENERATION, STATE, YOUNG_LINKS, Link
-from constrain.engine.parser.companions import ALWAYS_ASKS, ASKS, NO_COMPANION, UNREAD, pack, unpack
+from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, YOUNG_LINKS, Link
+from constrain.engine.parser.companions import (
+    ALWAYS_ASKS,
+    ASKS,
+    NO_COMPANION,
+    UNREAD,
+    Int64Array,
+    pack,
+    unpack,
+)
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.grammar.tokens import MARK_BYTE
+
+NO_COMPANION_AT: int = NO_COMPANION.__array_interface__["data"][0]
+"""The address of what stands for no companion."""
 
 
 class Saved(NamedTuple):
@@ -36,8 +47,13 @@ class Cursor:
     compiled : CompiledGrammar
     """
 
+    # What reads tokens along, and its address.
+    _companion: Int64Array
+    _companion_at: int
+
     def __init__(self, compiled: GrammarTables) -> None:
         self.compiled = compiled
+        self._companion, self._companion_at = NO_COMPANION, NO_COMPANION_AT
         self._state = LOST
         self._parent: Link | None = None
         self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
@@ -103,11 +119,16 @@ class Cursor:
         return self.fork()
 
     def __reduce__(self) -> Any:
-        name = type(self).__name__
-        raise TypeError(
-            f"a {name} cannot be pickled, since its grammar is compiled for this process: send the source of the "
-            f"grammar and the token ids, compile there, and let a new {name} accept them"
-        )
+        raise NotImplementedError
+
+    def _steps_taken(self) -> list[int | bytes]:
+        """All steps: tokens, and bytes that were read as one."""
+        steps = []
+        link = self._parent
+        while link is not None:
+            steps.append(link[STEP])
+            link = link[BEFORE]
+        return steps[::-1]
 
     def text(self, steps: int) -> bytes:
         """The bytes of the last ``steps`` steps."""
@@ -134,7 +155,10 @@ class Cursor:
             brought = condition.companion
             if brought is not NO_COMPANION:
                 companion = brought
-        self._note, self._asks_always, self._companion = note, asks_always, ALWAYS_ASKS if asks_always else companion
+        companion = ALWAYS_ASKS if asks_always else companion
+        if companion is not self._companion:
+            self._companion_at = companion.__array_interface__["data"][0]
+        self._note, self._asks_always, self._companion = note, asks_always, companion
 
     def _restrict(self, out: Bitmask, index: int) -> None:
         """Make a mask of the grammar the one under all conditions."""

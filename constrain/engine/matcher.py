@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import get_ident
 from typing import Any
 
@@ -14,17 +14,19 @@ from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
+from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.traveller import can_go_on, forced_bytes, push_token, push_token_unchecked
+from constrain.engine.traveller import can_go_on, forced_bytes, last_bytes, push_token, push_token_unchecked
 from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
+from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.vocabulary import END
 from constrain.errors import ConstrainError
-from constrain.grammar.tokens import MARK_BYTE, spelled_token
+from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 
 _NOTHING = object()
 
@@ -61,6 +63,7 @@ class Matcher(Cursor):
         stop_token_ids: Iterable[int] | None = None,
     ) -> None:
         self._has_budget = False
+        self._stops: tuple[int, ...] | None = None
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
@@ -72,6 +75,7 @@ class Matcher(Cursor):
         if stop_token_ids is not None:
             stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
+            self._stops = stops.ids
             self._heed()
 
     def __repr__(self) -> str:
@@ -83,6 +87,11 @@ class Matcher(Cursor):
             except ConstrainError:
                 place = "at a place that was lost"
         return f"<Matcher: {self._steps:,} {'step' if self._steps == 1 else 'steps'}, {place}>"
+
+    def __reduce__(self) -> Any:
+        # The steps say it all: who unpickles it takes them again.
+        prices = {} if self._budget is None else self._budget.account.prices()
+        return _matcher_behind, (self.compiled, self.max_tokens, self._stops, self._steps_taken(), prices)
 
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = budgets.Budget(self, max_tokens)
@@ -196,6 +205,43 @@ class Matcher(Cursor):
             abandon(self, Saved(False, parent, steps, self._conditions), error)
         return transact(self, self._take, token)
 
+    def accept_tokens(self, token_ids: Iterable[int]) -> bool:
+        """Go on with some tokens, all or none of them; each is a step for :meth:`rollback`.
+
+        False, and nothing changes, if one is not allowed when it is its turn.  After an end token none is.
+
+        Raises
+        ------
+        ConstrainError
+            If an id is out of range; nothing changes then.
+        """
+        tokens = [self._checked_token(token) for token in token_ids]
+        begin = self._steps
+        ended, parent = self._state == ENDED, self._parent
+        try:
+            is_taken = all(map(self.accept_token, tokens))
+            if not is_taken:
+                self.rollback(self._steps - begin)
+        except BaseException:
+            self._restore(Saved(ended, parent, begin, self._conditions))
+            raise
+        return is_taken
+
+    def validate_tokens(self, token_ids: Iterable[int]) -> int:
+        """How many of the tokens, from the first on, could be accepted one after the other; nothing moves.
+
+        Raises
+        ------
+        ConstrainError
+            If an id is out of range.
+        """
+        tokens = [self._checked_token(token) for token in token_ids]
+        ahead = self.fork()
+        count = 0
+        while count < len(tokens) and ahead.accept_token(tokens[count]):
+            count += 1
+        return count
+
     def _take(self, token: int) -> bool:
         """Go on with a token that is no end token; False, and nothing changes, if it is not allowed."""
         return self._advance(token, push_token(self.compiled, self, token, self._companion))
@@ -299,6 +345,54 @@ class Matcher(Cursor):
         text, token = self._forced()
         return None if text else token
 
+    def forced_tokens(self, history: Sequence[int] | None = None, *, tokenizer: Encoder | None = None) -> list[int]:
+        """The tokens that have to come next, as the tokenizer itself would write them: a draft that needs no model.
+
+        Forced text becomes tokens only as far as they are sure: they are those of the tokenizer for the text before
+        and the forced text, whatever of what the grammar allows follows.  The last ones, which may be merged with what
+        follows, are left to the model, and so is all where the text before ends within a token of the tokenizer's.
+        (What can follow is tried: each next character that is allowed, and the rests of tokens that reach beyond.)
+
+        Parameters
+        ----------
+        history : sequence of int, optional
+            The tokens of the sequence so far, a prompt in front of the text included; the last few are needed.  By
+            default those that were accepted.
+        tokenizer : Encoder, optional
+            By default the one that the vocabulary was made from.
+
+        Returns
+        -------
+        list of int
+            Tokens that can be accepted one after the other; none where the text may end, or there is a choice.  An end
+            token is never among them.
+
+        Raises
+        ------
+        ConstrainError
+            If no tokenizer is known, or an id of the history is out of range.
+        """
+        vocabulary = self.compiled.vocabulary
+        tokenizer = vocabulary.tokenizer if tokenizer is None else tokenizer
+        if tokenizer is None:
+            raise ConstrainError(
+                "forced_tokens() needs the tokenizer, which this vocabulary was not made from: give tokenizer=..."
+            )
+        if history is None:
+            data = last_bytes(self.compiled, self._parent, CONTEXT_BYTES + MARKED_BYTES)
+            if self.compiled.spelled_ids and MARK_BYTE in data:
+                # Nothing is joined over a special token.
+                data = data[data.rindex(MARK_BYTE) + MARKED_BYTES :]
+        else:
+            data = text_behind(vocabulary, history)
+        text, special = self._forced()
+        if text:
+            tokens = forced_tokens(vocabulary, tokenizer).next(data, text, self)
+        else:
+            tokens = [] if special is None or self._kinds[special] == END else [special]
+        # A budget may ask for fewer and longer tokens.
+        return tokens[: self.validate_tokens(tokens)] if tokens else []
+
     def _forced(self) -> tuple[bytes, int | None]:
         """The text that is forced, and the special token that is forced behind it."""
         if self._state == ENDED:
@@ -349,3 +443,21 @@ class Matcher(Cursor):
     def steps(self) -> int:
         """How many steps can be rolled back."""
         return self._steps
+
+
+def _matcher_behind(
+    compiled: CompiledGrammar,
+    max_tokens: int | None,
+    stops: tuple[int, ...] | None,
+    steps: list[int | bytes],
+    prices: dict[int, int],
+) -> Matcher:
+    """A matcher that has taken some steps; ``prices`` are what those of bytes cost, by their place."""
+    matcher = Matcher(compiled, max_tokens, stop_token_ids=stops)
+    for place, step in enumerate(steps):
+        is_taken = (
+            matcher.accept_bytes(step, prices.get(place)) if isinstance(step, bytes) else matcher.accept_token(step)
+        )
+        if not is_taken:
+            raise ConstrainError(f"step {place} of a pickled matcher is none that its grammar allows there")
+    return matcher

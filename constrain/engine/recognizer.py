@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from constrain.engine.cursor import Cursor
+from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.transaction import transact
 from constrain.errors import ConstrainError
 
@@ -24,6 +27,19 @@ class Recognizer(Cursor):
             raise ConstrainError(f"cannot take back {count} bytes, {self._steps} were read")
         transact(self, self._go_back, count, finds=False)
 
+    def __reduce__(self) -> Any:
+        # The text says it all.
+        return _recognizer_behind, (self.compiled, self.text(self._steps))
+
     def is_accepting(self) -> bool:
         """Whether the bytes read are a complete sentence."""
         return transact(self, self.compiled.accepts, self)
+
+
+def _recognizer_behind(compiled: GrammarTables, text: bytes) -> Recognizer:
+    """A recognizer that has read a text."""
+    recognizer = Recognizer(compiled)
+    for byte in text:
+        if not recognizer.try_push_byte(byte):
+            raise ConstrainError("the pickled text of a recognizer is none that its grammar goes on with")
+    return recognizer

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from constrain.engine.vocabulary.encoder import Encoder
+
+__all__ = ["BatchModel", "Encoder", "Model"]
+
 
 class Model(Protocol):
     """Anything that says how likely each token is to come next.
@@ -28,12 +32,4 @@ class BatchModel(Model, Protocol):
 
     def logits_batch(self, contexts: Sequence[Sequence[int] | None]) -> Any:
         """float[rows, n]: :meth:`Model.logits` of each context; None stands for a row that is over, of any logits."""
-        ...
-
-
-class Encoder(Protocol):
-    """The one method of a tokenizer that the loop needs."""
-
-    def encode(self, text: str) -> Any:
-        """The text's tokens; the result has them as ``.ids``."""
         ...

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.forced_tokens import ForcedTokens, forced_tokens
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
-from constrain.generation.forced import ForcedTokens, forced_tokens
 from constrain.generation.interfaces import Encoder
 from constrain.generation.output import Output, VocabularyDecoder
 from constrain.generation.statistics import FinishReason, Statistics

@@ -36,6 +36,9 @@ MARK = 0xFF
 
 MARK_BYTE = bytes((MARK,))
 
+MARKED_BYTES = 4
+"""The bytes of a spelled token."""
+
 MOST_ID = (1 << 24) - 1
 """The largest id that can be spelled."""
 

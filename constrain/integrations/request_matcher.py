@@ -80,12 +80,10 @@ class RequestMatcher:
 
     def count_legal(self, tokens: Sequence[int]) -> int:
         """How many of the tokens could be accepted one after the other; the matcher stays where it is."""
+        ahead = self.fork()
         count = 0
-        for token in tokens:
-            if not self.accept(token):
-                break
+        while count < len(tokens) and ahead.accept(tokens[count]):
             count += 1
-        self.matcher.rollback(count)
         return count
 
     def fork(self) -> RequestMatcher:

@@ -186,12 +186,7 @@ def test_copies_are_forks(vocabulary: constrain.Vocabulary, monkeypatch: pytest.
     matcher.reset()
     assert all(mask_of(twin) == expected for twin in twins)
     assert all(reader.try_push_byte(ord("1")) and reader.try_push_byte(ord("]")) for reader in readers)
-    for cursor in (matcher, reader):
-        with pytest.raises(TypeError, match=r"cannot be pickled.*accept them"):
-            pickle.dumps(cursor)
-    for refused in (lambda: pickle.dumps(grammar), lambda: copy.copy(grammar), lambda: copy.deepcopy(grammar)):
-        with pytest.raises(TypeError, match=r"another process compiles the grammar itself"):
-            refused()
+    assert copy.copy(grammar) is copy.deepcopy(grammar) is grammar
     compiler = constrain.GrammarCompiler(vocabulary, limit_bytes=5_000_000)
     source = constrain.Grammar.from_json_schema({"type": "array", "uniqueItems": True})
     elsewhere, sent = pickle.loads(pickle.dumps((compiler, source)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import tokenizer_json
 
-from constrain import Grammar, GrammarCompiler, Vocabulary, demo
+from constrain import ConstrainError, Grammar, GrammarCompiler, Matcher, Vocabulary, allocate_token_bitmask, demo
 from constrain.generation import generate
 from constrain.sampling import Sampler
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
@@ -120,6 +121,90 @@ def test_forced_tokens_are_the_tokenizers_own(parts, seed):
         assert re.fullmatch("".join(parts), generation.text)
 
 
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.one_of(
+            WORDS.map(re.escape),
+            st.sampled_from(['[^"]{0,3}"', "[a-z]{1,6} ", "[0-9]{1,4}", "(a|ab|abc)", "( |\n){0,3}"]),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(0, 1000),
+    st.sampled_from(["", "the name", "a\n", '"x":']),
+)
+def test_drafts_of_a_matcher_are_the_tokenizers_own(parts, seed, prompt):
+    """Whatever text of the grammar follows, the tokens that were forced in it are those of the tokenizer."""
+    choose = np.random.default_rng(seed)
+    for name in TOKENIZERS:
+        tokenizer, compiler = _kept(name)
+        matcher = Matcher(compiler.compile(Grammar.from_regex("".join(parts))))
+        mask = allocate_token_bitmask(1, tokenizer.vocab_size)
+        before = tokenizer.encode(prompt).ids
+        text, forced = [], []
+        while not matcher.is_terminated():
+            draft = matcher.forced_tokens(before + text)
+            place, steps = matcher.steps, matcher.steps
+            assert matcher.validate_tokens(draft) == len(draft)
+            assert matcher.steps == steps
+            if draft and choose.random() < 0.8:
+                forced += range(place, place + len(draft))
+                text += draft
+                assert matcher.accept_tokens(draft)
+                continue
+            matcher.fill_next_token_bitmask(mask)
+            allowed = np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little"))
+            token = int(choose.choice(allowed))
+            assert matcher.accept_token(token)
+            if not matcher.is_terminated():
+                text.append(token)
+        written = b"".join(tokenizer.token_bytes(token) for token in text).decode()
+        if tokenizer.decode_bytes(before) != prompt.encode():
+            continue
+        own = own_tokens(tokenizer, prompt + written)
+        begin = len(prompt.encode())
+        for place, token in enumerate(text):
+            assert place not in forced or (begin, token) in own, (written, place)
+            begin += len(tokenizer.token_bytes(token))
+
+
+def test_drafts_of_special_tokens_budgets_and_unknown_tokenizers():
+    tokens = [bytes((byte,)) for byte in range(128)] + [b"ab", b"</s>", b""]
+    end, mark = len(tokens) - 2, len(tokens) - 1
+    bare = Vocabulary(tokens, eos_ids=[end], special_ids=[mark], names={mark: "<x>"})
+    mock = MockTokenizer(tokens[:-2])
+    compiled = GrammarCompiler(bare).compile(Grammar.from_lark('start: "abab" <x> "ab" /[0-9]/'))
+    matcher = Matcher(compiled)
+    with pytest.raises(ConstrainError, match="give tokenizer="):
+        matcher.forced_tokens()
+    with pytest.raises(ConstrainError, match="token id 500 is out of range"):
+        matcher.forced_tokens([500], tokenizer=mock)
+    ab = tokens.index(b"ab")
+    assert matcher.forced_tokens(tokenizer=mock) == [ab, ab]
+    assert matcher.accept_tokens([ab, ab])
+    assert matcher.forced_tokens(tokenizer=mock) == [mark]
+    assert matcher.accept_token(mark)
+    assert matcher.forced_tokens(tokenizer=mock) == matcher.forced_tokens([ab, ab, mark], tokenizer=mock) == [ab]
+    assert matcher.accept_tokens([ab, ord("1")])
+    assert matcher.forced_tokens(tokenizer=mock) == []
+    assert matcher.accept_token(end)
+    assert matcher.forced_tokens(tokenizer=mock) == []
+    # Two tokens are left, and the tokenizer would take three.
+    pieces = MockTokenizer([bytes((byte,)) for byte in range(128)])
+    within = Matcher(GrammarCompiler(bare).compile(Grammar.from_choices(["aba"])), 2)
+    assert within.forced_tokens(tokenizer=pieces) == []
+    assert Matcher(within.compiled, 3).forced_tokens(tokenizer=pieces) == [97, 98, 97]
+
+
+def test_a_vocabulary_knows_its_tokenizer():
+    tokenizer, compiler = _kept("byte level")
+    matcher = Matcher(compiler.compile(Grammar.from_json_schema({"const": "hello there"}, spelling="canonical")))
+    assert matcher.compiled.vocabulary.tokenizer is tokenizer
+    assert tokenizer.decode_bytes(matcher.forced_tokens()) == b'"hello there"'
+    assert pickle.loads(pickle.dumps(matcher.compiled.vocabulary)).tokenizer is None
+
+
 _made = {}
 
 
@@ -169,8 +254,8 @@ def test_a_tokenizer_that_changes_the_text_forces_nothing():
 def test_bytes_that_are_no_text_force_nothing():
     tokenizer = MockTokenizer()
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    from constrain.engine.forced_tokens import ForcedTokens
     from constrain.engine.matcher import Matcher
-    from constrain.generation.forced import ForcedTokens
 
     matcher = Matcher(GrammarCompiler(vocabulary).compile(Grammar.from_choices(["abc"])))
     forced = ForcedTokens(vocabulary, tokenizer)

@@ -30,6 +30,7 @@ class StopTokens:
     ----------
     kinds : bytes
         For each token what it is to the matcher: NORMAL, SPECIAL or END.
+    ids : tuple of int
     """
 
     asks_always = True
@@ -38,6 +39,7 @@ class StopTokens:
 
     def __init__(self, vocabulary: Vocabulary, ids: Iterable[int]) -> None:
         self._stops = frozenset(ids)
+        self.ids = tuple(sorted(self._stops))
         self._others = frozenset(vocabulary.eos_ids) - self._stops
         self._spelled = vocabulary.spelled_ids
         kinds = bytearray(vocabulary.kind_bytes)

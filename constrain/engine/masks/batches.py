@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from constrain.errors import ConstrainError
 from constrain.forking import call_in_child
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
+Result = TypeVar("Result")
 
 
 def fill_next_token_bitmask_batch(
@@ -80,17 +82,21 @@ def _write(sequences: list[Matcher], rows: Int64Array, out: Bitmask, threads: in
     missing = _fill_known(sequences, grammars, rows, out)
     if not missing:
         return
+    ordered = by_grammar(grammars, missing)
+    run_jobs([partial(_fill, sequences, rows, out, positions) for positions in ordered], threads)
+
+
+def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
+    """Some positions of a batch, those of one grammar together."""
     jobs: dict[CompiledGrammar, list[int]] = {}
-    for position in missing:
+    for position in positions:
         jobs.setdefault(grammars[position], []).append(position)
     # The longest first, so that none is left to one thread at the end.
-    ordered = sorted(jobs.values(), key=len, reverse=True)
-    _run([partial(_fill, sequences, rows, out, positions) for positions in ordered], threads)
+    return sorted(jobs.values(), key=len, reverse=True)
 
 
-def _check(
-    matchers: list[Matcher], mask: Any, indices: Sequence[int] | None, threads: int
-) -> tuple[Int64Array, MaskRows]:
+def check_matchers(matchers: list[Matcher], threads: int = 1) -> None:
+    """Refuse what is no batch: see :func:`fill_next_token_bitmask_batch`."""
     if type(threads) is not int or threads < 1:
         raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
     for position, matcher in enumerate(matchers):
@@ -99,6 +105,12 @@ def _check(
     sizes = {matcher.compiled.vocabulary.size for matcher in matchers}
     if len(sizes) > 1:
         raise ConstrainError(f"a batch needs one vocabulary: these have sizes {sorted(sizes)}")
+
+
+def _check(
+    matchers: list[Matcher], mask: Any, indices: Sequence[int] | None, threads: int
+) -> tuple[Int64Array, MaskRows]:
+    check_matchers(matchers, threads)
     out = check_bitmask(mask, 0, matchers[0]._words)
     count, height = len(matchers), out.array.shape[0]
     if indices is None:
@@ -119,6 +131,14 @@ def _check(
 
 def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask) -> list[int]:
     """Write the rows that are known; returns the positions of the others."""
+    return hold_locks(grammars, lambda busy: _fill_at_once(matchers, grammars, rows, out, busy))
+
+
+def hold_locks(grammars: list[CompiledGrammar], call: Callable[[set[CompiledGrammar]], Result]) -> Result:
+    """What ``call`` returns under the locks of all these grammars, but for those that are *busy*, which it is given.
+
+    Busy are grammars whose lock another thread has, and those that have no tables at the moment.
+    """
     distinct = list(dict.fromkeys(grammars))
     try:
         try:
@@ -126,7 +146,7 @@ def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: 
             busy = {
                 grammar for grammar in distinct if not grammar.lock.acquire(blocking=False) or grammar.ctx is NO_TABLES
             }
-            return _fill_at_once(matchers, grammars, rows, out, busy)
+            return call(busy)
         finally:
             _release(distinct)
     except BaseException:
@@ -195,7 +215,7 @@ def _helpers() -> ThreadPoolExecutor:
         return _pool
 
 
-def _run(jobs: list[Callable[[], None]], threads: int) -> None:
+def run_jobs(jobs: list[Callable[[], None]], threads: int) -> None:
     """Run all jobs on up to ``threads`` threads, this one among them; then raise the first error of any."""
     pending = deque(jobs)
     errors: list[Exception] = []

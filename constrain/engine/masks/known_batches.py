@@ -1,17 +1,35 @@
-"""The kernel of masks/batches.py, which writes the masks of many sequences; in a file that imports kernels only."""
+"""The kernels of masks/batches.py, masks/drafts.py and accepting.py, in a file that imports kernels only."""
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
 from constrain.engine.masks.state_masks import write_mask
-from constrain.engine.parser.configurations import ENDED, NO_MASK
+from constrain.engine.parser.companions import STATE_BITS
+from constrain.engine.parser.configurations import ENDED, NO_MASK, accepts, push_token
 from constrain.engine.storage.access import context_at, used
-from constrain.engine.storage.jit import njit_entry
+from constrain.engine.storage.header import CTX
+from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.schemas import STATE_HASHES, state_masks
-from constrain.kernels.language import int32, int64, uint64
+from constrain.kernels.language import boolean, int32, int64, uint8, uint64, void
+
+
+@njit_inner(boolean(CTX, int64, int32[:, ::1], int64))
+def _write_known_mask(ctx, state, out, row):
+    """Write the mask of a state, if it is known and does not depend on the text; whether it is so."""
+    if uint64(state) >= uint64(used(ctx, STATE_HASHES)) or state_masks(ctx)[state].dense == NO_MASK:
+        return False
+    return write_mask(ctx, state, out, row) == 0
+
+
+@njit_inner(void(int32[::1]))
+def _clear(row):
+    for j in range(len(row)):
+        row[j] = 0
 
 
 @njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
-def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-untyped-def]
+def write_known_masks(contexts, states, rows, out, missing):
     """Write the masks that are known.
 
     Parameters
@@ -32,18 +50,107 @@ def write_known_masks(contexts, states, rows, out, missing):  # type: ignore[no-
     """
     count = 0
     for i in range(len(states)):
-        row = out[rows[i]]
         if states[i] == ENDED:
-            for j in range(len(row)):
-                row[j] = 0
+            _clear(out[rows[i]])
             continue
-        ctx = context_at(contexts[i])
-        is_lost = uint64(states[i]) >= uint64(used(ctx, STATE_HASHES))
-        if is_lost or state_masks(ctx)[states[i]].dense == NO_MASK:
+        if not _write_known_mask(context_at(contexts[i]), states[i], out, rows[i]):
             missing[count] = i
             count += 1
-        elif write_mask(ctx, states[i], out, rows[i]) != 0:
-            # Part of it depends on the text.
+    return count
+
+
+@njit_entry(int64(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1]))
+def push_tokens(contexts, states, tokens, companions, results):
+    """Take a token with each of some sequences.
+
+    Parameters
+    ----------
+    contexts, states, companions : int64[n]
+        Address of each sequence's ``ctx``, whose lock the caller holds; its state; the address of its companion.
+    tokens : int64[n]
+        Its token, which is one of text.
+    results : int64[n]
+        Output: what push_token returns.
+
+    Returns
+    -------
+    0.
+    """
+    for i in range(len(states)):
+        results[i] = push_token(context_at(contexts[i]), states[i], tokens[i], context_at(companions[i]))
+    return int64(0)
+
+
+IS_TEXT, IS_END = 0, 2
+"""Kinds of token; others are not allowed (Vocabulary.kinds)."""
+
+
+@njit_entry(
+    int64(
+        *(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1]),
+        *(int64[::1], int32[:, ::1], int64[::1], int64[::1], int64[::1]),
+    )
+)
+def write_known_drafts(
+    contexts, states, companions, starts, tokens, kinds, parents, rows, out, reached, counts, missing
+):
+    """Write the masks before and behind the tokens of drafts, for sequences with which all of that is known.
+
+    Parameters
+    ----------
+    contexts, states, companions : int64[n]
+        As for :func:`push_tokens`; a companion is a copy that may be changed.
+    starts : int64[n + 1]
+        The draft of sequence ``i`` is ``tokens[starts[i]:starts[i + 1]]``.
+    tokens : int64[m]
+    kinds : uint8[m]
+        What each of them is.
+    parents : int64[m]
+        The token of the draft before each, by its place in the draft, which is a smaller one; -1 for none.
+    rows : int64[n]
+        The row of ``out`` for the place before the draft; those behind its tokens follow.
+    out : int32[batch, words]
+    reached : int64[m]
+        Scratch.
+    counts : int64[n]
+        Output: how many tokens of each draft are legal.
+    missing : int64[n]
+        Output: the sequences that have yet to be done.
+
+    Returns
+    -------
+    How many are missing.
+    """
+    count = 0
+    for i in range(len(states)):
+        ctx = context_at(contexts[i])
+        companion = context_at(companions[i])
+        first, n = starts[i], starts[i + 1] - starts[i]
+        counts[i] = 0
+        known = states[i] == ENDED or _write_known_mask(ctx, states[i], out, rows[i])
+        if states[i] == ENDED:
+            _clear(out[rows[i]])
+        j = int64(0)
+        while known and j < n:
+            before = states[i] if parents[first + j] < 0 else reached[first + parents[first + j]]
+            kind = kinds[first + j]
+            state = int64(0)
+            if before > 0 and kind == IS_TEXT:
+                result = push_token(ctx, before, tokens[first + j], companion)
+                # A question to conditions, a note of theirs about the mask, or a status.
+                known = 0 <= result <= STATE_BITS
+                state = result
+            elif before > 0 and kind == IS_END and accepts(ctx, before):
+                state = int64(ENDED)
+            reached[first + j] = state
+            counts[i] += int64(state != 0)
+            row = rows[i] + 1 + j
+            if known and state > 0:
+                known = _write_known_mask(ctx, state, out, row)
+            elif known:
+                _clear(out[row])
+            j += 1
+        if not known:
             missing[count] = i
             count += 1
     return count

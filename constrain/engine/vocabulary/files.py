@@ -27,6 +27,11 @@ _MASKS_KEPT = 64
 _ENGINE = Path(__file__).parents[1]
 
 
+def kernels_digest() -> str:
+    """A hash of the sources of the engine's kernels."""
+    return tree_digest(_ENGINE) if loaded is None else loaded.digest
+
+
 class VocabularyFiles:
     """The files of one vocabulary.
 
@@ -41,8 +46,7 @@ class VocabularyFiles:
     def __init__(self, data: Array, starts: Array, kinds: Array) -> None:
         self._names: dict[str, str] = {}
         if len(kinds) >= _SMALLEST:
-            sources = tree_digest(_ENGINE) if loaded is None else loaded.digest
-            key = hashlib.blake2b(_FORMAT + sources.encode(), digest_size=16)
+            key = hashlib.blake2b(_FORMAT + kernels_digest().encode(), digest_size=16)
             # Starts are of a known length then, and say how long the others are.
             key.update(len(kinds).to_bytes(8, "little"))
             for array in (starts, data, kinds):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class SpelledVocabulary(Vocabulary):
         self.size = plain.size
         self.eos_ids, self.special_ids = plain.eos_ids, plain.special_ids
         self.names = plain.names
+        self.tokenizer = plain.tokenizer
         kinds = plain.kinds.copy()
         kinds[list(self.spelled_ids)] = NORMAL
         kinds[[token for token, data in enumerate(plain.tokens) if MARK in data and token not in self.spelled_ids]] = (
@@ -74,6 +76,11 @@ class SpelledVocabulary(Vocabulary):
         text_ids = np.flatnonzero(kinds == NORMAL)
         kinds[list(self.eos_ids)] = END
         self._make_tables(kinds, text_ids)
+
+    @cached_property
+    def digest(self) -> str:
+        """That of the vocabulary itself: the grammar says what is spelled."""
+        return self.plain.digest
 
     def shown(self, token: int) -> bytes:
         return self.plain.shown(token)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import operator
 import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrain.engine.storage import schemas, tables
 from constrain.engine.vocabulary import files as vocabulary_files
+from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.shared_masks import SharedMasks
 from constrain.engine.vocabulary.trie import BYTE_GROUP, TokenTrie
 from constrain.errors import ConstrainError
@@ -84,6 +88,8 @@ class Vocabulary:
         The tokens that have a spelling instead of bytes; none but in a view (token_spellings.py).
     inner_blanks : int
         How many blanks and tabs may stand behind another byte of a token, in a row, at most.
+    tokenizer : Encoder or None
+        The tokenizer that it was made from, where :meth:`from_tokenizer` made it.  Copies and pickles do not have it.
     shared : SharedMasks
         What its grammars have in common.
     shared_tables : int64[3 * n]
@@ -91,6 +97,7 @@ class Vocabulary:
     """
 
     spelled_ids: frozenset[int] = frozenset()
+    tokenizer: Encoder | None
 
     def __init__(
         self,
@@ -110,6 +117,7 @@ class Vocabulary:
         self.special_ids = self._check_ids(special_ids, "special_ids")
 
         self.names = self._check_names(names)
+        self.tokenizer = None
 
         kinds = np.zeros(self.size, np.uint8)
         kinds[list(self.special_ids)] = SPECIAL
@@ -242,6 +250,7 @@ class Vocabulary:
             eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
             special_ids=special,
         )
+        vocabulary.tokenizer = tokenizer if hasattr(tokenizer, "encode") else None
         name_of = getattr(tokenizer, "id_to_token", None)
         if name_of is not None:
             # Ids behind the tokenizer's have no name.
@@ -276,6 +285,24 @@ class Vocabulary:
         from constrain.tokenizers.adapters import adapt
 
         return cls.from_tokenizer(adapt(tokenizer), eos_ids, size=size)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the tokens, of what they are, and of the names of special ones; in hexadecimal digits.
+
+        Vocabularies with the same digest give the same masks.
+        """
+        digest = hashlib.blake2b(json.dumps(list(self.names.items())).encode(), digest_size=16)
+        for array in (self.starts, self.data, self.kinds):
+            digest.update(array.data)
+        return digest.hexdigest()
+
+    @cached_property
+    def text_bits(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The tokens that are allowed by their bytes, as a row of a mask: int32[words]."""
+        bits = np.zeros(-(-self.size // 32) * 32, np.uint8)
+        bits[self.text_ids] = 1
+        return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
 
     def scratch(self) -> tuple[int, int, np.ndarray[Any, Any]]:
         """(address, length, the array) of an int32 array for a walk's results; each thread has its own."""

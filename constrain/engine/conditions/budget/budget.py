@@ -123,6 +123,15 @@ class Account(NamedTuple):
         """The same after one more step, with so many tokens less."""
         return self._replace(left=self.left - tokens, steps=self.steps + 1)
 
+    def prices(self) -> dict[int, int]:
+        """How many tokens each step of bytes took, by its place."""
+        prices = {}
+        byte_steps = self.byte_steps
+        while byte_steps is not None:
+            prices[byte_steps[0]] = byte_steps[1]
+            byte_steps = byte_steps[2]
+        return prices
+
     def before(self, steps: int) -> Account:
         """The account as it was after so many steps."""
         left, plans, byte_steps = self.left + self.steps - steps, self.plans, self.byte_steps

@@ -136,6 +136,11 @@ class ObjectKeys:
         twin._place_tables()
         return twin
 
+    @property
+    def is_small(self) -> bool:
+        """Whether all of it is in one piece, so that :func:`copies_of` can copy it."""
+        return not self._moved
+
     def _move(self, slot: int, table: np.ndarray[Any, Any]) -> None:
         self._moved[slot] = table
         _install(self.memory, slot, table)
@@ -241,6 +246,15 @@ class ObjectKeys:
                     ahead.read_token(vocabulary, token)
                     if ahead.status == REPEATED_KEY:
                         forbid(row, token)
+
+
+def copies_of(keys: list[ObjectKeys]) -> tuple[Int64Array, Int64Array]:
+    """Copies of the memories of some keys, all small, which the caller keeps alive; and their addresses (int64[n])."""
+    block = np.concatenate([each.memory for each in keys]).reshape(len(keys), -1)
+    addresses_of = np.arange(len(keys)) * block.strides[0] + block.__array_interface__["data"][0]
+    for slot, begin in _BEGINS.items():
+        block[:, HEADER + 3 * slot] = addresses_of + begin
+    return block, addresses_of
 
 
 def _install(memory: Int64Array, slot: int, table: np.ndarray[Any, Any]) -> None:

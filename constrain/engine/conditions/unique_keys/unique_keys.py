@@ -122,6 +122,11 @@ class UniqueKeys:
         twin._now, twin._known_note = None, self.note if self._since is not None else NOT_READ
         return twin
 
+    @property
+    def keys(self) -> ObjectKeys | None:
+        """The keys where the cursor is, if they have been read."""
+        return self._now if self._since is not None else None
+
     def rewind(self, steps: int) -> None:
         """See the protocol; a first key that has not ended any more is not followed."""
         if self._since is not None and 0 <= steps <= self._since:

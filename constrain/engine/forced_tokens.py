@@ -18,20 +18,22 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
-from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.engine.vocabulary.encoder import Encoder
+from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.generation.interfaces import Encoder
 from constrain.grammar.tokens import MARK
 
+if TYPE_CHECKING:
+    from constrain.engine.matcher import Matcher
+
 # How much text in front is encoded along: splits are made within words, which are shorter than this.
-_CONTEXT_BYTES = 192
+CONTEXT_BYTES = 192
 # Forced text beyond this waits for the next call, and its own first bytes are what follows.
 _MOST_BYTES = 4096
 _MARGIN_BYTES = 64
@@ -83,11 +85,11 @@ class ForcedTokens:
         text : bytes
             Everything so far, without the prompt; behind a special token, which is a border, what follows it.
         forced : bytes
-            What every continuation of it begins with (at least one byte): :meth:`Matcher.forced_bytes`.
+            What every continuation of it begins with (at least one byte), as a matcher's ``forced_bytes()``.
         matcher : Matcher
             At the end of ``text``; it is not changed.
         """
-        start = _character_start(text, max(0, len(text) - _CONTEXT_BYTES))
+        start = _character_start(text, max(0, len(text) - CONTEXT_BYTES))
         context = bytes(text[start:])
         whole = context + forced[:_MOST_BYTES]
         whole = whole[: _whole_characters(whole)]
@@ -217,6 +219,26 @@ def forced_tokens(vocabulary: Vocabulary, encoder: Encoder) -> ForcedTokens:
     if known is None or known[0] is not encoder:
         known = _known[vocabulary] = (encoder, ForcedTokens(vocabulary, encoder))
     return known[1]
+
+
+def text_behind(vocabulary: Vocabulary, history: Sequence[int]) -> bytes:
+    """The end of the text that some tokens spell, long enough to split what follows; behind the last special one.
+
+    Raises
+    ------
+    ConstrainError
+        If an id is out of range.
+    """
+    pieces: list[bytes] = []
+    length = 0
+    for token in reversed(history):
+        if not 0 <= token < vocabulary.size:
+            raise ConstrainError(f"token id {token} is out of range, the vocabulary has {vocabulary.size} tokens")
+        if length >= CONTEXT_BYTES or vocabulary.kinds[token] != NORMAL or token in vocabulary.spelled_ids:
+            break
+        pieces.append(vocabulary.tokens[token])
+        length += len(pieces[-1])
+    return b"".join(reversed(pieces))
 
 
 def _can_follow(after: Matcher, data: bytes) -> bool:

@@ -1,0 +1,125 @@
+"""Accepting a token with each sequence of a batch, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.cursor import Saved
+from constrain.engine.history import BEFORE
+from constrain.engine.masks.batches import check_matchers, hold_locks
+from constrain.engine.masks.known_batches import push_tokens
+from constrain.engine.matcher import Matcher
+from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
+from constrain.engine.parser.configurations import ENDED
+from constrain.errors import ConstrainError
+
+
+def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | NDArray[np.integer]) -> list[bool]:
+    """Let each matcher go on with its token; as :meth:`Matcher.accept_token` for each of them.
+
+    Parameters
+    ----------
+    matchers : sequence of Matcher
+        Different ones, of one grammar or of several, for vocabularies of one size.
+    token_ids : sequence of int, or int[n]
+        A token for each of them.
+
+    Returns
+    -------
+    list of bool
+        For each matcher whether its token was allowed; one whose token is not stays where it is.
+
+    Raises
+    ------
+    ConstrainError
+        If an id is out of range, a matcher is there twice, or there is not one token for each.
+    LimitError
+        As for one matcher.
+
+    Notes
+    -----
+    After any exception all matchers are where they were.  None of them may be used by another thread meanwhile; their
+    compiled grammars may.
+    """
+    sequences = list(matchers)
+    check_matchers(sequences)
+    ids = token_ids.tolist() if isinstance(token_ids, np.ndarray) else list(token_ids)
+    if len(ids) != len(sequences):
+        raise ConstrainError(f"there are {len(ids)} tokens for {len(sequences)} matchers")
+    if len(set(sequences)) < len(sequences):
+        raise ConstrainError("a matcher is in the batch twice")
+    if not sequences:
+        return []
+    size = sequences[0]._size
+    tokens = [
+        token if type(token) is int and 0 <= token < size else sequences[0]._checked_token(token) for token in ids
+    ]
+    before = [matcher._steps for matcher in sequences]
+    taken = [False] * len(sequences)
+    try:
+        grammars = [matcher.compiled for matcher in sequences]
+        for position in hold_locks(grammars, lambda busy: _take_together(sequences, tokens, taken, busy)):
+            taken[position] = sequences[position].accept_token(tokens[position])
+    except BaseException:
+        for matcher, steps in zip(sequences, before, strict=True):
+            _restore(matcher, steps)
+        raise
+    return taken
+
+
+def _restore(matcher: Matcher, steps: int) -> None:
+    """Let a matcher be where it was after so many steps; it has taken one more at most."""
+    ended, parent = matcher._state == ENDED, matcher._parent
+    if matcher._steps > steps:
+        assert parent is not None
+        ended, parent = False, parent[BEFORE]
+    matcher._restore(Saved(ended, parent, steps, matcher._conditions))
+
+
+def _take_together(
+    matchers: list[Matcher], tokens: list[int], taken: list[bool], busy: set[CompiledGrammar]
+) -> list[int]:
+    """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
+    # Text, and no end before or now; what _asks_always says is true of budgets and the like.
+    chosen: list[int] | range = range(len(matchers))
+    others: list[int] = []
+    states = [matcher._state for matcher in matchers]
+    kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
+    if busy or min(states) <= 0 or any(kinds) or any(matcher._asks_always for matcher in matchers):
+        plain = [
+            state > 0 and not kind and not matcher._asks_always and matcher.compiled not in busy
+            for state, kind, matcher in zip(states, kinds, matchers, strict=True)
+        ]
+        chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
+        if not chosen:
+            return others
+        matchers = [matchers[position] for position in chosen]
+        tokens = [tokens[position] for position in chosen]
+        states = [states[position] for position in chosen]
+    results = np.empty(len(matchers), np.int64)
+    push_tokens(
+        np.array([matcher.compiled.context_address for matcher in matchers], np.int64),
+        np.array(states, np.int64),
+        np.array(tokens, np.int64),
+        np.array([matcher._companion_at for matcher in matchers], np.int64),
+        results,
+    )
+    for position, matcher, token, result in zip(chosen, matchers, tokens, results.tolist(), strict=True):
+        if 0 < result < WITHOUT_QUESTION:
+            # As in Matcher.accept_token.
+            link = (matcher.compiled.generation, matcher._state, token, matcher._parent)
+            matcher._young.append(link)
+            matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
+            if matcher._companion is not NO_COMPANION:
+                matcher._note = result >> WORD_SHIFT
+            taken[position] = True
+        elif result:
+            if matcher._companion is not NO_COMPANION:
+                # It may have read the token, which is taken by itself now.
+                matcher._rewind()
+            others.append(position)
+    return others

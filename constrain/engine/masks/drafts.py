@@ -1,0 +1,267 @@
+"""Masks for drafts: what may come before and behind each token that a speculative decoder proposes.
+
+A draft is some tokens for one sequence, in a row or as a tree.  Where the grammar knows all of it (the states behind
+the tokens, and their masks), one kernel call does all drafts of a batch.  The others are followed by forks of their
+matchers, so that no matcher moves, whatever happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys, copies_of
+from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
+from constrain.engine.cursor import NO_COMPANION_AT
+from constrain.engine.masks.batches import Int64Array, by_grammar, check_matchers, hold_locks, run_jobs
+from constrain.engine.masks.known_batches import write_known_drafts
+from constrain.engine.matcher import Matcher
+from constrain.engine.parser.companions import NO_COMPANION
+from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
+from constrain.errors import ConstrainError
+
+
+def fill_draft_bitmasks(
+    matchers: Sequence[Matcher],
+    drafts: Sequence[Sequence[int]],
+    parents: Sequence[Sequence[int]] | None,
+    mask: Any,
+    *,
+    first_rows: Sequence[int] | None = None,
+    threads: int = 1,
+) -> list[int]:
+    """Write the masks before and behind each token of a draft, for all sequences; no matcher moves.
+
+    The draft of a matcher takes one row more than it has tokens: the first is for the place where the matcher is, and
+    row ``1 + i`` behind it for the place behind token ``i``.  Behind a token that is not legal, or ends the text, no
+    token is allowed.  So token ``i`` is legal if its bit is in the row of the token before it.
+
+    Parameters
+    ----------
+    matchers : sequence of Matcher
+        Of one grammar or of several, for vocabularies of one size.
+    drafts : sequence of sequences of int
+        The tokens of each draft; it may have none.
+    parents : sequence of sequences of int, optional
+        For drafts that are trees: for each token the one before it, by its place in the draft, which is a smaller one,
+        or -1 where it follows the text itself.  None: each draft is a chain.
+    mask : int32[rows, ceil(vocab_size / 32)]
+        As for :func:`constrain.fill_next_token_bitmask_batch`.
+    first_rows : sequence of int, optional
+        The first row of each draft; by default they follow each other.  Other rows stay as they are.
+    threads : int
+        How many threads may work on what is not known, the calling one included.
+
+    Returns
+    -------
+    list of int
+        For each draft how many of its tokens are legal: those that the grammar allows, together with all before them.
+        Of a chain these are the first so many.
+
+    Raises
+    ------
+    ConstrainError
+        If a token is out of range, or something does not fit together; nothing is written then.
+    LimitError
+        As for one matcher.  The rows of other drafts are written.
+
+    Notes
+    -----
+    Rows in which no token is allowed cannot be sampled from: an engine leaves them out, or cuts its drafts to what is
+    legal first.  No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
+    """
+    sequences = list(matchers)
+    check_matchers(sequences, threads)
+    batch = _Drafts(sequences, drafts, parents)
+    if not sequences:
+        return []
+    rows, out = batch.check_rows(mask, first_rows)
+    if out.is_direct:
+        return batch.fill(rows, out.array, threads)
+    lengths = np.diff(batch.starts) + 1
+    firsts = np.cumsum(lengths) - lengths
+    places = np.repeat(rows - firsts, lengths) + np.arange(lengths.sum())
+    # What a row was is what it is again if its mask cannot be made.
+    apart = out.get(places.tolist(), sequences[0]._words)
+    try:
+        return batch.fill(firsts, apart, threads)
+    finally:
+        out.put(places.tolist(), apart)
+
+
+class _Drafts:
+    """The drafts of a batch, looked at."""
+
+    def __init__(
+        self, matchers: list[Matcher], drafts: Sequence[Sequence[int]], parents: Sequence[Sequence[int]] | None
+    ) -> None:
+        self.matchers = matchers
+        self.grammars = [matcher.compiled for matcher in matchers]
+        lengths, self.tokens = _together(drafts, "draft")
+        if len(lengths) != len(matchers):
+            raise ConstrainError(f"there are {len(lengths)} drafts for {len(matchers)} matchers")
+        self.starts = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=self.starts[1:])
+        size = matchers[0]._size if matchers else 0
+        outside = self.tokens[(self.tokens < 0) | (self.tokens >= size)]
+        if len(outside):
+            raise ConstrainError(f"token id {outside[0]} is out of range, the vocabulary has {size} tokens")
+        self.is_tree = parents is not None
+        self.parents = self._chains(lengths) if parents is None else self._trees(lengths, parents)
+
+    def _chains(self, lengths: list[int]) -> Int64Array:
+        return np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], lengths) - 1
+
+    def _trees(self, lengths: list[int], parents: Sequence[Sequence[int]]) -> Int64Array:
+        counts, flat = _together(parents, "parents of draft")
+        if counts != lengths:
+            raise ConstrainError("parents must have one number for each token of each draft")
+        wrong = np.flatnonzero((flat < -1) | (flat > self._chains(lengths)))
+        if len(wrong):
+            raise ConstrainError(f"parents: {flat[wrong[0]]} is neither -1 nor the place of a token before")
+        return flat
+
+    def check_rows(self, mask: Any, first_rows: Sequence[int] | None) -> tuple[Int64Array, MaskRows]:
+        """The first row of each draft, and the mask."""
+        out = check_bitmask(mask, 0, self.matchers[0]._words)
+        lengths = np.diff(self.starts) + 1
+        height = int(out.array.shape[0])
+        if first_rows is None:
+            rows = self.starts[:-1] + np.arange(len(lengths))
+            if len(self.tokens) + len(lengths) > height:
+                raise ConstrainError(f"the drafts need rows that the mask does not have: it has {height}")
+            return rows, out
+        rows = _integers(first_rows, "first_rows")
+        if len(rows) != len(lengths):
+            raise ConstrainError(f"first_rows must be one integer for each of the {len(lengths)} drafts")
+        if (rows < 0).any() or (rows + lengths > height).any():
+            raise ConstrainError(f"the drafts need rows that the mask does not have: it has {height}")
+        order = np.argsort(rows)
+        if (rows[order][:-1] + lengths[order][:-1] > rows[order][1:]).any():
+            raise ConstrainError("first_rows lets two drafts have the same row")
+        return rows, out
+
+    def fill(self, rows: Int64Array, out: Bitmask, threads: int) -> list[int]:
+        """Write all rows of a mask that kernels can write to; returns how many tokens of each draft are legal."""
+        counts = np.zeros(len(self.matchers), np.int64)
+        missing = hold_locks(self.grammars, lambda busy: self._fill_known(rows, out, counts, busy))
+
+        def follow(positions: list[int]) -> None:
+            for position in positions:
+                counts[position] = self._follow(position, out, int(rows[position]))
+
+        run_jobs([partial(follow, positions) for positions in by_grammar(self.grammars, missing)], threads)
+        return counts.tolist()  # type: ignore[no-any-return]
+
+    def _fill_known(self, rows: Int64Array, out: Bitmask, counts: Int64Array, busy: set[CompiledGrammar]) -> list[int]:
+        """Write what is known, under the locks of all grammars that are not busy; the positions of the others."""
+        followed: list[tuple[int, ObjectKeys]] = []
+        chosen: list[int] = []
+        waiting: list[int] = []
+        for position, matcher in enumerate(self.matchers):
+            compiled = matcher.compiled
+            keys = None
+            is_known = not (matcher._note or matcher._asks_always or compiled.spelled_ids or compiled in busy)
+            if is_known and matcher._companion is not NO_COMPANION:
+                keys = self._keys_of(matcher)
+                is_known = keys is not None
+            if not is_known:
+                waiting.append(position)
+                continue
+            if keys is not None:
+                followed.append((len(chosen), keys))
+            chosen.append(position)
+        if not chosen:
+            return waiting
+        # Grammars with tokens as terminals are not among them, so that kinds are those of the vocabulary.
+        kinds = self.matchers[chosen[0]].compiled.vocabulary.kinds
+        same = all(self.grammars[position].vocabulary.kinds is kinds for position in chosen)
+        if not same:
+            return list(range(len(self.matchers)))
+        tokens, parents, starts = self.tokens, self.parents, self.starts
+        if waiting:
+            lengths = np.diff(starts)
+            is_chosen = np.ones(len(lengths), bool)
+            is_chosen[waiting] = False
+            is_chosen = np.repeat(is_chosen, lengths)
+            tokens, parents = tokens[is_chosen], parents[is_chosen]
+            starts = np.zeros(len(chosen) + 1, np.int64)
+            np.cumsum(lengths[chosen], out=starts[1:])
+        companions = np.full(len(chosen), NO_COMPANION_AT, np.int64)
+        if followed:
+            _copies, addresses = copies_of([keys for _, keys in followed])
+            companions[[place for place, _ in followed]] = addresses
+        found, legal = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+        count = write_known_drafts(
+            np.array([self.grammars[position].context_address for position in chosen], np.int64),
+            np.array([self.matchers[position]._state for position in chosen], np.int64),
+            *(companions, starts, tokens, kinds[tokens], parents, rows[chosen], out),
+            *(np.empty(len(tokens), np.int64), legal, found),
+        )
+        counts[chosen] = legal
+        return [chosen[place] for place in found[:count].tolist()] + waiting
+
+    def _keys_of(self, matcher: Matcher) -> ObjectKeys | None:
+        """The keys that a matcher's companion has read, where a copy of them can read a draft on."""
+        # A companion belongs to one path.
+        if self.is_tree or len(matcher._conditions) != 1 or not isinstance(matcher._conditions[0], UniqueKeys):
+            return None
+        keys = matcher._conditions[0].keys
+        return keys if keys is not None and keys.is_small else None
+
+    def _follow(self, position: int, out: Bitmask, row: int) -> int:
+        """Write the rows of one draft with forks of its matcher; how many of its tokens are legal."""
+        matcher = self.matchers[position]
+        begin, end = self.starts[position : position + 2].tolist()
+        parents = self.parents[begin:end].tolist()
+        last_child = {parent: place for place, parent in enumerate(parents)}
+        matcher.fill_next_token_bitmask(out, row)
+        places = {-1: matcher.fork()}
+        count = 0
+        for place, token in enumerate(self.tokens[begin:end].tolist()):
+            parent = parents[place]
+            before = places.get(parent)
+            there = before
+            if before is not None and last_child[parent] != place:
+                there = before.fork()
+            if there is not None and there.accept_token(token):
+                places[place] = there
+                there.fill_next_token_bitmask(out, row + 1 + place)
+                count += 1
+            else:
+                out[row + 1 + place] = 0
+        return count
+
+
+def _together(parts: Sequence[Sequence[int]], what: str) -> tuple[list[int], Int64Array]:
+    """The lengths of some sequences of integers, and all of these one after the other."""
+    try:
+        # Numbers of several arrays become a list faster than one by one.
+        lists = [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+        lengths = [len(part) for part in lists]
+        flat = np.array(list(chain.from_iterable(lists)) or np.empty(0, np.int64))
+    except (TypeError, ValueError):
+        flat = np.empty(0)
+    if flat.ndim == 1 and np.issubdtype(flat.dtype, np.integer):
+        return lengths, flat.astype(np.int64)
+    for place, part in enumerate(parts):
+        _integers(part, f"{what} {place}")
+    raise ConstrainError(f"{what}s must be integers")
+
+
+def _integers(values: Sequence[int], what: str) -> Int64Array:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0, object)
+    if array.ndim == 1 and not len(array) and array.dtype != object:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ConstrainError(f"{what} must be integers, one after the other")
+    return array.astype(np.int64)
