@@ -25,7 +25,7 @@ from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import STATE_BITS
-from constrain.engine.parser.configurations import IN_PARTS, NO_MASK
+from constrain.engine.parser.configurations import IN_ROOTS, NO_MASK
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.schemas import (
     CLASS_BYTES,
@@ -165,7 +165,7 @@ class _Masks:
             self.dense_of.append(-2)
             self.lists.append(tokens)
             return
-        if dense == IN_PARTS:
+        if dense == IN_ROOTS:
             write_mask(self._compiled.ctx, state, self._row, 0)
             row = self._row[0] & self._text
             bits = np.unpackbits(row.view(np.uint8), bitorder="little")
