@@ -216,7 +216,7 @@ SAMPLES: dict[str, tuple[list[str], list[str]]] = {
             "Tree *x; a_t f(a_t, Tree *y, int[]) { Tree y; x = (Tree){1}; { } }",
             "",
             "int x;\n#include <a>\n",
-            "// c\n#define N 1 // n\n\n#if N\nint f() { return 0xFE + 0x1E; }",
+            "// c\n#define N 1 // n\n\n#if N\nint f() { return 0xFE + 0x1F; }",
         ],
         [
             "int",
