@@ -201,6 +201,18 @@ def test_masks_are_what_tokens_lead_to() -> None:
     assert steps > 400
 
 
+def test_tokens_of_many_blanks_are_looked_at_once_each() -> None:
+    # Behind each number of blanks the function is to be asked, and what comes after is a longer one.
+    pieces = [bytes((i,)) for i in range(128)] + [b" " * n for n in range(2, 60)] + [b" " * 40 + b"items"]
+    vocabulary = constrain.Vocabulary([*pieces, b"</s>"], eos_ids=[len(pieces)])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(sql()))
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    assert matcher.accept_bytes(b"select users.id from")
+    matcher.fill_next_token_bitmask(mask)
+    bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: vocabulary.size]
+    assert np.flatnonzero(bits).tolist() == [32, *range(128, 128 + 58)]
+
+
 def test_text_goes_on_where_the_functions_say() -> None:
     matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(sql()))
     assert matcher.accept_bytes(b"select items.p")
