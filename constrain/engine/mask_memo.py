@@ -60,7 +60,12 @@ def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], ou
     """Add the tokens to a mask that depend on the text: those at or below some trie nodes."""
     vocabulary, trie = compiled.vocabulary, compiled.vocabulary.trie
     todo = [(place, 0, node) for node in nodes]
+    seen = set()
     for before, done, node in todo:
+        # The bytes up to a node are the same by whatever nodes a walk has come to it.
+        if node in seen:
+            continue
+        seen.add(node)
         here = leaf = int(trie.token[node])
         place_of_leaf = node
         while leaf < 0:

@@ -39,6 +39,12 @@ class EmbeddingBuilder(GrammarBuilder):
         self.formats: set[str] = set()
         self.has_schemas = False
 
+    def separate_lexeme(self, language: Regular, name: str = "") -> Symbol:
+        """A lexeme of its own, whatever others there are with this language."""
+        self._lexemes.append(language)
+        self._lexeme_names.append(name)
+        return -len(self._lexemes)
+
     def include(self, ir: GrammarIR) -> Symbol:
         """The start of a grammar that is complete by itself, whose rules are copied.
 

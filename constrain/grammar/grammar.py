@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_origin
@@ -258,6 +258,7 @@ class Grammar:
         start: str = "start",
         base_path: str | os.PathLike[str] | None = None,
         lexing: Literal["any", "longest", "longest-basic"] = "any",
+        narrow: Mapping[str, Callable[[str], Iterable[str] | None]] | None = None,
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """Texts of a grammar in Lark's notation.
@@ -273,6 +274,12 @@ class Grammar:
             ``"any"``: every way to split a text into terminals counts.  ``"longest"``: the texts that Lark's own LALR
             parser accepts with its contextual lexer, by the longest match, priorities, and strings before regexes.
             ``"longest-basic"``: the same with its basic lexer.
+        narrow : dict of str to callable, optional
+            By the name of a terminal, a function of the text in front of it (without what is ignored right before),
+            which gives the strings that it may be there, or None for all of its own.  Strings that the terminal does
+            not match do not count.  Where nothing else can follow, one has to be left: otherwise whatever asks (a mask,
+            too) raises GrammarError.  The function is called often, also for texts that never come; its result must
+            depend on the text alone.  With ``lexing="any"`` only, and without ``max_tokens``.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -289,12 +296,15 @@ class Grammar:
         _check_text(start, "the name of the start rule")
         if lexing not in ("any", "longest", "longest-basic"):
             raise GrammarError(f"lexing must be 'any', 'longest' or 'longest-basic', not {lexing!r}")
+        if narrow is not None and not (isinstance(narrow, Mapping) and all(map(callable, narrow.values()))):
+            raise GrammarError("narrow must be a dict from names of terminals to functions")
         if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
             raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
         with _reading(time_limit):
-            ir = from_lark(text, start=start, base_path=base_path, lexing=lexing)
-        # What a relative import brought in may be different next time, so the text is not the whole story.
-        return cls(ir, ("lark", text, start, lexing) if base_path is None else None)
+            ir = from_lark(text, start=start, base_path=base_path, lexing=lexing, narrow=narrow)
+        # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
+        # with functions.
+        return cls(ir, ("lark", text, start, lexing) if base_path is None and not narrow else None)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:

@@ -1,10 +1,11 @@
-"""``grammars/toml.lark`` by the longest match: what it accepts Lark accepts, and tomllib reads."""
+"""``grammars/toml.lark`` by either lexing: what it accepts Lark accepts, and tomllib reads."""
 
 from __future__ import annotations
 
 import random
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from lark import Lark
@@ -40,13 +41,14 @@ LINES = [
 ]
 
 
-def test_texts_are_those_of_lark_and_tomllib() -> None:
+@pytest.mark.parametrize("how", ["any", "longest"])
+def test_texts_are_those_of_lark_and_tomllib(how: Literal["any", "longest"]) -> None:
     if sys.version_info < (3, 11):
         pytest.skip("tomllib comes with Python 3.11")
     import tomllib
 
     compiled = constrain.CompiledGrammar(
-        constrain.Grammar.from_lark(TEXT, lexing="longest").ir,
+        constrain.Grammar.from_lark(TEXT, lexing=how).ir,
         constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256]),
     )
     judge = Lark(TEXT, parser="lalr")

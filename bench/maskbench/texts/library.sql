@@ -23,7 +23,7 @@ CREATE TABLE loans (
 );
 INSERT INTO authors (id, name, born, country) VALUES
     (1, 'Jane Austen', 1775, 'GB'),
-    (2, 'Johann Wolfgang von Goethe', 1749, DEFAULT),
+    (2, 'Johann Wolfgang von Goethe', 1749, 'DE'),
     (3, 'Flann O''Brien', 1911, 'IE');
 INSERT INTO books (id, title, author_id, price) VALUES
     (10, 'Pride and Prejudice', 1, 9.95),

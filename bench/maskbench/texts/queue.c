@@ -5,11 +5,11 @@
 #define SLOTS 64
 #define BUCKETS 1021
 
-typedef int (*handler)(void *context, const char *text, size_t length);
+typedef int (*handler_t)(void *context, const char *text, size_t length);
 
 struct job {
     unsigned long id;
-    handler run;
+    handler_t run;
     void *context;
     char text[128];
     size_t length;
@@ -36,7 +36,7 @@ static unsigned int queue_size(const struct queue *q) {
 }
 
 /* Put a job at the end.  The text is copied; what does not fit is cut off. */
-enum outcome queue_put(struct queue *q, handler run, void *context, const char *text) {
+enum outcome queue_put(struct queue *q, handler_t run, void *context, const char *text) {
     struct job *slot;
     size_t length = strlen(text);
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -30,6 +31,7 @@ from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, t
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
+from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import Regular
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
@@ -74,6 +76,7 @@ def from_lark(
     start: str = "start",
     base_path: str | os.PathLike[str] | None = None,
     lexing: Lexing = "any",
+    narrow: Mapping[str, Hook] | None = None,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -89,6 +92,8 @@ def from_lark(
     lexing : "any", "longest" or "longest-basic"
         Any way to split a text into terminals counts; or what Lark's LALR parser accepts with its contextual lexer, or
         with its basic lexer (:mod:`.longest`).
+    narrow : dict of str to callable, optional
+        By terminal: the strings that it may be after a text (:mod:`constrain.grammar.narrowing`); for lexing "any".
 
     Raises
     ------
@@ -111,13 +116,15 @@ def from_lark(
     if definition.params:
         raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
     if lexing != "any":
+        if narrow:
+            raise source.error(f'narrow is for lexing="any", not "{lexing}"')
         if definition.is_terminal:
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
             )
         return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
     builder = EmbeddingBuilder()
-    compiler = _Compiler(definitions, builder)
+    compiler = _Compiler(definitions, builder, hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
 
 
@@ -144,7 +151,16 @@ class _Compiler:
     stand between those and nowhere else.
     """
 
-    def __init__(self, definitions: Definitions, builder: EmbeddingBuilder, outer: _Shared | None = None) -> None:
+    def __init__(
+        self,
+        definitions: Definitions,
+        builder: EmbeddingBuilder,
+        outer: _Shared | None = None,
+        hooks: Mapping[str, Hook] | None = None,
+    ) -> None:
+        self._hooks = hooks or {}
+        # By lexeme, as far as rules have them.
+        self._narrowed: dict[Symbol, Hook] = {}
         self._definitions = definitions
         self._builder = builder
         self._ignored: list[Symbol] = []
@@ -184,9 +200,26 @@ class _Compiler:
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
         start = separate(self._builder, start, self._shared.ending, self._is_closed)
+        if self._hooks:
+            start = self._narrow(start)
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
         stock = stock_for(self._builder.formats) if self._builder.has_schemas else None
         return self._builder.finish_whole(start, stock, ignore=ignored, make_error=self._make_error())
+
+    def _narrow(self, start: Symbol) -> Symbol:
+        """The start of the grammar whose terminals are narrowed by hooks."""
+        for name in self._hooks:
+            definition = self._definitions.by_name.get(name)
+            if definition is None or not definition.is_terminal:
+                raise GrammarError(f'narrow names "{name}", which is no terminal of the grammar')
+            if ("terminal", name) not in self._symbols:
+                raise GrammarError(f'narrow names "{name}", a terminal that stands in no rule')
+        if start < 0:
+            start = self._builder.sequence((start, self._builder.choice([()])))
+        start, unfolded, template = narrowed(self._builder, start, self._narrowed)
+        self._builder.unfolded[unfolded] = template
+        self._builder.makes_lexemes = True
+        return start
 
     def _is_closed(self, symbol: Symbol) -> bool:
         """Which symbols are what they are, whatever stands beside them."""
@@ -209,7 +242,13 @@ class _Compiler:
         key = ("terminal", name)
         if key not in self._symbols:
             language = self._terminals.named(name)
-            self._symbols[key] = self._spaced(self._builder.lexeme(language, self._definitions.by_name[name].name))
+            shown = self._definitions.by_name[name].name
+            if name in self._hooks:
+                symbol = self._builder.separate_lexeme(language, shown)
+                self._narrowed[symbol] = self._hooks[name]
+            else:
+                symbol = self._builder.lexeme(language, shown)
+            self._symbols[key] = self._spaced(symbol)
         return self._symbols[key]
 
     def _rule(self, name: str, arguments: tuple[_Argument, ...]) -> Symbol:

@@ -1,0 +1,289 @@
+"""``Grammar.from_lark(..., narrow=...)``: a slow recognizer that tries every derivation is the judge."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+
+Hook = Callable[[str], "Iterable[str] | None"]
+Rules = Mapping[str, list[list[str]]]
+
+LEXEMES = {"X": "[xy]+", "Y": "y", "Z": "z+", "P": "p", "Q": "(xp)+|z"}
+
+
+def ends(rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool) -> set[int]:
+    """Where readings of the start symbol end that begin at the beginning of a text."""
+    known: dict[tuple[str, int], set[int]] = {}
+
+    def of_lexeme(name: str, at: int) -> set[int]:
+        answer = hooks[name](text[:at]) if name in hooks else None
+        found = set()
+        begin = at
+        while True:
+            for end in range(begin + 1, len(text) + 1):
+                piece = text[begin:end]
+                if re.fullmatch(LEXEMES[name], piece) and (answer is None or piece in answer):
+                    found.add(end)
+            if not ignores or begin == len(text) or text[begin] != " ":
+                return found
+            begin += 1
+
+    def of_right(right: list[str], at: int) -> set[int]:
+        places = {at}
+        for symbol in right:
+            places = {
+                end
+                for place in places
+                for end in (of_lexeme(symbol, place) if symbol in LEXEMES else known.setdefault((symbol, place), set()))
+            }
+        return places
+
+    while True:
+        before = {key: len(found) for key, found in known.items()}
+        for key in [*known, ("start", 0)]:
+            for right in rules[key[0]]:
+                known.setdefault(key, set()).update(of_right(right, key[1]))
+        if before == {key: len(found) for key, found in known.items()}:
+            return known["start", 0]
+
+
+def is_read(rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool) -> bool:
+    found = ends(rules, hooks, text, ignores)
+    return any(not text[end:].strip(" ") if ignores else end == len(text) for end in found)
+
+
+def random_rules(rng: random.Random) -> dict[str, list[list[str]]]:
+    names = ["start", "a", "b"]
+    rules = {}
+    for name in names:
+        symbols = [*LEXEMES, "X", "X", "a", "b", *([name] * 2)]
+        rules[name] = [[rng.choice(symbols) for _ in range(rng.choice((0, 1, 2, 2, 3)))] for _ in range(3)]
+        # So that something can be made of each.
+        rules[name].append([rng.choice(list(LEXEMES))])
+    rules["start"] += [["a", "X"], ["Q", "b", "start"]]
+    return rules
+
+
+def random_hook(rng: random.Random) -> Hook:
+    salt = rng.random()
+
+    def hook(text: str) -> list[str] | None:
+        inner = random.Random(f"{salt} {text}")
+        if inner.random() < 0.2:
+            return None
+        return ["x", *inner.sample(["x", "y", "xx", "xy", "yy", "", "z", "p"], inner.randrange(4))]
+
+    return hook
+
+
+BYTES = constrain.Vocabulary([bytes((i,)) for i in range(128)] + [b"</s>"], eos_ids=[128])
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_texts_are_those_that_a_slow_recognizer_reads(seed: int) -> None:
+    rng = random.Random(seed)
+    rules, ignores = random_rules(rng), rng.random() < 0.4
+    lines = [f"{name}: " + " | ".join(" ".join(right) for right in rights) for name, rights in rules.items()]
+    lines += [f"{name}: /{pattern}/" for name, pattern in LEXEMES.items()]
+    hooks: dict[str, Hook] = {"X": random_hook(rng)}
+    if rng.random() < 0.5:
+        hooks["Q"] = lambda text: ["z", "xp"] if len(text) % 2 else ["z"]
+    grammar = constrain.Grammar.from_lark("\n".join(lines + ['%ignore " "'] * ignores), narrow=hooks)
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    alphabet = "xyzp " if ignores else "xyzp"
+    verdicts = {True: 0, False: 0}
+    todo = [("", compiled.recognizer())]
+    for text, recognizer in todo:
+        expected = is_read(rules, hooks, text, ignores)
+        verdicts[expected] += 1
+        assert recognizer.is_accepting() == expected, (text, lines)
+        if len(text) == 4:
+            continue
+        for char in alphabet:
+            ahead = recognizer.fork()
+            if ahead.try_push_byte(ord(char)):
+                todo.append((text + char, ahead))
+            else:
+                assert not is_read(rules, hooks, text + char, ignores), (text + char, lines)
+                assert not is_read(rules, hooks, text + char + "x", ignores), (text + char, lines)
+    assert len(todo) > 4
+
+
+SQL = r"""
+    start: "select" _S columns _S "from" _S TABLE [_S "where" _S sum]
+    columns: column ("," column)*
+    column: TABLE "." COLUMN | "*"
+    sum: sum "+" product | product
+    product: COLUMN | NUMBER | "(" sum ")"
+    TABLE: /[a-z]+/
+    COLUMN: /[a-z]+/
+    NUMBER: /[0-9]+/
+    _S: " "+
+    %ignore _S
+"""
+SCHEMA = {"users": ["id", "name"], "items": ["id", "price"]}
+
+
+def columns(text: str) -> list[str]:
+    table = re.search(r"(\w+) *\.$", text) or re.search(r"from +(\w+)", text)
+    assert table is not None
+    return SCHEMA[table[1]]
+
+
+def tables(text: str) -> Iterable[str]:
+    named = re.findall(r"(\w+) *\.", text)
+    return named[:1] or SCHEMA
+
+
+def sql(**options: object) -> constrain.Grammar:
+    return constrain.Grammar.from_lark(SQL, narrow={"TABLE": tables, "COLUMN": columns}, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("select users.id from users where name+(id)+3", None),
+        ("select items.price,items.id from items", None),
+        ("select * from items where price", None),
+        ("select users.price", 13),
+        ("select users.id,items", 16),
+        ("select users.id from items", 21),
+        ("select orders", 7),
+        ("select * from items where name", 26),
+    ],
+)
+def test_only_what_the_schema_has_is_written(text: str, length: int | None) -> None:
+    recognizer = constrain.CompiledGrammar(sql().ir, BYTES).recognizer()
+    taken = 0
+    for byte in text.encode():
+        if not recognizer.try_push_byte(byte):
+            break
+        taken += 1
+    assert taken == (len(text) if length is None else length)
+    assert length is not None or recognizer.is_accepting()
+
+
+def test_masks_are_what_tokens_lead_to() -> None:
+    words = "select |users.|.id|users.id|id,|,users|items.price from|items| from |users where |id+|id+(|((|(id|name)|pr"
+    pieces = [bytes((i,)) for i in range(128)] + [word.encode() for word in words.split("|")]
+    vocabulary = constrain.Vocabulary([*pieces, b"</s>"], eos_ids=[len(pieces)])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(sql()))
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(2)
+    steps = 0
+    for _ in range(60):
+        matcher.reset()
+        taken = 0
+        for _ in range(12):
+            matcher.fill_next_token_bitmask(mask)
+            bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: vocabulary.size]
+            allowed = np.flatnonzero(bits).tolist()
+            assert allowed == [token for token in range(vocabulary.size) if matcher.fork().accept_token(token)]
+            assert allowed
+            long = [token for token in allowed if token >= 128]
+            token = rng.choice(long if long and rng.random() < 0.7 else allowed)
+            if token == len(pieces):
+                break
+            assert matcher.accept_token(token)
+            steps += 1
+            taken += 1
+            if rng.random() < 0.2:
+                back = rng.randint(1, taken)
+                matcher.rollback(back)
+                taken -= back
+    assert steps > 400
+
+
+def test_tokens_of_many_blanks_are_looked_at_once_each() -> None:
+    # Behind each number of blanks the function is to be asked, and what comes after is a longer one.
+    pieces = [bytes((i,)) for i in range(128)] + [b" " * n for n in range(2, 60)] + [b" " * 40 + b"items"]
+    vocabulary = constrain.Vocabulary([*pieces, b"</s>"], eos_ids=[len(pieces)])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(sql()))
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    assert matcher.accept_bytes(b"select users.id from")
+    matcher.fill_next_token_bitmask(mask)
+    bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: vocabulary.size]
+    assert np.flatnonzero(bits).tolist() == [32, *range(128, 128 + 58)]
+
+
+def test_text_goes_on_where_the_functions_say() -> None:
+    matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(sql()))
+    assert matcher.accept_bytes(b"select items.p")
+    assert matcher.forced_bytes() == b"rice"
+    fork = matcher.fork()
+    assert fork.accept_bytes(b"rice from items where (pr")
+    assert fork.forced_bytes() == b"ice"
+
+
+def test_none_is_all_that_the_terminal_has() -> None:
+    grammar = constrain.Grammar.from_lark(
+        "start: X X\nX: /[ab]+;/", narrow={"X": lambda text: None if text else ["a;"]}
+    )
+    recognizer = constrain.CompiledGrammar(grammar.ir, BYTES).recognizer()
+    assert [recognizer.try_push_byte(byte) for byte in b"a;bab;"] == [True] * 6
+    assert recognizer.is_accepting()
+
+
+def test_equal_terminals_are_narrowed_one_by_one() -> None:
+    grammar = constrain.Grammar.from_lark(
+        'start: A "," B\nA: /[a-z]/\nB: A', narrow={"B": lambda text: ["x", "no", "1"]}
+    )
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    for text, expected in (("a,x", True), ("x,x", True), ("a,a", False)):
+        recognizer = compiled.recognizer()
+        assert all(recognizer.try_push_byte(byte) for byte in text.encode()) == expected
+
+
+def test_where_nothing_is_left_there_is_an_error_and_the_matcher_stays() -> None:
+    grammar = constrain.Grammar.from_lark('start: "a" (X | "b" X)\nX: /[a-z]/', narrow={"X": lambda text: ["1"]})
+    matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(grammar))
+    # "b" can follow an "a", and nothing can follow that.
+    assert matcher.accept_bytes(b"a")
+    for _ in range(2):
+        with pytest.raises(constrain.GrammarError, match="narrow of X leaves nothing that could follow 'ab'"):
+            matcher.accept_bytes(b"b")
+        assert not matcher.accept_bytes(b"x")
+
+
+@pytest.mark.parametrize(
+    ("narrow", "options", "message"),
+    [
+        ({"NAME": columns}, {}, 'narrow names "NAME", which is no terminal'),
+        ({"sum": columns}, {}, 'narrow names "sum", which is no terminal'),
+        ({"COLUMN": ["id"]}, {}, "from names of terminals to functions"),
+        ({"COLUMN": columns}, {"lexing": "longest"}, 'narrow is for lexing="any"'),
+    ],
+)
+def test_what_cannot_be_narrowed_is_refused(narrow: object, options: dict[str, str], message: str) -> None:
+    with pytest.raises(constrain.GrammarError, match=message):
+        constrain.Grammar.from_lark(SQL, narrow=narrow, **options)  # type: ignore[arg-type]
+
+
+def test_terminals_that_may_be_empty_or_are_not_used_are_refused() -> None:
+    with pytest.raises(constrain.GrammarError, match="no terminal may match the empty text, as Y does"):
+        constrain.Grammar.from_lark("start: X Y\nX: /x+/\nY: /y*/", narrow={"X": lambda text: None})
+    with pytest.raises(constrain.GrammarError, match="a terminal that stands in no rule"):
+        constrain.Grammar.from_lark('start: "a"\nX: /x+/', narrow={"X": lambda text: None})
+
+
+@pytest.mark.parametrize(("answer", "message"), [("ab", "not str"), ([1], "not int"), (3, "not int")])
+def test_answers_that_are_no_strings_are_refused(answer: object, message: str) -> None:
+    hook: Any = lambda text: answer  # noqa: E731
+    grammar = constrain.Grammar.from_lark("start: X\nX: /x+/", narrow={"X": hook})
+    with pytest.raises(constrain.GrammarError, match=message):
+        constrain.CompiledGrammar(grammar.ir, BYTES)
+
+
+def test_a_budget_is_refused_by_name() -> None:
+    compiled = constrain.GrammarCompiler(BYTES).compile(sql())
+    for _ in range(2):
+        with pytest.raises(constrain.GrammarError, match="max_tokens is not supported with narrow"):
+            constrain.Matcher(compiled, max_tokens=9)
+    assert constrain.Matcher(compiled).accept_bytes(b"select users.id")
