@@ -27,7 +27,7 @@ from typing import Any
 
 import constrain
 from bench.figures import data_folder
-from constrain.grammar.structural_tags.closed import closed
+from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.structural_tags.styles import STYLES
 
 Case = dict[str, Any]

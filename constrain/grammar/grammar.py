@@ -15,10 +15,12 @@ from constrain.grammar.ir import GrammarIR
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,
+    Patterns,
     PropertyOrder,
     Registry,
     SchemaOptions,
     Spellings,
+    UnicodeEscapes,
     WhiteSpace,
     explains_options,
 )
@@ -165,6 +167,13 @@ class Grammar:
         lenient: bool = False,
         registry: Registry | None = None,
         max_work: int = 100_000,
+        whitespace_pattern: str | None = None,
+        separator_patterns: tuple[str, str] | None = None,
+        surrounding_whitespace: bool = False,
+        unicode_escapes: UnicodeEscapes = "any",
+        additional_properties: bool = True,
+        patterns: Patterns = "search",
+        coerce_one_of: bool = False,
     ) -> Grammar:
         """JSON texts that are valid for a JSON Schema.
 
@@ -201,6 +210,13 @@ class Grammar:
             "lenient": lenient,
             "registry": registry,
             "max_work": max_work,
+            "whitespace_pattern": whitespace_pattern,
+            "separator_patterns": separator_patterns,
+            "surrounding_whitespace": surrounding_whitespace,
+            "unicode_escapes": unicode_escapes,
+            "additional_properties": additional_properties,
+            "patterns": patterns,
+            "coerce_one_of": coerce_one_of,
         }
         with _reading(time_limit):
             if isinstance(schema, type) or get_origin(schema) is not None:
@@ -473,6 +489,13 @@ class Grammar:
         lenient: bool = False,
         registry: Registry | None = None,
         max_work: int = 100_000,
+        whitespace_pattern: str | None = None,
+        separator_patterns: tuple[str, str] | None = None,
+        surrounding_whitespace: bool = False,
+        unicode_escapes: UnicodeEscapes = "any",
+        additional_properties: bool = True,
+        patterns: Patterns = "search",
+        coerce_one_of: bool = False,
     ) -> Grammar:
         """JSON texts that a pydantic model accepts, any type that pydantic knows, or the arguments of a function.
 
@@ -510,6 +533,13 @@ class Grammar:
             "lenient": lenient,
             "registry": registry,
             "max_work": max_work,
+            "whitespace_pattern": whitespace_pattern,
+            "separator_patterns": separator_patterns,
+            "surrounding_whitespace": surrounding_whitespace,
+            "unicode_escapes": unicode_escapes,
+            "additional_properties": additional_properties,
+            "patterns": patterns,
+            "coerce_one_of": coerce_one_of,
         }
         from constrain.grammar.pydantic import schema_of
 

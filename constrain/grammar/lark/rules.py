@@ -17,7 +17,7 @@ from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.document.document import parse
 from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import any_space_layout
-from constrain.grammar.json_schema.lexical.notation import notation_for
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
@@ -372,7 +372,7 @@ class _Compiler:
     def _json(self, token: BlockToken, source: Source) -> Symbol:
         try:
             schema = parse(token.block.text)
-            symbol = embed_schema(self._builder, schema, any_space_layout(notation_for(False, False, False)))
+            symbol = embed_schema(self._builder, schema, any_space_layout(USUAL_NOTATION))
         except SchemaError as error:
             raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
         self._shared.closed.add(symbol)

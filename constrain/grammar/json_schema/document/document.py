@@ -155,6 +155,8 @@ class Options:
 
     asserts_formats: bool = True
     is_lenient: bool = False
+    matches_in_full: bool = False
+    coerces_one_of: bool = False
 
 
 class Document:
@@ -165,6 +167,8 @@ class Document:
     ) -> None:
         self.warnings: list[str] = []
         self.asserts_formats = options.asserts_formats
+        self.matches_in_full = options.matches_in_full
+        self.coerces_one_of = options.coerces_one_of
         self._is_lenient = options.is_lenient
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}

@@ -181,6 +181,8 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
 def _pattern(source: str, location: Location, *path: str) -> Text:
     try:
         text = pattern_text(source)
+        if location.resource.document.matches_in_full:
+            text = pattern_text(f"^(?:{source})$")
     except GrammarError as error:
         location.fail(f"pattern {describe(source)}: {error}", *path)
     reason = find_posix_class(source)
