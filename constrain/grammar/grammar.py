@@ -274,6 +274,8 @@ class Grammar:
         start: str = "start",
         base_path: str | os.PathLike[str] | None = None,
         lexing: Literal["any", "longest", "longest-basic"] = "any",
+        case: Literal["unicode", "ascii"] = "unicode",
+        initial_ignore: bool = True,
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """Texts of a grammar in Lark's notation.
@@ -289,6 +291,11 @@ class Grammar:
             ``"any"``: every way to split a text into terminals counts.  ``"longest"``: the texts that Lark's own LALR
             parser accepts with its contextual lexer, by the longest match, priorities, and strings before regexes.
             ``"longest-basic"``: the same with its basic lexer.
+        case : "unicode" or "ascii"
+            Which letters the flag ``i`` of strings and regexes is about.
+        initial_ignore : bool
+            Whether what ``%ignore`` names may stand before the first terminal.  ``allow_initial_skip`` of
+            ``%llguidance`` in the grammar counts before it.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -305,12 +312,18 @@ class Grammar:
         _check_text(start, "the name of the start rule")
         if lexing not in ("any", "longest", "longest-basic"):
             raise GrammarError(f"lexing must be 'any', 'longest' or 'longest-basic', not {lexing!r}")
+        if case not in ("unicode", "ascii"):
+            raise GrammarError(f"case must be 'unicode' or 'ascii', not {case!r}")
+        if type(initial_ignore) is not bool:
+            raise GrammarError(f"initial_ignore must be a boolean, not {initial_ignore!r}")
         if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
             raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
         with _reading(time_limit):
-            ir = from_lark(text, start=start, base_path=base_path, lexing=lexing)
+            ir = from_lark(
+                text, start=start, base_path=base_path, lexing=lexing, case=case, initial_ignore=initial_ignore
+            )
         # What a relative import brought in may be different next time, so the text is not the whole story.
-        return cls(ir, ("lark", text, start, lexing) if base_path is None else None)
+        return cls(ir, ("lark", text, start, lexing, case, initial_ignore) if base_path is None else None)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:

@@ -44,9 +44,13 @@ def write_embedded(
     ``write`` leaves nothing queued.
     """
     schema, conventions = take_conventions(schema)
-    options = Options(is_lenient=conventions.is_lenient, coerces_one_of=conventions.coerces_one_of)
     if conventions != Conventions():
         layout = _layout_of(conventions, layout)
+    options = Options(
+        is_lenient=conventions.is_lenient,
+        coerces_one_of=conventions.coerces_one_of,
+        unwritable=layout.notation.spelling.unwritable,
+    )
 
     def read(keeps_scope: bool) -> Symbol:
         document = Document(schema, options, keeps_scope, lambda document: References(document, None))

@@ -13,10 +13,10 @@ from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
 from constrain.grammar.json_schema.lexical.notation import Notation, notation_for
-from constrain.grammar.json_schema.lexical.spaces import Spaces, space_around
 from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.json_schema.rules.rules import write_rules
+from constrain.grammar.json_schema.spaces import Spaces, space_around
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,
@@ -139,6 +139,7 @@ def from_json_schema(
                 is_lenient=bool(lenient) or conventions.is_lenient,
                 matches_in_full=patterns == "full",
                 coerces_one_of=coerce_one_of or conventions.coerces_one_of,
+                unwritable=layout.notation.spelling.unwritable,
             )
             around = space_around(layout) if surrounding_whitespace else None
             try:

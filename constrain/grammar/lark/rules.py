@@ -25,6 +25,7 @@ from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.longest import from_lark_longest
+from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
@@ -34,6 +35,7 @@ from constrain.grammar.regular import Regular
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
+Case: TypeAlias = Literal["unicode", "ascii"]
 
 # Templates can call each other with ever longer arguments; a grammar that ends stays far below.
 _MAX_INSTANCES = 10_000
@@ -74,6 +76,8 @@ def from_lark(
     start: str = "start",
     base_path: str | os.PathLike[str] | None = None,
     lexing: Lexing = "any",
+    case: Case = "unicode",
+    initial_ignore: bool = True,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -89,6 +93,10 @@ def from_lark(
     lexing : "any", "longest" or "longest-basic"
         Any way to split a text into terminals counts; or what Lark's LALR parser accepts with its contextual lexer, or
         with its basic lexer (:mod:`.longest`).
+    case : "unicode" or "ascii"
+        Which letters the flag ``i`` of strings and regexes is about.
+    initial_ignore : bool
+        Whether what ``%ignore`` names may stand before the first terminal.
 
     Raises
     ------
@@ -102,7 +110,8 @@ def from_lark(
     Priorities, ``?``/``!``/``_`` before rule names, and aliases have no effect on it.
     """
     source = Source("", None if base_path is None else Path(base_path))
-    definitions = collect(text, source)
+    conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
+    definitions = collect(text, source, conventions)
     validate(definitions)
     if (definition := definitions.by_name.get(start)) is None:
         known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
@@ -111,13 +120,18 @@ def from_lark(
     if definition.params:
         raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
     if lexing != "any":
+        if definitions.conventions != Conventions():
+            raise source.error(
+                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False and ignore_once go '
+                'with lexing="any" only'
+            )
         if definition.is_terminal:
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
             )
         return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
     builder = EmbeddingBuilder()
-    compiler = _Compiler(definitions, builder)
+    compiler = _Compiler(definitions, builder, _Shared(conventions))
     return compiler.finish(compiler.compile(start))
 
 
@@ -131,8 +145,11 @@ class _Shared:
         The lexemes of rules with a first end, and what they would be without it.
     closed : set of Symbol
         What is ignored, and values of schemas: they are what they are, whatever stands beside them.
+    conventions : Conventions
+        Those that the caller chose.
     """
 
+    conventions: Conventions
     ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
 
@@ -144,14 +161,17 @@ class _Compiler:
     stand between those and nowhere else.
     """
 
-    def __init__(self, definitions: Definitions, builder: EmbeddingBuilder, outer: _Shared | None = None) -> None:
+    def __init__(
+        self, definitions: Definitions, builder: EmbeddingBuilder, shared: _Shared, *, is_inner: bool = False
+    ) -> None:
         self._definitions = definitions
         self._builder = builder
         self._ignored: list[Symbol] = []
         # What may stand behind a terminal, where that is written out.
         self._skip: Symbol | None = None
-        self._shared = _Shared() if outer is None else outer
-        self._writes_skips = outer is not None or _has_inner_grammars(definitions)
+        self._shared = shared
+        reads_as_usual = definitions.conventions.ignores_first and not definitions.conventions.ignores_once
+        self._writes_skips = is_inner or not reads_as_usual or _has_inner_grammars(definitions)
         self._terminals = Terminals(definitions)
         self._symbols: dict[tuple[object, ...], Symbol] = {}
         self._todo: deque[tuple[Symbol, Definition, tuple[_Argument, ...]]] = deque()
@@ -166,7 +186,9 @@ class _Compiler:
         ]
         self._shared.closed.update(self._ignored)
         if self._ignored and self._writes_skips:
-            self._skip = self._builder.star(self._builder.choice([(symbol,) for symbol in self._ignored]))
+            ignored = self._builder.choice([(symbol,) for symbol in self._ignored])
+            is_once = self._definitions.conventions.ignores_once
+            self._skip = self._builder.optional(ignored) if is_once else self._builder.star(ignored)
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
         while self._todo:
             left, definition, arguments = self._todo.popleft()
@@ -179,7 +201,9 @@ class _Compiler:
                     self._builder.add(left, alternative)
         self._builder.warnings.extend(self._definitions.warnings)
         self._builder.warnings.extend(self._terminals.warnings)
-        return symbol if self._skip is None else self._builder.sequence((self._skip, symbol))
+        if self._skip is None or not self._definitions.conventions.ignores_first:
+            return symbol
+        return self._builder.sequence((self._skip, symbol))
 
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
@@ -362,12 +386,12 @@ class _Compiler:
         line, column = place
         opening = token.block.begin - token.block.keyword
         inner_text = "#\n" * (line - 1) + " " * (column - 1 + opening) + token.block.text
-        inner = collect(inner_text, source)
+        inner = collect(inner_text, source, self._shared.conventions)
         validate(inner)
         definition = inner.by_name.get("start")
         if definition is None or definition.params or definition.has_number:
             raise source.error('the grammar in %lark needs a rule "start"', place)
-        return self._spaced(_Compiler(inner, self._builder, self._shared).compile("start"))
+        return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
 
     def _json(self, token: BlockToken, source: Source) -> Symbol:
         try:

@@ -68,6 +68,7 @@ class Terminals:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
+        self._ascii_case = definitions.conventions.ascii_case
         self._parts: dict[str, _Part] = {}
         self._patterns: dict[tuple[Source, int, int], tuple[Pattern, _Part | None]] = {}
         self._asserting: dict[str, bool] = {}
@@ -157,7 +158,7 @@ class Terminals:
             if name is not None:
                 self._joined[name] = text
             try:
-                part = _measured(regex_language(text))
+                part = _measured(regex_language(text, ascii_case=self._ascii_case))
             except GrammarError as error:
                 raise definition.source.error(
                     f'the terminal "{definition.name}" has look-around or anchors, so its parts were joined to one '
@@ -201,7 +202,7 @@ class Terminals:
     def _literal(self, token: Token, source: Source) -> _Part:
         pattern, part = self._pattern(token, source)
         if part is None:
-            part = _measured(pattern_language(pattern, source))
+            part = _measured(pattern_language(pattern, source, ascii_case=self._ascii_case))
             self._patterns[source, token.line or 0, token.column or 0] = pattern, part
         return part
 

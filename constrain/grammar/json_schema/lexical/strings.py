@@ -49,7 +49,11 @@ class Spelling:
     ----------
     character, body : Regular
         One character; and everything that can stand between the quotes.
+    unwritable : str
+        The ASCII characters for which there is no way.
     """
+
+    unwritable = ""
 
     def __init__(
         self, *, canonical: bool, ensure_ascii: bool, numbered: UnicodeEscapes = "any", escapes: str = ALL_ESCAPES
@@ -70,6 +74,10 @@ class Spelling:
         elif numbered == "never":
             self._numbered = ()
         self._either_case = not canonical
+        written = (*self._raw, *self._numbered, *((point, point) for point in shorts))
+        self.unwritable = "".join(
+            chr(point) for first, last in common(negate(normalize(written)), _ASCII) for point in range(first, last + 1)
+        )
         self._characters: dict[str, Regular] = {}
         self.character = self.points(ALL)
         self.body = repeat(self.character)
