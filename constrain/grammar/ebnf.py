@@ -20,9 +20,10 @@ from typing import Any, TypeAlias
 from lark import Token
 
 from constrain.errors import GrammarError
+from constrain.grammar.captures import CaptureRule
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.lark.attributes import Attribute, read_attributes
+from constrain.grammar.lark.attributes import Attribute, captured_names, read_attributes, says_where_it_ends
 from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.substring import parts_of
@@ -105,10 +106,13 @@ class _EbnfReader(GbnfReader):
         self._skip_space(newlines=True)
 
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
-        if not self._attributes:
+        name, end_name = captured_names(self._attributes, self._builder.name_of(left))
+        if name is not None or end_name is not None:
+            self._builder.capture(left, CaptureRule(name, end_name=end_name))
+        if not says_where_it_ends(self._attributes):
             super()._add_rule(left, alternatives)
             return
-        if any(attribute.name != "lazy" for attribute in self._attributes):
+        if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):
             raise self._error(
                 "[stop] and [suffix] are not supported in EBNF; put the end behind a [lazy] rule", self._at
             )

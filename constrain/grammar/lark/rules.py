@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from lark import Token, Tree
 
 from constrain.errors import ConstrainError, GrammarError, SchemaError
+from constrain.grammar.captures import CaptureRule
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.document.document import parse
@@ -19,6 +20,7 @@ from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import any_space_layout
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.lark.attributes import captured_names, says_where_it_ends
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
@@ -31,7 +33,7 @@ from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, t
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import Regular, concat
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
@@ -125,6 +127,12 @@ def from_lark(
                 f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False and ignore_once go '
                 'with lexing="any" only'
             )
+        for each in definitions.by_name.values():
+            if each.attributes:
+                raise each.source.error(
+                    f'[{each.attributes[0].name}]: attributes of rules are not supported with lexing="{lexing}"',
+                    each.token,
+                )
         if definition.is_terminal:
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
@@ -188,13 +196,17 @@ class _Compiler:
         if self._ignored and self._writes_skips:
             ignored = self._builder.choice([(symbol,) for symbol in self._ignored])
             is_once = self._definitions.conventions.ignores_once
-            self._skip = self._builder.optional(ignored) if is_once else self._builder.star(ignored)
+            skip = self._skip = self._builder.nonterminal()
+            self._builder.add(skip)
+            self._builder.add(skip, (ignored,) if is_once else (skip, ignored))
+            self._builder.skip(skip)
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
         while self._todo:
             left, definition, arguments = self._todo.popleft()
-            if definition.attributes:
-                self._builder.add(left, (self._spaced(self._ending(definition)),))
+            if says_where_it_ends(definition.attributes):
+                self._builder.add(left, (self._spaced(self._ending(definition, left)),))
                 continue
+            self._capture(left, definition)
             names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
@@ -220,11 +232,21 @@ class _Compiler:
         """A terminal with what may be ignored behind it."""
         return symbol if self._skip is None else self._builder.sequence((symbol, self._skip))
 
-    def _ending(self, definition: Definition) -> Symbol:
+    def _capture(
+        self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
+    ) -> None:
+        """Note that the texts of a rule are wanted, if they are."""
+        name, end_name = captured_names(definition.attributes, definition.name)
+        if name is not None or end_name is not None:
+            self._builder.capture(left, CaptureRule(name, body, end, end_name))
+
+    def _ending(self, definition: Definition, left: Symbol) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
-        language, has_first_end = self._terminals.of_rule(definition)
+        body, end, has_first_end = self._terminals.of_rule(definition)
+        self._capture(left, definition, body, end)
         if not has_first_end:
-            return self._builder.lexeme(language, definition.name)
+            return self._builder.lexeme(body, definition.name)
+        language = body if end is None else concat(body, end)
         symbol = self._builder.lexeme(first_ends(language), definition.name)
         self._shared.ending[symbol] = language
         return symbol

@@ -90,8 +90,8 @@ class Terminals:
             self.named(name)
         return self._compile(definition, None).language
 
-    def of_rule(self, definition: Definition) -> tuple[Regular, bool]:
-        """The language of a rule that is made of terminals alone, and whether it ends at its first end.
+    def of_rule(self, definition: Definition) -> tuple[Regular, Regular | None, bool]:
+        """What a rule made of terminals is, the end that it names if any, and whether it ends at its first end.
 
         ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
         first of which is the last thing that is read (:mod:`.first_ends`): that is left to the caller.
@@ -113,16 +113,13 @@ class Terminals:
         for name in terminal_references(definition):
             self.named(name)
         part = self._compile(definition, None)
-        ends = [attribute for attribute in definition.attributes if attribute.value is not None]
-        language = part.language
-        for attribute in ends:
-            assert attribute.value is not None
-            end = self._end(attribute.value, definition)
-            if end is EPSILON:
-                # A stop that is the end of the generation: it says nothing about the text.
-                return language, False
-            language = concat(language, end)
-        return language, True
+        for attribute in definition.attributes:
+            if attribute.name in ("stop", "suffix"):
+                assert attribute.value is not None
+                end = self._end(attribute.value, definition)
+                # A stop that is the end of the generation says nothing about the text.
+                return (part.language, None, False) if end is EPSILON else (part.language, end, True)
+        return part.language, None, True
 
     def _end(self, token: Token, definition: Definition) -> Regular:
         if token.type == "TERMINAL":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar.json_schema.lexical.decide import Automaton
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.strings import string_before
 from constrain.grammar.regex import regex_language
