@@ -97,12 +97,8 @@ def test_beside_other_first_ends() -> None:
 @pytest.mark.parametrize("inner", ["", '%llguidance {"ignore_once": true}\n'])
 def test_what_is_ignored_is_no_part(inner: str) -> None:
     grammar = inner + 'start: pair+\npair[capture]: key "=" /[0-9]/\nkey[capture]: /[a-z]+/ "k"?\n%ignore " "'
-    assert captures(grammar, "a =1 b") == [
-        ("pair", "a =1", True),
-        ("key", "a", True),
-        ("pair", "b", False),
-        ("key", "b", False),
-    ]
+    first, second = [("pair", "a =1", True), ("key", "a", True)], [("pair", "b", False), ("key", "b", False)]
+    assert captures(grammar, "a =1 b") == first + second
     assert captures(grammar, "a =1 ")[0] == ("pair", "a =1", True)
 
 

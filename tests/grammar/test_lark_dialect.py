@@ -354,6 +354,5 @@ def test_errors(text: str, message: str) -> None:
 def test_what_has_no_effect_is_told() -> None:
     grammar = Grammar.from_lark('start: x\nx[capture, temperature=0.5]: "a"')
     assert grammar.warnings == (
-        "line 2, column 3: [capture] has no effect: what a rule matched is not captured",
         "line 2, column 12: [temperature] has no effect: sampling does not change within a text",
     )

@@ -129,10 +129,8 @@ def from_lark(
             )
         for each in definitions.by_name.values():
             if each.attributes:
-                raise each.source.error(
-                    f'[{each.attributes[0].name}]: attributes of rules are not supported with lexing="{lexing}"',
-                    each.token,
-                )
+                name = each.attributes[0].name
+                raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
         if definition.is_terminal:
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
