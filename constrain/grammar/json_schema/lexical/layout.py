@@ -200,7 +200,7 @@ def layout_for(
 
 @lru_cache(maxsize=16)
 def layout_of_patterns(gap: Regular, separators: tuple[Regular, Regular], notation: Notation) -> Layout:
-    """The layout with a gap before each token, and with separators as :func:`separators_matching` gives them."""
+    """The layout with a gap before each token, and with separators as :func:`separator_matching` gives them."""
     comma, colon = separators
     return Layout(gap, concat(gap, comma), concat(gap, colon), notation)
 
