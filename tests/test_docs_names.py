@@ -288,7 +288,7 @@ OTHER_FUNCTIONS = {
 }
 OTHER_OPTIONS = {
     *("any_whitespace", "strict_mode", "loop_after_dispatch", "json_string"),  # XGrammar
-    *("suffix", "stop_capture", "temperature", "min_tokens", "max_chars"),  # attributes of rules in grammars
+    *("suffix", "capture", "stop_capture", "temperature", "min_tokens", "max_chars"),  # attributes of rules in grammars
     "_CONSTRAIN_COMPLETE",  # click
     *("logits_processor", "logits_processors"),
     "named_grammars",  # XGrammar
