@@ -280,14 +280,14 @@ class CaptureReader:
         if is_complete and rule.body is not None and rule.end is not None:
             cut = self._cut(data, rule.body, rule.end)
         found = [] if rule.name is None else [Capture(rule.name, data[:cut], is_complete)]
-        if rule.end_name is not None and is_complete:
+        if rule.end_name is not None and is_complete and cut < len(data):
             found.append(Capture(rule.end_name, data[cut:], True))
         return found
 
     def _cut(self, data: bytes, body: Regular, end: Regular) -> int:
         """Where the end begins in a text that has one: as early as can be."""
         if isinstance(end, Literal):
-            return len(data) - len(end.data)
+            return len(data) - len(end.data) if data.endswith(end.data) else len(data)
         ends = self._ends.setdefault(end, Automaton(end))
         bodies = self._ends.setdefault(body, Automaton(body))
         return next(

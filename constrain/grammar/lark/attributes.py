@@ -17,7 +17,7 @@ _ITEM = re.compile(
     re.VERBOSE,
 )
 
-_ENDS = ("lazy", "stop", "suffix")
+_ENDS = ("lazy", "stop", "suffix", "max_chars")
 
 _CAPTURES = ("capture", "stop_capture")
 
@@ -28,7 +28,6 @@ _WITHOUT_EFFECT = {
 _REFUSED = {
     "max_tokens": "limits on the tokens of a part of a text",
     "min_tokens": "limits on the tokens of a part of a text",
-    "max_chars": "limits on the characters of a part of a text, after which the part is over,",
 }
 
 
@@ -39,9 +38,9 @@ class Attribute:
     Attributes
     ----------
     name : str
-        ``lazy``, ``stop``, ``suffix``, ``capture`` or ``stop_capture``.
+        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture`` or ``stop_capture``.
     value : Token or None
-        Of the type STRING, REGEXP or TERMINAL; None for ``lazy``, and for ``capture`` without a name.
+        Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name.
     """
 
     name: str
@@ -82,6 +81,8 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
             raise source.error(f'[{name}] takes a string, a regex or a terminal, as in [{name}="<end>"]', place)
         if name == "suffix" and value == '""':
             raise source.error("[suffix] cannot be empty", place)
+        if name == "max_chars" and (value is None or not value.isdigit() or value.type != "NUMBER"):
+            raise source.error("[max_chars] takes a number of characters, as in [max_chars=80]", place)
         if name == "temperature" and not _is_temperature(value):
             raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
         if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
@@ -96,8 +97,13 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
 
 
 def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
-    """Whether there is one of ``lazy``, ``stop`` and ``suffix``."""
+    """Whether there is one of ``lazy``, ``stop``, ``suffix`` and ``max_chars``."""
     return any(each.name in _ENDS for each in attributes)
+
+
+def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
+    """The number that ``max_chars`` gives."""
+    return next((int(str(each.value)) for each in attributes if each.name == "max_chars"), None)
 
 
 def captured_names(attributes: tuple[Attribute, ...], rule: str) -> tuple[str | None, str | None]:

@@ -20,21 +20,23 @@ from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import any_space_layout
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
-from constrain.grammar.lark.attributes import captured_names, says_where_it_ends
+from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.longest import from_lark_longest
+from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
-from constrain.grammar.regular import Regular, concat
+from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.tokens import Named, any_tokens, token_set
+from constrain.grammar.words import is_nullable
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
 Case: TypeAlias = Literal["unicode", "ascii"]
@@ -238,13 +240,31 @@ class _Compiler:
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, body, end, end_name))
 
+    @staticmethod
+    def _cut(language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
+        found = cut_after(language, most, has_first_end=has_first_end)
+        if found is None:
+            raise definition.source.error(
+                f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported',
+                definition.token,
+            )
+        return found
+
     def _ending(self, definition: Definition, left: Symbol) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
         body, end, has_first_end = self._terminals.of_rule(definition)
         self._capture(left, definition, body, end)
+        most = most_characters(definition.attributes)
         if not has_first_end:
+            if most is not None:
+                body = self._cut(body, most, definition, has_first_end=False)
             return self._builder.lexeme(body, definition.name)
         language = body if end is None else concat(body, end)
+        if most is not None:
+            language = self._cut(language, most, definition, has_first_end=True)
+        if is_nullable(language):
+            # It is at its end where it begins, and nothing stands beside it.
+            return self._builder.lexeme(EPSILON, definition.name)
         symbol = self._builder.lexeme(first_ends(language), definition.name)
         self._shared.ending[symbol] = language
         return symbol

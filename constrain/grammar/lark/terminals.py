@@ -107,7 +107,8 @@ class Terminals:
                     tree.data == "block" and str(tree.children[0]) != "%regex"
                 ):
                     raise body.source.error(
-                        f'the rule "{definition.name}" ends at its first end, so it has to be made of terminals alone',
+                        f'[{definition.attributes[0].name}]: the rule "{definition.name}" says where it ends, so it has '
+                        "to be made of terminals alone",
                         tree,
                     )
         for name in terminal_references(definition):
@@ -119,7 +120,7 @@ class Terminals:
                 end = self._end(attribute.value, definition)
                 # A stop that is the end of the generation says nothing about the text.
                 return (part.language, None, False) if end is EPSILON else (part.language, end, True)
-        return part.language, None, True
+        return part.language, None, any(attribute.name == "lazy" for attribute in definition.attributes)
 
     def _end(self, token: Token, definition: Definition) -> Regular:
         if token.type == "TERMINAL":
