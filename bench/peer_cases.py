@@ -84,8 +84,10 @@ _OF_SCHEMAS: tuple[tuple[str, dict[str, Any]], ...] = (
 _OF_LARK: tuple[tuple[str, dict[str, Any]], ...] = (
     ("case of ASCII alone", {"case": "ascii"}),
     ("nothing ignored before the first terminal", {"initial_ignore": False}),
+    ("Lark's own lexer", {"lexing": "longest"}),
 )
-CONVENTIONS = {"json_schema": _OF_SCHEMAS, "lark": _OF_LARK}
+_OF_REGEXES: tuple[tuple[str, dict[str, Any]], ...] = (("ECMAScript's syntax", {"dialect": "ecma"}),)
+CONVENTIONS = {"json_schema": _OF_SCHEMAS, "lark": _OF_LARK, "regex": _OF_REGEXES}
 """Conventions of peers, as options, for each kind of case."""
 
 JUDGED = Path(__file__).parent / "data_lists" / "peer_verdicts.json"
@@ -115,6 +117,7 @@ class Judge:
 
     def __init__(self) -> None:
         self._plain = vocabulary_with((), 257)
+        self._may_grow = True
         self._use(self._plain, ())
 
     def _use(self, vocabulary: constrain.Vocabulary, names: tuple[str, ...]) -> None:
@@ -174,6 +177,8 @@ class Judge:
             try:
                 return constrain.CompiledGrammar(ir, self._vocabulary)
             except constrain.ConstrainError as error:
+                if not self._may_grow:
+                    raise
                 name, number = _NO_NAME.search(str(error)), _NO_ID.search(str(error))
                 names, size = self._names, self._vocabulary.size
                 if name is not None:
@@ -188,6 +193,8 @@ class Judge:
         """The status of a case, and what is to be said of it."""
         kind = case["kind"]
         self._use(self._plain, ())
+        # A case that the peer refuses may be about a token that there is not.
+        self._may_grow = case.get("expect") != "error"
         if kind == "xml_tool_call":
             return self._run_xml(case)
         if kind not in FRONT_ENDS:
@@ -198,18 +205,30 @@ class Judge:
         try:
             compiled = self.compile(kind, case["source"], options)
         except constrain.ConstrainError as error:
+            if kind == "regex" and case.get("expect") != "error" and (name := self._convention(case, options)):
+                return "agree", f"with a convention: {name}"
             message = f"{type(error).__name__}: {error}"
             is_empty = "matches no text" in message or "nothing is valid" in message
             wants_none = not any(case.get(field) for field in ("accept", "incomplete", "prefix"))
             expected = case.get("expect") == "error" or (is_empty and wants_none and any(map(case.get, FIELDS)))
             return ("agree" if expected else "refused"), message
         if case.get("expect") == "error":
-            return "differs", "the peer refuses the source"
+            name = self._refusing(case, options)
+            return ("agree", f"with a convention: {name}") if name else ("differs", "the peer refuses the source")
         found = self.differences(case, compiled)
         if not found:
             return "agree", ""
         name = self._convention(case, options)
         return ("agree", f"with a convention: {name}") if name else ("differs", "; ".join(found))
+
+    def _refusing(self, case: Case, options: dict[str, Any]) -> str:
+        """A convention of the peer with which its source is refused here too."""
+        for name, chosen in _OF_LARK if case["suite"].startswith("lark/") else ():
+            try:
+                self.compile(case["kind"], case["source"], {**options, **chosen})
+            except constrain.ConstrainError:
+                return name
+        return ""
 
     def _convention(self, case: Case, options: dict[str, Any]) -> str:
         kind = case["kind"]

@@ -249,8 +249,25 @@ class Grammar:
         return cls(ir, ("json_schema", text, *hashable))
 
     @classmethod
-    def from_regex(cls, pattern: str, flags: str = "", *, time_limit: float | Deadline | None = None) -> Grammar:
+    def from_regex(
+        cls,
+        pattern: str,
+        flags: str = "",
+        *,
+        dialect: Literal["python", "ecma"] = "python",
+        time_limit: float | Deadline | None = None,
+    ) -> Grammar:
         """Texts that a regular expression matches from beginning to end.
+
+        Parameters
+        ----------
+        pattern : str
+        flags : str
+            Any of ``i s m x a u``, as in Python's ``re``.
+        dialect : "python" or "ecma"
+            Whose syntax the pattern has: that of Python's ``re``, or of ECMAScript, as patterns in JSON Schema.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
 
         Raises
         ------
@@ -263,8 +280,10 @@ class Grammar:
 
         _check_text(pattern, "a pattern")
         _check_text(flags, "the flags of a pattern")
+        if dialect not in ("python", "ecma"):
+            raise GrammarError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
         with _reading(time_limit):
-            return cls(from_regex(pattern, flags), ("regex", pattern, flags))
+            return cls(from_regex(pattern, flags, dialect), ("regex", pattern, flags, dialect))
 
     @classmethod
     def from_lark(

@@ -206,13 +206,7 @@ class _Loader:
 
     def _declare(self, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
         for token in tokens_of(statement):
-            # In an imported file a declaration does no harm as long as nothing that is imported uses it.
-            if scope.parent is None:
-                raise source.error(
-                    f'%declare is not supported: "{token}" would come from outside of the grammar, '
-                    "so there is no text it could stand for",
-                    token,
-                )
+            # A declaration does no harm as long as nothing uses it, which is checked later.
             is_terminal = token.type == "TERMINAL"
             into.by_name[scope.resolve(token)] = Definition(str(token), token, is_terminal, (), [], source)
 

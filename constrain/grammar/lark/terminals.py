@@ -107,7 +107,7 @@ class Terminals:
                     tree.data == "block" and str(tree.children[0]) != "%regex"
                 ):
                     raise body.source.error(
-                        f'[{definition.attributes[0].name}]: the rule "{definition.name}" says where it ends, so it has '
+                        f'[{definition.attributes[0].name}]: the rule "{definition.name}" names its end, so it has '
                         "to be made of terminals alone",
                         tree,
                     )

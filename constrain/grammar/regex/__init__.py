@@ -107,8 +107,8 @@ def regex_of_length(
     return None if bounded is None else Speller(encode_char).spell(bounded)
 
 
-def from_regex(pattern: str, flags: str = "") -> GrammarIR:
-    """The grammar of the texts that a pattern in Python's syntax matches as a whole.
+def from_regex(pattern: str, flags: str = "", dialect: Literal["python", "ecma"] = "python") -> GrammarIR:
+    """The grammar of the texts that a pattern matches as a whole.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def from_regex(pattern: str, flags: str = "") -> GrammarIR:
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
     builder = GrammarBuilder()
-    pattern_symbol = builder.lexeme(regex_language(pattern, flags=flags), "the pattern")
+    pattern_symbol = builder.lexeme(regex_code_points(pattern, flags=flags, dialect=dialect), "the pattern")
     return builder.finish(pattern_symbol, make_error=_make_error, describe=by_language)
 
 
