@@ -19,7 +19,7 @@ import json
 import multiprocessing
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -27,7 +27,6 @@ from typing import Any
 
 import constrain
 from bench.figures import data_folder
-from constrain.grammar.structural_tags.closed import closed
 from constrain.grammar.structural_tags.styles import STYLES
 
 Case = dict[str, Any]
@@ -64,16 +63,45 @@ FRONT_ENDS: dict[str, Callable[[Any, dict[str, Any]], constrain.Grammar]] = {
 }
 """How the source of each kind of case becomes a grammar.  A front-end for another kind has its line here."""
 
-CONVENTIONS: tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...] = (
-    ("any order of keys", lambda schema: schema, {"property_order": "any"}),
-    ("formats not enforced", lambda schema: schema, {"formats": "annotate"}),
-    ("no white space", lambda schema: schema, {"whitespace": "compact"}),
-    ("any white space", lambda schema: schema, {"max_whitespace": 100_000}),
-    ("any order, formats not enforced", lambda schema: schema, {"property_order": "any", "formats": "annotate"}),
-    ("lenient", lambda schema: schema, {"lenient": True}),
-    ("objects closed", closed, {}),
+_OF_SCHEMAS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("any order of keys", {"property_order": "any"}),
+    ("formats not enforced", {"formats": "annotate"}),
+    ("no white space", {"whitespace": "compact"}),
+    ("any white space", {"max_whitespace": 100_000}),
+    ("any order, formats not enforced", {"property_order": "any", "formats": "annotate"}),
+    ("lenient", {"lenient": True}),
+    ("plain numbers", {"numbers": "plain"}),
+    ("one spelling", {"spelling": "canonical"}),
+    ("objects closed", {"additional_properties": False}),
+    ("objects closed, plain numbers", {"additional_properties": False, "numbers": "plain"}),
+    ("objects closed, one spelling", {"additional_properties": False, "spelling": "canonical"}),
+    ("objects closed, any order", {"additional_properties": False, "property_order": "any"}),
+    ("patterns in full", {"patterns": "full"}),
+    ("oneOf as anyOf", {"coerce_one_of": True}),
+    ("white space around", {"surrounding_whitespace": True, "max_whitespace": 12}),
+    ("fewer escapes", {"unicode_escapes": "controls"}),
 )
-"""Conventions of peers for JSON Schema: what is done to a schema, and options."""
+_OF_LARK: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("case of ASCII alone", {"case": "ascii"}),
+    ("nothing ignored before the first terminal", {"initial_ignore": False}),
+    ("Lark's own lexer", {"lexing": "longest"}),
+)
+_OF_REGEXES: tuple[tuple[str, dict[str, Any]], ...] = (("ECMAScript's syntax", {"dialect": "ecma"}),)
+CONVENTIONS = {"json_schema": _OF_SCHEMAS, "lark": _OF_LARK, "regex": _OF_REGEXES}
+"""Conventions of peers, as options, for each kind of case."""
+
+JUDGED = Path(__file__).parent / "data_lists" / "peer_verdicts.json"
+"""More differences that were judged: for each reason the ids of cases, those that count as agreement and others."""
+
+ASKED = {
+    **dict.fromkeys(("llguidance", "xgrammar"), 97),
+    **dict.fromkeys(("llamacpp", "outlines", "outlines-core", "lmfe", "lark"), 99),
+}
+"""Agreement that is asked for, in percent, by the first part of the names of suites."""
+
+_NO_NAME = re.compile(r'the vocabulary has no token "([^"]+)"')
+_NO_ID = re.compile(r"there is no token (\d+): the vocabulary has")
+_MOST_TOKENS = 50_000
 
 
 # -- one case --------------------------------------------------------------------------------------
@@ -88,8 +116,21 @@ class Judge:
     """Runs cases, one after the other."""
 
     def __init__(self) -> None:
-        self._vocabulary = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
-        self._mask = constrain.allocate_token_bitmask(1, 257)
+        self._plain = vocabulary_with((), 257)
+        self._may_grow = True
+        self._use(self._plain, ())
+
+    def _use(self, vocabulary: constrain.Vocabulary, names: tuple[str, ...]) -> None:
+        self._vocabulary, self._names = vocabulary, names
+        self._mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+
+    def _tokens_of(self, data: bytes) -> list[int]:
+        """The tokens of a text: special tokens that the grammar names by their names, and bytes."""
+        if not self._names:
+            return list(data)
+        ids = {name.encode(): 257 + index for index, name in enumerate(self._names)}
+        parts = re.split(b"(" + b"|".join(map(re.escape, ids)) + b")", data)
+        return [token for part in parts for token in ([ids[part]] if part in ids else part)]
 
     def _allows(self, token: int) -> bool:
         return bool(int(self._mask[0, token // 32]) >> token % 32 & 1)
@@ -97,13 +138,13 @@ class Judge:
     def walk(self, compiled: constrain.CompiledGrammar, data: bytes) -> tuple[int, bool]:
         """How many bytes are taken, and whether the text may end there."""
         matcher = constrain.Matcher(compiled)
-        for place, byte in enumerate(data):
+        for place, token in enumerate(self._tokens_of(data)):
             matcher.fill_next_token_bitmask(self._mask)
-            assert self._mask.any(), f"nothing is allowed after {data[:place]!r}"
-            allowed, taken = self._allows(byte), matcher.accept_token(byte)
-            assert allowed == taken, f"mask and accept_token differ after {data[:place]!r}"
+            assert self._mask.any() or matcher.is_terminated(), f"nothing is allowed at {place} of {data!r}"
+            allowed, taken = self._allows(token), matcher.accept_token(token)
+            assert allowed == taken, f"mask and accept_token differ at {place} of {data!r}"
             if not taken:
-                return place, False
+                return min(place, len(data) - 1), False
         matcher.fill_next_token_bitmask(self._mask)
         assert self._allows(256) == matcher.is_accepting(), f"mask and is_accepting differ after {data!r}"
         assert self._mask.any(), f"nothing is allowed after {data!r}"
@@ -130,11 +171,30 @@ class Judge:
         return found
 
     def compile(self, kind: str, source: Any, options: dict[str, Any]) -> constrain.CompiledGrammar:
-        return constrain.CompiledGrammar(FRONT_ENDS[kind](source, options).ir, self._vocabulary)
+        """Compile a source for the vocabulary, with the tokens that it names and the vocabulary has not."""
+        ir = FRONT_ENDS[kind](source, options).ir
+        while True:
+            try:
+                return constrain.CompiledGrammar(ir, self._vocabulary)
+            except constrain.ConstrainError as error:
+                if not self._may_grow:
+                    raise
+                name, number = _NO_NAME.search(str(error)), _NO_ID.search(str(error))
+                names, size = self._names, self._vocabulary.size
+                if name is not None:
+                    names, size = (*names, name[1]), size + 1
+                elif number is not None and int(number[1]) < _MOST_TOKENS:
+                    size = _MOST_TOKENS
+                else:
+                    raise
+                self._use(vocabulary_with(names, size), names)
 
     def run(self, case: Case) -> tuple[str, str]:
         """The status of a case, and what is to be said of it."""
         kind = case["kind"]
+        self._use(self._plain, ())
+        # A case that the peer refuses may be about a token that there is not.
+        self._may_grow = case.get("expect") != "error"
         if kind == "xml_tool_call":
             return self._run_xml(case)
         if kind not in FRONT_ENDS:
@@ -145,31 +205,38 @@ class Judge:
         try:
             compiled = self.compile(kind, case["source"], options)
         except constrain.ConstrainError as error:
+            if kind == "regex" and case.get("expect") != "error" and (name := self._convention(case, options)):
+                return "agree", f"with a convention: {name}"
             message = f"{type(error).__name__}: {error}"
             is_empty = "matches no text" in message or "nothing is valid" in message
             wants_none = not any(case.get(field) for field in ("accept", "incomplete", "prefix"))
             expected = case.get("expect") == "error" or (is_empty and wants_none and any(map(case.get, FIELDS)))
             return ("agree" if expected else "refused"), message
         if case.get("expect") == "error":
-            return "differs", "the peer refuses the source"
+            name = self._refusing(case, options)
+            return ("agree", f"with a convention: {name}") if name else ("differs", "the peer refuses the source")
         found = self.differences(case, compiled)
         if not found:
             return "agree", ""
-        if kind == "json_schema":
-            name = self._convention(case, options)
-            if name:
-                return "agree", f"with a convention: {name}"
-        return "differs", "; ".join(found)
+        name = self._convention(case, options)
+        return ("agree", f"with a convention: {name}") if name else ("differs", "; ".join(found))
+
+    def _refusing(self, case: Case, options: dict[str, Any]) -> str:
+        """A convention of the peer with which its source is refused here too."""
+        for name, chosen in _OF_LARK if case["suite"].startswith("lark/") else ():
+            try:
+                self.compile(case["kind"], case["source"], {**options, **chosen})
+            except constrain.ConstrainError:
+                return name
+        return ""
 
     def _convention(self, case: Case, options: dict[str, Any]) -> str:
-        for name, change, chosen in CONVENTIONS:
-            if not options.keys().isdisjoint(chosen) or (change is closed and not case.get("strict")):
+        kind = case["kind"]
+        for name, chosen in CONVENTIONS.get(kind, ()):
+            if not options.keys().isdisjoint(chosen):
                 continue
-            source = case["source"]
-            if change is closed:
-                source = closed(json.loads(source) if isinstance(source, str) else source)
             try:
-                if not self.differences(case, self.compile("json_schema", source, {**options, **chosen})):
+                if not self.differences(case, self.compile(kind, case["source"], {**options, **chosen})):
                     return name
             except constrain.ConstrainError:
                 pass
@@ -261,11 +328,23 @@ def read_cases(folder: Path) -> Iterator[Case]:
 
 
 def read_verdicts(folder: Path) -> dict[str, dict[str, str]]:
-    """What was judged about cases, by their ids."""
+    """What was judged about cases, by their ids: beside the cases, and here."""
+    found: dict[str, dict[str, str]] = {}
+    for verdict, reasons in json.loads(JUDGED.read_text(encoding="utf-8")).items():
+        found |= {case: {"verdict": verdict, "why": why} for why, cases in reasons.items() for case in cases}
     path = folder / "verdicts.jsonl"
-    if not path.exists():
-        return {}
-    return {each["id"]: each for each in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    if path.exists():
+        found |= {each["id"]: each for each in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    return found
+
+
+def vocabulary_with(names: tuple[str, ...], size: int) -> constrain.Vocabulary:
+    """The 256 bytes, an end token, special tokens of these names, and others without bytes."""
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in range(size - 257))]
+    ids = range(257, size)
+    named = {257 + index: name for index, name in enumerate(names)}
+    others = {id: f"<unused {id}>" for id in ids if id not in named}
+    return constrain.Vocabulary(tokens, eos_ids=[256], special_ids=list(ids), names={**named, **others})
 
 
 def main() -> None:
@@ -294,7 +373,7 @@ def main() -> None:
             continue
         status, reason = pool.run(case)
         verdict = verdicts.get(case["id"])
-        if status == "differs" and verdict is not None:
+        if status in ("differs", "refused") and verdict is not None:
             status, reason = f"judged: {verdict['verdict']}", verdict["why"]
         row = rows.setdefault(f"{suite} ({case['kind']})", Counter())
         row["cases"] += 1
@@ -310,6 +389,7 @@ def main() -> None:
     for line in left if options.left else ():
         print(line)
     _print_table(rows)
+    _print_peers(rows)
     _print_reasons(reasons)
     print(f"{time.perf_counter() - begin:.0f} s")
 
@@ -342,6 +422,18 @@ def _print_table(rows: dict[str, Counter[str]]) -> None:
         good = row["agree"] + row["judged: peer"]
         cells = (str(row[column] or "").rjust(max(6, len(column))) for column in columns)
         print(name.ljust(width), *cells, f"  {100 * good / row['cases']:.1f} %")
+
+
+def _print_peers(rows: dict[str, Counter[str]]) -> None:
+    """What is asked for and what there is, for each peer."""
+    sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for suite, row in rows.items():
+        sums[suite.partition("/")[0]].update(row)
+    print("\npeer               cases   asked   agreement")
+    for peer, row in sorted(sums.items()):
+        good = 100 * (row["agree"] + row["judged: peer"]) / row["cases"]
+        asked = f"{ASKED[peer]} %" if peer in ASKED else ""
+        print(f"{peer.ljust(15)} {row['cases']:8} {asked:>7} {good:9.1f} %")
 
 
 if __name__ == "__main__":

@@ -76,6 +76,9 @@ def tree_of(path: Path) -> ast.Module:
 def prose(path: Path) -> list[tuple[int, str]]:
     """The lines of a page; the lines of the comments and docstrings of a source file."""
     text = path.read_text()
+    if path.name == "coming-from.md":
+        # The first column of its tables is what other engines call things.
+        text = re.sub(r"^\|[^|\n]*\|", "", text, flags=re.MULTILINE)
     if path.suffix == ".md":
         return list(enumerate(text.splitlines(), 1))
     lines = [
@@ -285,9 +288,10 @@ OTHER_FUNCTIONS = {
 }
 OTHER_OPTIONS = {
     *("any_whitespace", "strict_mode", "loop_after_dispatch", "json_string"),  # XGrammar
-    *("suffix", "stop_capture", "temperature", "min_tokens", "max_chars"),  # attributes of rules in grammars
+    *("suffix", "capture", "stop_capture", "temperature", "min_tokens", "max_chars"),  # attributes of rules in grammars
     "_CONSTRAIN_COMPLETE",  # click
     *("logits_processor", "logits_processors"),
+    "named_grammars",  # XGrammar
     "gt",  # pydantic
     "processor",  # outlines
     "gc",  # Unicode's general category

@@ -17,7 +17,7 @@ from constrain.cli.file_name import FILE
 from constrain.cli.sections import option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
-from constrain.grammar.schema_options import Numbers, Spellings, WhiteSpace
+from constrain.grammar.schema_options import Numbers, Patterns, Spellings, UnicodeEscapes, WhiteSpace
 
 if TYPE_CHECKING:
     from constrain import Grammar
@@ -190,6 +190,46 @@ _JSON_OPTIONS = (
         expose_value=False,
         callback=_keep_in(_GIVEN),
     ),
+    option(
+        "--whitespace-pattern",
+        metavar="REGEX",
+        help="What stands before each token but the first.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep_in(_GIVEN),
+    ),
+    option(
+        "--surrounding-whitespace",
+        is_flag=True,
+        help="White space also before and behind the whole text.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep_in(_GIVEN),
+    ),
+    option(
+        "--unicode-escapes",
+        type=click.Choice(get_args(UnicodeEscapes)),
+        help="What may be written as \\uXXXX.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep_in(_GIVEN),
+    ),
+    option(
+        "--no-additional-properties",
+        is_flag=True,
+        help="No other members in objects whose schema names some.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep_in(_GIVEN),
+    ),
+    option(
+        "--patterns",
+        type=click.Choice(get_args(Patterns)),
+        help="full: a pattern matches all of a string.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep_in(_GIVEN),
+    ),
 )
 
 
@@ -305,7 +345,10 @@ class GrammarSource:
             if self.kind == "choices":
                 return Grammar.from_choices(items)
             if self.kind == "schema":
-                return Grammar.from_json_schema(self.text, **{**layout, **_schema_options()})
+                options = {**layout, **_schema_options()}
+                if options.pop("no_additional_properties", False):
+                    options["additional_properties"] = False
+                return Grammar.from_json_schema(self.text, **options)
             if self.kind == "gbnf":
                 return Grammar.from_gbnf(self.text)
             if self.kind == "ebnf":
@@ -355,7 +398,7 @@ def read_grammar(kind: str, value: str) -> tuple[str, Grammar]:
 
 def layout_is_given() -> bool:
     """Whether the command line says what stands between the tokens of JSON."""
-    return not _schema_options().keys().isdisjoint(("whitespace", "max_whitespace", "indent"))
+    return not _schema_options().keys().isdisjoint(("whitespace", "max_whitespace", "indent", "whitespace_pattern"))
 
 
 @contextlib.contextmanager

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
+from constrain.engine.history import STEP
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.traveller import can_go_on, forced_bytes, last_bytes, push_token, push_token_unchecked
+from constrain.engine.traveller import (
+    bytes_of,
+    can_go_on,
+    forced_bytes,
+    last_bytes,
+    push_token,
+    push_token_unchecked,
+)
 from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
 from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask
-from constrain.engine.vocabulary.vocabulary import END
+from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
+from constrain.engine.vocabulary.vocabulary import END, NORMAL
 from constrain.errors import ConstrainError
 from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 
@@ -64,6 +75,7 @@ class Matcher(Cursor):
     ) -> None:
         self._has_budget = False
         self._stops: tuple[int, ...] | None = None
+        self._reader: CaptureReader | None = None
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
@@ -321,6 +333,7 @@ class Matcher(Cursor):
     def fork(self) -> Matcher:
         """An independent matcher at the same place, with the same history; constant time."""
         twin: Matcher = super().fork()
+        twin._reader = None
         return twin
 
     def is_accepting(self) -> bool:
@@ -402,6 +415,51 @@ class Matcher(Cursor):
             return data, None
         text = data.partition(MARK_BYTE)[0]
         return text, spelled_token(data[len(text) :])
+
+    def captures(self) -> list[Capture]:
+        """The texts of the rules that the grammar captures, as far as they have come, in the order in which they begin.
+
+        A rule that is reached several times is there several times; one that has matched nothing is not there.  Of
+        several ways to read the text, the one counts in which what stands earlier takes as much as it can.  The work
+        is done here: for a text of n bytes O(n) in lists that are written left-recursively, and at most O(n²) where the
+        text can be read in one way; what is kept between two calls makes the next one cost what is new.
+
+        Raises
+        ------
+        LimitError
+            If there are too many ways to read the text.
+        """
+        compiled = self.compiled
+        if not compiled.ir.captures:
+            return []
+        text, texts = self.text(self._steps), []
+        if self._state == ENDED:
+            assert self._parent is not None
+            last = self._parent[STEP]
+            # The end token is a part of the text where the grammar names it.
+            if last in compiled.spelled_ids:
+                texts.append(text)
+            text = text.removesuffix(bytes_of(compiled, self._parent))
+        texts.append(text)
+        reader, self._reader = self._reader or CaptureReader(compiled.ir), None
+        found = next(filter(None, (reader.read(each, self._state == ENDED) for each in texts)), [])
+        self._reader = reader
+        return [replace(each, data=self._plain(each.data)) for each in found]
+
+    def _plain(self, data: bytes) -> bytes:
+        """Some bytes of a text without the spellings of tokens: ordinary tokens have text, special ones have none."""
+        vocabulary = self.compiled.vocabulary
+        if not isinstance(vocabulary, SpelledVocabulary):
+            return data
+        plain, pieces = vocabulary.plain, []
+        while data:
+            text, mark, rest = data.partition(MARK_BYTE)
+            pieces.append(text)
+            token = spelled_token(mark + rest)
+            if token is not None and plain.kinds[token] == NORMAL:
+                pieces.append(plain.tokens[token])
+            data = rest[3:]
+        return b"".join(pieces)
 
     def tokens_to_finish(self) -> int:
         """How many tokens the shortest completion of the text takes that is known; 0 where it may end.

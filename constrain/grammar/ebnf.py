@@ -20,14 +20,22 @@ from typing import Any, TypeAlias
 from lark import Token
 
 from constrain.errors import GrammarError
+from constrain.grammar.captures import CaptureRule
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.lark.attributes import Attribute, read_attributes
+from constrain.grammar.lark.attributes import (
+    Attribute,
+    captured_names,
+    most_characters,
+    read_attributes,
+    says_where_it_ends,
+)
 from constrain.grammar.lark.first_ends import first_ends
+from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.substring import parts_of
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import intersect, literal, repeat, union
+from constrain.grammar.regular import Regular, intersect, literal, repeat, union
 from constrain.grammar.structural_tags.free_text import text_without, write_text_through
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import encode, negate, normalize
@@ -105,10 +113,13 @@ class _EbnfReader(GbnfReader):
         self._skip_space(newlines=True)
 
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
-        if not self._attributes:
+        name, end_name = captured_names(self._attributes, self._builder.name_of(left))
+        if name is not None or end_name is not None:
+            self._builder.capture(left, CaptureRule(name, end_name=end_name))
+        if not says_where_it_ends(self._attributes):
             super()._add_rule(left, alternatives)
             return
-        if any(attribute.name != "lazy" for attribute in self._attributes):
+        if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):
             raise self._error(
                 "[stop] and [suffix] are not supported in EBNF; put the end behind a [lazy] rule", self._at
             )
@@ -116,8 +127,17 @@ class _EbnfReader(GbnfReader):
         languages = [text.language for text in texts if isinstance(text, Text)]
         empty = [literal("") for items in alternatives if not items]
         if len(languages) + len(empty) < len(alternatives):
-            raise self._error("a [lazy] rule has to be made of text alone, without other rules", self._at)
-        self._builder.add(left, (self._builder.lexeme(first_ends(union(*languages, *empty))),))
+            name = self._attributes[0].name
+            raise self._error(f"a [{name}] rule has to be made of text alone, without other rules", self._at)
+        language, is_lazy = union(*languages, *empty), any(each.name == "lazy" for each in self._attributes)
+        most = most_characters(self._attributes)
+        if most is None:
+            ended: Regular | None = first_ends(language)
+        else:
+            ended = cut_after(language, most, has_first_end=is_lazy)
+        if ended is None:
+            raise self._error("[max_chars]: look-around in a rule is not supported", self._at)
+        self._builder.add(left, (self._builder.lexeme(ended),))
 
     def _look_ahead(self) -> bool:
         """Read ``(= ...)`` if it is next; it says what follows the rule, which the rules say already."""

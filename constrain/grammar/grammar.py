@@ -15,10 +15,12 @@ from constrain.grammar.ir import GrammarIR
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,
+    Patterns,
     PropertyOrder,
     Registry,
     SchemaOptions,
     Spellings,
+    UnicodeEscapes,
     WhiteSpace,
     explains_options,
 )
@@ -165,6 +167,13 @@ class Grammar:
         lenient: bool = False,
         registry: Registry | None = None,
         max_work: int = 100_000,
+        whitespace_pattern: str | None = None,
+        separator_patterns: tuple[str, str] | None = None,
+        surrounding_whitespace: bool = False,
+        unicode_escapes: UnicodeEscapes = "any",
+        additional_properties: bool = True,
+        patterns: Patterns = "search",
+        coerce_one_of: bool = False,
     ) -> Grammar:
         """JSON texts that are valid for a JSON Schema.
 
@@ -201,6 +210,13 @@ class Grammar:
             "lenient": lenient,
             "registry": registry,
             "max_work": max_work,
+            "whitespace_pattern": whitespace_pattern,
+            "separator_patterns": separator_patterns,
+            "surrounding_whitespace": surrounding_whitespace,
+            "unicode_escapes": unicode_escapes,
+            "additional_properties": additional_properties,
+            "patterns": patterns,
+            "coerce_one_of": coerce_one_of,
         }
         with _reading(time_limit):
             if isinstance(schema, type) or get_origin(schema) is not None:
@@ -233,8 +249,25 @@ class Grammar:
         return cls(ir, ("json_schema", text, *hashable))
 
     @classmethod
-    def from_regex(cls, pattern: str, flags: str = "", *, time_limit: float | Deadline | None = None) -> Grammar:
+    def from_regex(
+        cls,
+        pattern: str,
+        flags: str = "",
+        *,
+        dialect: Literal["python", "ecma"] = "python",
+        time_limit: float | Deadline | None = None,
+    ) -> Grammar:
         """Texts that a regular expression matches from beginning to end.
+
+        Parameters
+        ----------
+        pattern : str
+        flags : str
+            Any of ``i s m x a u``, as in Python's ``re``.
+        dialect : "python" or "ecma"
+            Whose syntax the pattern has: that of Python's ``re``, or of ECMAScript, as patterns in JSON Schema.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
 
         Raises
         ------
@@ -247,8 +280,10 @@ class Grammar:
 
         _check_text(pattern, "a pattern")
         _check_text(flags, "the flags of a pattern")
+        if dialect not in ("python", "ecma"):
+            raise GrammarError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
         with _reading(time_limit):
-            return cls(from_regex(pattern, flags), ("regex", pattern, flags))
+            return cls(from_regex(pattern, flags, dialect), ("regex", pattern, flags, dialect))
 
     @classmethod
     def from_lark(
@@ -259,6 +294,8 @@ class Grammar:
         base_path: str | os.PathLike[str] | None = None,
         lexing: Literal["any", "longest", "longest-basic"] = "any",
         narrow: Mapping[str, Callable[[str], Iterable[str] | None]] | None = None,
+        case: Literal["unicode", "ascii"] = "unicode",
+        initial_ignore: bool = True,
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """Texts of a grammar in Lark's notation.
@@ -280,6 +317,11 @@ class Grammar:
             not match do not count.  Where nothing else can follow, one has to be left: otherwise whatever asks (a mask,
             too) raises GrammarError.  The function is called often, also for texts that never come; its result must
             depend on the text alone.  With ``lexing="any"`` only, and without ``max_tokens``.
+        case : "unicode" or "ascii"
+            Which letters the flag ``i`` of strings and regexes is about.
+        initial_ignore : bool
+            Whether what ``%ignore`` names may stand before the first terminal.  ``allow_initial_skip`` of
+            ``%llguidance`` in the grammar counts before it.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -296,15 +338,28 @@ class Grammar:
         _check_text(start, "the name of the start rule")
         if lexing not in ("any", "longest", "longest-basic"):
             raise GrammarError(f"lexing must be 'any', 'longest' or 'longest-basic', not {lexing!r}")
+        if case not in ("unicode", "ascii"):
+            raise GrammarError(f"case must be 'unicode' or 'ascii', not {case!r}")
+        if type(initial_ignore) is not bool:
+            raise GrammarError(f"initial_ignore must be a boolean, not {initial_ignore!r}")
         if narrow is not None and not (isinstance(narrow, Mapping) and all(map(callable, narrow.values()))):
             raise GrammarError("narrow must be a dict from names of terminals to functions")
         if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
             raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
         with _reading(time_limit):
-            ir = from_lark(text, start=start, base_path=base_path, lexing=lexing, narrow=narrow)
+            ir = from_lark(
+                text,
+                start=start,
+                base_path=base_path,
+                lexing=lexing,
+                narrow=narrow,
+                case=case,
+                initial_ignore=initial_ignore,
+            )
         # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
         # with functions.
-        return cls(ir, ("lark", text, start, lexing) if base_path is None and not narrow else None)
+        is_whole = base_path is None and not narrow
+        return cls(ir, ("lark", text, start, lexing, case, initial_ignore) if is_whole else None)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:
@@ -483,6 +538,13 @@ class Grammar:
         lenient: bool = False,
         registry: Registry | None = None,
         max_work: int = 100_000,
+        whitespace_pattern: str | None = None,
+        separator_patterns: tuple[str, str] | None = None,
+        surrounding_whitespace: bool = False,
+        unicode_escapes: UnicodeEscapes = "any",
+        additional_properties: bool = True,
+        patterns: Patterns = "search",
+        coerce_one_of: bool = False,
     ) -> Grammar:
         """JSON texts that a pydantic model accepts, any type that pydantic knows, or the arguments of a function.
 
@@ -520,6 +582,13 @@ class Grammar:
             "lenient": lenient,
             "registry": registry,
             "max_work": max_work,
+            "whitespace_pattern": whitespace_pattern,
+            "separator_patterns": separator_patterns,
+            "surrounding_whitespace": surrounding_whitespace,
+            "unicode_escapes": unicode_escapes,
+            "additional_properties": additional_properties,
+            "patterns": patterns,
+            "coerce_one_of": coerce_one_of,
         }
         from constrain.grammar.pydantic import schema_of
 

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Protocol
 
 from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.captures import CaptureRule
 from constrain.grammar.parse_table import ParseTable
 from constrain.grammar.regular import Regular
 from constrain.grammar.words import Describer, by_name
@@ -160,6 +161,10 @@ class GrammarIR:
         The parser and the lexer that are to read the texts.  Only what they accept is in the language.
     token_lexemes : tuple of int
         Lexemes (by index) that hold token sets (:mod:`constrain.grammar.tokens`).  Those of ``unfolded`` hold none.
+    captures : tuple of (int, CaptureRule)
+        Nonterminals whose texts are wanted (engine/captures.py).  They say nothing about the language.
+    skips : tuple of int
+        Nonterminals of what is ignored, where that is written out: it is no part of a text that is captured.
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -185,6 +190,8 @@ class GrammarIR:
     limited_keys: tuple[tuple[int, ...], ...] = ()
     parse_table: ParseTable | None = None
     token_lexemes: tuple[int, ...] = ()
+    captures: tuple[tuple[int, CaptureRule], ...] = ()
+    skips: tuple[int, ...] = ()
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
@@ -213,6 +220,8 @@ class GrammarBuilder:
         self.needs_distinct_keys = False
         self._limited_keys: dict[tuple[Symbol, ...], None] = {}
         self._token_lexemes: set[Symbol] = set()
+        self._captures: dict[Symbol, CaptureRule] = {}
+        self._skips: set[Symbol] = set()
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -244,6 +253,21 @@ class GrammarBuilder:
         symbol = self.lexeme(language, name)
         self._token_lexemes.add(symbol)
         return symbol
+
+    def capture(self, symbol: Symbol, rule: CaptureRule) -> None:
+        """Note that the texts of a nonterminal are wanted."""
+        self._captures[symbol] = rule
+
+    def skip(self, symbol: Symbol) -> None:
+        """Note that a nonterminal is what is ignored."""
+        self._skips.add(symbol)
+
+    def copy_marks(self, symbol: Symbol, twin: Symbol) -> None:
+        """Let a nonterminal that is written in another one's place be captured, or skipped, as that is."""
+        if symbol in self._captures:
+            self._captures[twin] = self._captures[symbol]
+        if symbol in self._skips:
+            self._skips.add(twin)
 
     def distinct_key(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
@@ -420,6 +444,8 @@ class GrammarBuilder:
             needs_distinct_keys=self.needs_distinct_keys,
             limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
             token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
+            captures=tuple(self._captures.items()),
+            skips=tuple(sorted(self._skips)),
             make_error=make_error,
             describe=describe,
             stock=stock,

@@ -17,9 +17,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from constrain.errors import GrammarError
+from constrain.grammar.derivatives import Automaton as Membership
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.ir import HARD, OPEN, GrammarBuilder, Symbol
-from constrain.grammar.json_schema.lexical.decide import Automaton as Membership
-from constrain.grammar.json_schema.lexical.decide import has_empty_string
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import Regular
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata

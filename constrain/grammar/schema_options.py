@@ -17,6 +17,8 @@ Numbers = Literal["any", "plain"]
 Spellings = Literal["any", "canonical"]
 PropertyOrder = Literal["schema", "any"]
 Formats = Literal["assert", "annotate"]
+Patterns = Literal["search", "full"]
+UnicodeEscapes = Literal["any", "controls", "never"]
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -44,6 +46,13 @@ class SchemaOptions(TypedDict, total=False):
     lenient: bool
     registry: Registry | None
     max_work: int
+    whitespace_pattern: str | None
+    separator_patterns: tuple[str, str] | None
+    surrounding_whitespace: bool
+    unicode_escapes: UnicodeEscapes
+    additional_properties: bool
+    patterns: Patterns
+    coerce_one_of: bool
 
 
 def check_choice(name: str, values: tuple[str, ...], value: object) -> None:
@@ -81,6 +90,26 @@ registry : referencing.Registry or anything with its ``get_or_retrieve``
     Where references to other documents are looked up; nothing is ever fetched but by it.
 max_work : int
     How many pairs of alternatives may be combined, which bounds the time that a schema takes.
+whitespace_pattern : str, optional
+    A regular expression for what stands before each token but the first (``r"[ ]?"``, ``r"\\s*"``); of what it
+    matches, what is JSON's white space.
+separator_patterns : (str, str), optional
+    Regular expressions for what stands between members and behind keys (``r"\\s*,\\s*"``, ``r": ?"``); of what they
+    match, one comma or colon with white space around it.  There is no other white space but that of
+    ``whitespace_pattern``.
+surrounding_whitespace : bool
+    Whether white space may stand before and behind the whole text too: what may stand between tokens, or, if there is
+    none there, what is flexible.
+unicode_escapes : {"any", "controls", "never"}
+    What may be written as ``\\uXXXX``: any character; only controls without a short escape, for which there is no other
+    way; or nothing, so that no text holds those.
+additional_properties : bool
+    False: an object whose schema names members has no others, unless the schema says so.  XGrammar's strict mode.
+patterns : {"search", "full"}
+    Whether ``pattern`` and the names of ``patternProperties`` match somewhere in a string, as JSON Schema says, or
+    all of it.
+coerce_one_of : bool
+    Whether ``oneOf`` is read as ``anyOf``.
 """
 
 

@@ -39,12 +39,14 @@ def _tools(tools: Any, *options: Any, time_limit: Any) -> Grammar:
     return Grammar.from_tools(json.loads(tools), time_limit=time_limit, **named)
 
 
-def _regex(pattern: Any, flags: Any, *, time_limit: Any) -> Grammar:
-    return Grammar.from_regex(pattern, flags, time_limit=time_limit)
+def _regex(pattern: Any, flags: Any, dialect: Any, *, time_limit: Any) -> Grammar:
+    return Grammar.from_regex(pattern, flags, dialect=dialect, time_limit=time_limit)
 
 
-def _lark(text: Any, start: Any, lexing: Any, *, time_limit: Any) -> Grammar:
-    return Grammar.from_lark(text, start=start, lexing=lexing, time_limit=time_limit)
+def _lark(text: Any, start: Any, lexing: Any, case: Any, initial_ignore: Any, *, time_limit: Any) -> Grammar:
+    return Grammar.from_lark(
+        text, start=start, lexing=lexing, case=case, initial_ignore=initial_ignore, time_limit=time_limit
+    )
 
 
 def _gbnf(text: Any, start: Any, *, time_limit: Any) -> Grammar:

@@ -103,15 +103,13 @@ class ConstrainBackend(BaseBackend):  # type: ignore[misc, unused-ignore]
         Raises
         ------
         ConstrainError
-            If it cannot be enforced, or a ``whitespace_pattern`` is given, which cannot be either.
+            If it cannot be enforced, or ``whitespace_pattern`` matches no white space of JSON.
         """
-        if whitespace_pattern is not None:
-            raise ConstrainError("constrain has no whitespace_pattern for JSON")
         try:
             schema = json.loads(json_schema)
         except ValueError as error:
             raise ConstrainError(f"the JSON schema is no JSON: {error}") from None
-        return self._processor(Grammar.from_json_schema(schema))
+        return self._processor(Grammar.from_json_schema(schema, whitespace_pattern=whitespace_pattern))
 
     def get_regex_logits_processor(self, regex: str) -> Any:
         """The processor for a regular expression that the whole text matches."""

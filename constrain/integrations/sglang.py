@@ -80,17 +80,13 @@ def create_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_
         If the tokenizer's tokens have no exact bytes, there is no end token, or an option cannot be met.
     """
     serving = get_serving()
-    if serving.constrained_json_whitespace_pattern:
-        raise ConstrainError(
-            "constrain has no --constrained-json-whitespace-pattern: use --constrained-json-disable-any-whitespace or "
-            "--constrained-json-max-whitespace-cnt"
-        )
     backend = ConstrainBackend(
         tokenizer,
         vocab_size,
         eos_token_ids,
         is_compact=bool(serving.constrained_json_disable_any_whitespace),
         max_whitespace=serving.constrained_json_max_whitespace_cnt,
+        whitespace_pattern=serving.constrained_json_whitespace_pattern or None,
     )
     if not serving.reasoning_parser:
         return backend
@@ -301,11 +297,13 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
         Whether JSON is written without white space.
     max_whitespace : int, optional
         How many white space characters may follow each other in JSON.
+    whitespace_pattern : str, optional
+        What stands before each token of JSON but the first.
 
     Raises
     ------
     ConstrainError
-        If the tokens have no exact bytes, or there is no end token.
+        If the tokens have no exact bytes, there is no end token, or the options for white space exclude each other.
     """
 
     def __init__(
@@ -316,6 +314,7 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
         *,
         is_compact: bool = False,
         max_whitespace: int | None = None,
+        whitespace_pattern: str | None = None,
     ) -> None:
         super().__init__()
         ends = None if not eos_token_ids else list(eos_token_ids)
@@ -324,6 +323,9 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
             raise ConstrainError("the tokenizer has no end token, so that no text could end")
         self.compiler = GrammarCompiler(vocabulary)
         self._is_compact, self._max_whitespace = is_compact, max_whitespace
+        self._whitespace_pattern = whitespace_pattern
+        # A pattern that is none, or does not go with the others, is told when the server starts.
+        self._schema("{}", Deadline(TIME_LIMIT))
 
     def _compile(self, kind: str, key: str, make: Callable[[Deadline], Grammar]) -> BaseGrammarObject:
         deadline = Deadline(TIME_LIMIT)
@@ -345,6 +347,7 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
             schema,
             whitespace="compact" if self._is_compact else "flexible",
             max_whitespace=None if self._is_compact else self._max_whitespace,
+            whitespace_pattern=self._whitespace_pattern,
             time_limit=deadline,
         )
 

@@ -45,8 +45,33 @@ def test_conventions_of_json_schema() -> None:
     schema = {"type": "object", "properties": {"a": {}, "b": {}}}
     case = {"kind": "json_schema", "source": schema}
     assert verdict(**case, accept=['{"b": 1, "a": 2}']) == ("agree", "with a convention: any order of keys")
-    assert verdict(**case, dead=['{"c":1}'])[0] == "differs"
-    assert verdict(**case, dead=['{"c":1}'], strict=True) == ("agree", "with a convention: objects closed")
+    assert verdict(**case, dead=['{"c":1}']) == ("agree", "with a convention: objects closed")
+    assert verdict(**case, dead=['{"a":1}'])[0] == "differs"
+
+
+def test_conventions_of_other_notations() -> None:
+    lark = {"kind": "lark", "source": 'start: /k/i "a"\n%ignore " "'}
+    assert verdict(**lark, accept=["Ka"], dead=["\u212aa"]) == ("agree", "with a convention: case of ASCII alone")
+    assert verdict(**lark, dead=[" ka"])[1] == "with a convention: nothing ignored before the first terminal"
+    assert verdict(kind="regex", source=r"\cJ", accept=["\n"]) == ("agree", "with a convention: ECMAScript's syntax")
+    empty = {"kind": "lark", "source": 'start: ""', "expect": "error"}
+    assert verdict(**empty)[0] == "differs"
+    assert verdict(**{**empty, "suite": "lark/grammar"}) == ("agree", "with a convention: Lark's own lexer")
+
+
+def test_tokens_that_a_case_names() -> None:
+    case = {"kind": "lark", "source": 'start: <|call|> "x"'}
+    assert verdict(**case, accept=["<|call|>x"], incomplete=["<|call|>"], dead=["x", "<|call|>y"]) == ("agree", "")
+    assert verdict(**case, accept=["x"])[0] == "differs"
+    assert verdict(**case, expect="error")[0] == "agree"
+    assert verdict(kind="lark", source="start: <[5431]>", expect="compile") == ("agree", "")
+
+
+def test_judged_cases_have_one_verdict() -> None:
+    judged = json.loads(peer_cases.JUDGED.read_text(encoding="utf-8"))
+    assert judged.keys() == {"peer", "case"}
+    ids = [case for reasons in judged.values() for cases in reasons.values() for case in cases]
+    assert len(ids) == len(set(ids))
 
 
 def test_calls_whose_style_is_not_said() -> None:

@@ -140,6 +140,19 @@ def test_other_layouts(run):
     assert not any(out == json.dumps(json.loads(out), indent=2) + "\n" for out in flexible)
 
 
+def test_conventions_of_other_engines(run, tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}, "required": ["a"]}')
+    options = ("--no-additional-properties", "--whitespace-pattern", "[ ]", "--unicode-escapes", "never")
+    texts = ("--patterns", "full", "--surrounding-whitespace", "--spelling", "canonical")
+    status, out, _ = run("generate", "-s", schema, "--seed", "1", *options, *texts)
+    assert status == 0
+    assert out.strip() == '{ "a" : "x" }'
+    status, _, err = run("generate", "-s", schema, "--whitespace-pattern", "x")
+    assert status != 0
+    assert "whitespace_pattern: 'x': it matches no white space of JSON" in err
+
+
 def test_where_an_indent_takes_too_many_tokens(run):
     status, out, err = run("generate", "-s", PERSON, "-n", "40", "--seed", "1")
     assert status == 0

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.endless import is_endless
-from constrain.grammar.json_schema.lexical.decide import Automaton
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, complement, intersect, literal
 

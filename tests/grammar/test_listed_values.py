@@ -13,7 +13,7 @@ import pytest
 
 import constrain
 from constrain import Grammar, GrammarCompiler, LimitError, Matcher, SchemaError, Vocabulary
-from constrain.grammar.json_schema.lexical.decide import Automaton
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED
 from constrain.grammar.prefix_tree import tree_of

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from constrain.grammar.json_schema.lexical.decide import Automaton
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.regex import regex_of_length
 from constrain.grammar.regular import Intersect, Regular
 

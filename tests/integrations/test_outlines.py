@@ -40,6 +40,14 @@ def test_generators(model):
     assert all(re.fullmatch("[bcd]{2,}!", text) for text in many)
 
 
+def test_whitespace_pattern(model):
+    backend = ConstrainBackend(model, max_tokens=30)
+    schema = {"type": "array", "items": {"type": "null"}, "minItems": 2, "maxItems": 2}
+    processor = backend.get_json_schema_logits_processor(json.dumps(schema), whitespace_pattern=r"\n")
+    generator = outlines.Generator(model, processor=processor)
+    assert generator("Which? ", max_new_tokens=30, do_sample=True) == "[\nnull\n,\nnull\n]"
+
+
 def test_arrays():
     """What llama.cpp hands over: ids with the prompt, and a row of logits."""
     vocabulary = Vocabulary([b"</s>", b"a", b"b", b"!"], eos_ids=[0])
@@ -57,7 +65,7 @@ def test_arrays():
 def test_what_it_cannot_do(model):
     backend = ConstrainBackend(model)
     with pytest.raises(ConstrainError, match="whitespace_pattern"):
-        backend.get_json_schema_logits_processor("{}", whitespace_pattern=" ")
+        backend.get_json_schema_logits_processor("{}", whitespace_pattern="x")
     with pytest.raises(ConstrainError, match="is no JSON"):
         backend.get_json_schema_logits_processor("{")
     with pytest.raises(ConstrainError, match="not object"):

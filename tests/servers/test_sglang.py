@@ -328,7 +328,12 @@ def test_options(folder):
     assert isinstance(found, InvalidGrammarObject)
     assert "'lark'" in found.error_message
     settings = arguments(folder, constrained_json_whitespace_pattern="[ ]*")
-    with pytest.raises(ConstrainError, match="whitespace-pattern"):
+    backend = create_grammar_backend(settings, TOKENIZER, ROWS, {EOS})
+    grammar = backend.dispatch_json('{"type": "array", "items": {"type": "null"}, "minItems": 2}')
+    assert Matcher(grammar.compiled).accept_bytes(b"[    null")
+    assert not Matcher(grammar.compiled).accept_bytes(b"[\n")
+    settings = arguments(folder, constrained_json_whitespace_pattern="x")
+    with pytest.raises(ConstrainError, match="whitespace_pattern"):
         create_grammar_backend(settings, TOKENIZER, ROWS, {EOS})
 
 

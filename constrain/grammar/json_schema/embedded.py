@@ -8,9 +8,12 @@ from typing import Any
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.conventions import Conventions, take_conventions
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
 from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.lexical.notation import Notation, notation_for
+from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES
 from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 
@@ -40,9 +43,17 @@ def write_embedded(
 
     ``write`` leaves nothing queued.
     """
+    schema, conventions = take_conventions(schema)
+    if conventions != Conventions():
+        layout = _layout_of(conventions, layout)
+    options = Options(
+        is_lenient=conventions.is_lenient,
+        coerces_one_of=conventions.coerces_one_of,
+        unwritable=layout.notation.spelling.unwritable,
+    )
 
     def read(keeps_scope: bool) -> Symbol:
-        document = Document(schema, Options(True, False), keeps_scope, lambda document: References(document, None))
+        document = Document(schema, options, keeps_scope, lambda document: References(document, None))
         writer = RuleWriter(document, layout, any_order, MAX_WORK, whole)
         start = write(writer)
         writer.check_satisfiable(start)
@@ -59,3 +70,14 @@ def write_embedded(
             return read(True)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
+
+
+def _layout_of(conventions: Conventions, layout: Layout) -> Layout:
+    """The layout that a schema asks for, in place of one."""
+    notation = layout.notation
+    if conventions.unicode_escapes is not None or conventions.escapes != ALL_ESCAPES:
+        if type(notation) is not Notation:
+            raise SchemaError("escapes cannot be chosen where some strings must not occur", "#/x-guidance")
+        numbered = conventions.unicode_escapes or "any"
+        notation = notation_for(notation.is_canonical, False, notation.is_plain, numbered, conventions.escapes)
+    return conventions.layout(notation) or layout.written_in(notation)

@@ -8,19 +8,23 @@ from typing import Any, get_args
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_schema.conventions import Conventions, take_conventions
+from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
-from constrain.grammar.json_schema.lexical.layout import layout_for
-from constrain.grammar.json_schema.lexical.notation import notation_for
+from constrain.grammar.json_schema.lexical.notation import Notation, notation_for
 from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.json_schema.rules.rules import write_rules
+from constrain.grammar.json_schema.spaces import Spaces, space_around
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,
+    Patterns,
     PropertyOrder,
     Registry,
     Spellings,
+    UnicodeEscapes,
     WhiteSpace,
     check_choice,
     explains_options,
@@ -32,6 +36,8 @@ _CHOICES = (
     ("spelling", get_args(Spellings)),
     ("property_order", get_args(PropertyOrder)),
     ("formats", get_args(Formats)),
+    ("patterns", get_args(Patterns)),
+    ("unicode_escapes", get_args(UnicodeEscapes)),
 )
 
 
@@ -51,6 +57,13 @@ def from_json_schema(
     lenient: bool = False,
     registry: Registry | None = None,
     max_work: int = 100_000,
+    whitespace_pattern: str | None = None,
+    separator_patterns: tuple[str, str] | None = None,
+    surrounding_whitespace: bool = False,
+    unicode_escapes: UnicodeEscapes = "any",
+    additional_properties: bool = True,
+    patterns: Patterns = "search",
+    coerce_one_of: bool = False,
 ) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 
@@ -77,23 +90,36 @@ def from_json_schema(
     ConstrainError
         If an option has a value that it cannot have.
     """
-    if separators is not None and (not isinstance(separators, (list, tuple)) or len(separators) != 2):
-        raise ConstrainError(f"separators must be two strings, not {separators!r}")
-    for check, value in zip(_CHOICES, (whitespace, numbers, spelling, property_order, formats), strict=True):
+    for check, value in zip(
+        _CHOICES, (whitespace, numbers, spelling, property_order, formats, patterns, unicode_escapes), strict=True
+    ):
         check_choice(*check, value)
-    _check_options(max_whitespace, indent, *(separators or ()))
-    if type(ensure_ascii) is not bool:
-        raise ConstrainError(f"ensure_ascii must be a boolean, not {ensure_ascii!r}")
-    notation = notation_for(spelling == "canonical", ensure_ascii, numbers == "plain")
-    pair = None if separators is None else (separators[0], separators[1])
-    layout = layout_for(whitespace, max_whitespace, indent, pair, notation)
+    for name, flag in (
+        ("ensure_ascii", ensure_ascii),
+        ("surrounding_whitespace", surrounding_whitespace),
+        ("additional_properties", additional_properties),
+        ("coerce_one_of", coerce_one_of),
+    ):
+        if type(flag) is not bool:
+            raise ConstrainError(f"{name} must be a boolean, not {flag!r}")
     if type(max_work) is not int or max_work < 1:
         raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
     if not isinstance(lenient, (bool, int)):
         raise ConstrainError(f"lenient must be a boolean, not {describe(lenient)}")
     if registry is not None and not hasattr(registry, "get_or_retrieve"):
         raise ConstrainError(f"registry must have get_or_retrieve, which {type(registry).__name__} has not")
-    options = Options(formats == "assert", bool(lenient))
+    spaces = Spaces(whitespace, max_whitespace, indent, separators, whitespace_pattern, separator_patterns)
+
+    def notation(conventions: Conventions) -> Notation:
+        numbered = conventions.unicode_escapes or unicode_escapes
+        if ensure_ascii and numbered != "any":
+            raise ConstrainError(
+                "ensure_ascii goes with unicode_escapes='any' only: all beyond ASCII is written as \\uXXXX"
+            )
+        return notation_for(spelling == "canonical", ensure_ascii, numbers == "plain", numbered, conventions.escapes)
+
+    # What is wrong with these options is told first, whatever the schema says.
+    layout = spaces.layout(notation(Conventions()))
     any_order = property_order == "any"
 
     def references(document: Document) -> References:
@@ -103,13 +129,26 @@ def from_json_schema(
         with paused_collection():
             if isinstance(schema, (str, bytes)):
                 schema = parse(schema)
+            schema, conventions = take_conventions(schema)
+            if conventions != Conventions():
+                layout = conventions.layout(notation(conventions)) or spaces.layout(notation(conventions))
+            if not additional_properties:
+                schema = closed(schema)
+            options = Options(
+                asserts_formats=formats == "assert",
+                is_lenient=bool(lenient) or conventions.is_lenient,
+                matches_in_full=patterns == "full",
+                coerces_one_of=coerce_one_of or conventions.coerces_one_of,
+                unwritable=layout.notation.spelling.unwritable,
+            )
+            around = space_around(layout) if surrounding_whitespace else None
             try:
                 document = Document(schema, options, False, references)
-                grammar = write_rules(document, layout, any_order=any_order, max_work=max_work)
+                grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
             except ScopeNeeded:
                 # The way to each place is kept only for schemas with a reference that depends on it.
                 document = Document(schema, options, True, references)
-                grammar = write_rules(document, layout, any_order=any_order, max_work=max_work)
+                grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
             # Last, so that what is wrong with a part that matters is told by who knows what it is for.
             known = len(document.warnings)
             check_document(document)
@@ -119,10 +158,3 @@ def from_json_schema(
             return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
-
-
-def _check_options(*options: Any) -> None:
-    """What is no plain value cannot be the value of any option, and not even be compared with those that can."""
-    for value in options:
-        if value is not None and not isinstance(value, (str, int, float)):
-            raise ConstrainError(f"no option for a schema can be {describe(value)}")

@@ -17,18 +17,17 @@ _ITEM = re.compile(
     re.VERBOSE,
 )
 
-_ENDS = ("lazy", "stop", "suffix")
+_ENDS = ("lazy", "stop", "suffix", "max_chars")
+
+_CAPTURES = ("capture", "stop_capture")
 
 _WITHOUT_EFFECT = {
-    "capture": "what a rule matched is not captured",
-    "stop_capture": "what a rule matched is not captured",
     "temperature": "sampling does not change within a text",
 }
 
 _REFUSED = {
     "max_tokens": "limits on the tokens of a part of a text",
     "min_tokens": "limits on the tokens of a part of a text",
-    "max_chars": "limits on the characters of a part of a text, after which the part is over,",
 }
 
 
@@ -39,9 +38,9 @@ class Attribute:
     Attributes
     ----------
     name : str
-        ``lazy``, ``stop`` or ``suffix``.
+        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture`` or ``stop_capture``.
     value : Token or None
-        Of the type STRING, REGEXP or TERMINAL; None for ``lazy``.
+        Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name.
     """
 
     name: str
@@ -49,7 +48,7 @@ class Attribute:
 
 
 def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[Attribute, ...]:
-    """The attributes that say which texts a rule has; what others would do, and do not, is told in ``warnings``.
+    """The attributes that say which texts a rule has, or that they are wanted; others go into ``warnings``.
 
     Raises
     ------
@@ -72,8 +71,9 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
         if name in _WITHOUT_EFFECT:
             line, column = place
             warnings.append(f"line {line}, column {column}: [{name}] has no effect: {_WITHOUT_EFFECT[name]}")
-        elif name not in _ENDS:
-            raise source.error(f"[{name}]: there is no such attribute (there are lazy, stop and suffix)", place)
+        elif name not in _ENDS and name not in _CAPTURES:
+            known = ", ".join((*_ENDS, *_CAPTURES))
+            raise source.error(f"[{name}]: there is no such attribute (there are {known})", place)
         value = _value(item, token)
         if name == "lazy" and value is not None:
             raise source.error("[lazy] takes no value", place)
@@ -81,6 +81,8 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
             raise source.error(f'[{name}] takes a string, a regex or a terminal, as in [{name}="<end>"]', place)
         if name == "suffix" and value == '""':
             raise source.error("[suffix] cannot be empty", place)
+        if name == "max_chars" and (value is None or not value.isdigit() or value.type != "NUMBER"):
+            raise source.error("[max_chars] takes a number of characters, as in [max_chars=80]", place)
         if name == "temperature" and not _is_temperature(value):
             raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
         if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
@@ -91,7 +93,27 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
         raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
     if "stop" in found and "suffix" in found:
         raise source.error("[stop] and [suffix] cannot stand on one rule", token)
-    return tuple(found[name] for name in _ENDS if name in found)
+    return tuple(found[name] for name in (*_ENDS, *_CAPTURES) if name in found)
+
+
+def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
+    """Whether there is one of ``lazy``, ``stop``, ``suffix`` and ``max_chars``."""
+    return any(each.name in _ENDS for each in attributes)
+
+
+def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
+    """The number that ``max_chars`` gives."""
+    return next((int(str(each.value)) for each in attributes if each.name == "max_chars"), None)
+
+
+def captured_names(attributes: tuple[Attribute, ...], rule: str) -> tuple[str | None, str | None]:
+    """What the text of a rule is called that is captured, and that of its end; None for what is not wanted."""
+    named = {each.name: each.value for each in attributes}
+    name = rule if "capture" in named else None
+    if named.get("capture") is not None:
+        name = str(named["capture"])[1:-1]
+    end = named.get("stop_capture")
+    return name, None if end is None else str(end)[1:-1]
 
 
 def _is_temperature(value: Token | None) -> bool:

@@ -14,7 +14,7 @@ from importlib import resources
 from lark import Token, Tree
 
 from constrain.grammar.lark.attributes import Attribute, read_attributes
-from constrain.grammar.lark.options import check_options
+from constrain.grammar.lark.options import Conventions, read_options
 from constrain.grammar.lark.reader import read
 from constrain.grammar.lark.source import Node, Source, subtrees_of, tokens_of
 
@@ -105,15 +105,18 @@ class Definitions:
     ignored : list of Body
         What ``%ignore`` of the main text names; imported files do not ignore anything.
     warnings : list of str
+    conventions : Conventions
+        How it is read.
     """
 
     by_name: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Body] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    conventions: Conventions = field(default_factory=Conventions)
 
 
-def collect(text: str, source: Source) -> Definitions:
-    """Read a grammar and everything it imports.
+def collect(text: str, source: Source, conventions: Conventions | None = None) -> Definitions:
+    """Read a grammar and everything it imports; ``conventions`` are those that it begins with.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def collect(text: str, source: Source) -> Definitions:
         For a syntax error, an import that cannot be found, a name defined twice or never.
     """
     loader = _Loader()
-    definitions = Definitions()
+    definitions = Definitions(conventions=conventions or Conventions())
     loader.load(read(text, source), source, Scope(), definitions)
     return definitions
 
@@ -170,7 +173,7 @@ class _Loader:
                     assert isinstance(body, Tree)
                     into.ignored.append(Body(body, source, scope))
             elif kind == "options":
-                check_options(statement.children[0], source)
+                into.conventions = read_options(statement.children[0], source, into.conventions)
             elif kind == "declare":
                 self._declare(statement, source, scope, into)
 
@@ -203,13 +206,7 @@ class _Loader:
 
     def _declare(self, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
         for token in tokens_of(statement):
-            # In an imported file a declaration does no harm as long as nothing that is imported uses it.
-            if scope.parent is None:
-                raise source.error(
-                    f'%declare is not supported: "{token}" would come from outside of the grammar, '
-                    "so there is no text it could stand for",
-                    token,
-                )
+            # A declaration does no harm as long as nothing uses it, which is checked later.
             is_terminal = token.type == "TERMINAL"
             into.by_name[scope.resolve(token)] = Definition(str(token), token, is_terminal, (), [], source)
 

@@ -233,6 +233,7 @@ class _Separation:
                 known = symbol
             else:
                 known = self._builder.nonterminal(self._builder.name_of(symbol))
+                self._builder.copy_marks(symbol, known)
                 todo.append(key)
             self._symbols[key] = known
         return known

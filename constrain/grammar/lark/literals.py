@@ -132,8 +132,8 @@ def token_place(token: Token, offset: int) -> tuple[int, int]:
     return (line + newlines, offset - before.rfind("\n")) if newlines else (line, column + offset)
 
 
-def pattern_language(pattern: Pattern, source: Source) -> Regular:
-    """The language of a string or regex on its own.
+def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = False) -> Regular:
+    """The language of a string or regex on its own; ``ascii_case`` as in :func:`~..regex.regex_language`.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def pattern_language(pattern: Pattern, source: Source) -> Regular:
         return literal(pattern.text)
     text = pattern.text if pattern.is_regex else re.escape(pattern.text)
     try:
-        return regex_language(text, flags=pattern.flags)
+        return regex_language(text, flags=pattern.flags, ascii_case=ascii_case)
     except GrammarError as error:
         at = 0
         if error.line is not None and error.column is not None and pattern.is_regex:

@@ -1,7 +1,8 @@
-"""``%llguidance {...}``: the options of llguidance's dialect."""
+"""How a Lark grammar is read: what the caller chooses, and what ``%llguidance {...}`` in the grammar says."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lark import Token, Tree
@@ -9,17 +10,38 @@ from lark import Token, Tree
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
 
+
+@dataclass(frozen=True)
+class Conventions:
+    """What a grammar means beside its rules.
+
+    Attributes
+    ----------
+    ascii_case : bool
+        Whether the flag ``i`` is about the letters of ASCII alone.
+    ignores_first : bool
+        Whether what ``%ignore`` names may stand before the first terminal.
+    ignores_once : bool
+        Whether it may stand only once between two terminals.
+    """
+
+    ascii_case: bool = False
+    ignores_first: bool = True
+    ignores_once: bool = False
+
+
 # What says nothing about the texts of a grammar, or is as it is here, by the values that may be given.
 _KNOWN: dict[str, tuple[Any, ...]] = {
     "no_forcing": (True, False),
-    "allow_initial_skip": (True,),
+    "allow_initial_skip": (True, False),
     "allow_invalid_utf8": (False,),
+    "ignore_once": (True, False),
     "skip_repetition": ("repeat",),
 }
 
 
-def check_options(token: Token | Tree[Token], source: Source) -> None:
-    """Check that a grammar asks for nothing that is not so here anyway.
+def read_options(token: Token | Tree[Token], source: Source, conventions: Conventions) -> Conventions:
+    """The conventions with what a block says.
 
     Raises
     ------
@@ -37,3 +59,8 @@ def check_options(token: Token | Tree[Token], source: Source) -> None:
             raise source.error(f"{token}: the option {name!r} is not supported", place)
         if not any(value is known or (isinstance(value, str) and value == known) for known in _KNOWN[name]):
             raise source.error(f"{token}: {name} = {value!r} is not supported", place)
+    return replace(
+        conventions,
+        ignores_first=options.get("allow_initial_skip", conventions.ignores_first),
+        ignores_once=options.get("ignore_once", conventions.ignores_once),
+    )

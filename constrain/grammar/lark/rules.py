@@ -13,29 +13,35 @@ from typing import Any, Literal, TypeAlias
 from lark import Token, Tree
 
 from constrain.errors import ConstrainError, GrammarError, SchemaError
+from constrain.grammar.captures import CaptureRule
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.document.document import parse
 from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import any_space_layout
-from constrain.grammar.json_schema.lexical.notation import notation_for
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.longest import from_lark_longest
+from constrain.grammar.lark.max_chars import cut_after
+from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.validate import validate
 from constrain.grammar.narrowing import Hook, narrowed
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.tokens import Named, any_tokens, token_set
+from constrain.grammar.words import is_nullable
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
+Case: TypeAlias = Literal["unicode", "ascii"]
 
 # Templates can call each other with ever longer arguments; a grammar that ends stays far below.
 _MAX_INSTANCES = 10_000
@@ -77,6 +83,8 @@ def from_lark(
     base_path: str | os.PathLike[str] | None = None,
     lexing: Lexing = "any",
     narrow: Mapping[str, Hook] | None = None,
+    case: Case = "unicode",
+    initial_ignore: bool = True,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -94,6 +102,10 @@ def from_lark(
         with its basic lexer (:mod:`.longest`).
     narrow : dict of str to callable, optional
         By terminal: the strings that it may be after a text (:mod:`constrain.grammar.narrowing`); for lexing "any".
+    case : "unicode" or "ascii"
+        Which letters the flag ``i`` of strings and regexes is about.
+    initial_ignore : bool
+        Whether what ``%ignore`` names may stand before the first terminal.
 
     Raises
     ------
@@ -107,7 +119,8 @@ def from_lark(
     Priorities, ``?``/``!``/``_`` before rule names, and aliases have no effect on it.
     """
     source = Source("", None if base_path is None else Path(base_path))
-    definitions = collect(text, source)
+    conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
+    definitions = collect(text, source, conventions)
     validate(definitions)
     if (definition := definitions.by_name.get(start)) is None:
         known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
@@ -118,13 +131,22 @@ def from_lark(
     if lexing != "any":
         if narrow:
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
+        if definitions.conventions != Conventions():
+            raise source.error(
+                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False and ignore_once go '
+                'with lexing="any" only'
+            )
+        for each in definitions.by_name.values():
+            if each.attributes:
+                name = each.attributes[0].name
+                raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
         if definition.is_terminal:
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
             )
         return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
     builder = EmbeddingBuilder()
-    compiler = _Compiler(definitions, builder, hooks=narrow or {})
+    compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
 
 
@@ -138,8 +160,11 @@ class _Shared:
         The lexemes of rules with a first end, and what they would be without it.
     closed : set of Symbol
         What is ignored, and values of schemas: they are what they are, whatever stands beside them.
+    conventions : Conventions
+        Those that the caller chose.
     """
 
+    conventions: Conventions
     ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
 
@@ -155,7 +180,9 @@ class _Compiler:
         self,
         definitions: Definitions,
         builder: EmbeddingBuilder,
-        outer: _Shared | None = None,
+        shared: _Shared,
+        *,
+        is_inner: bool = False,
         hooks: Mapping[str, Hook] | None = None,
     ) -> None:
         self._hooks = hooks or {}
@@ -166,8 +193,9 @@ class _Compiler:
         self._ignored: list[Symbol] = []
         # What may stand behind a terminal, where that is written out.
         self._skip: Symbol | None = None
-        self._shared = _Shared() if outer is None else outer
-        self._writes_skips = outer is not None or _has_inner_grammars(definitions)
+        self._shared = shared
+        reads_as_usual = definitions.conventions.ignores_first and not definitions.conventions.ignores_once
+        self._writes_skips = is_inner or not reads_as_usual or _has_inner_grammars(definitions)
         self._terminals = Terminals(definitions)
         self._symbols: dict[tuple[object, ...], Symbol] = {}
         self._todo: deque[tuple[Symbol, Definition, tuple[_Argument, ...]]] = deque()
@@ -182,20 +210,28 @@ class _Compiler:
         ]
         self._shared.closed.update(self._ignored)
         if self._ignored and self._writes_skips:
-            self._skip = self._builder.star(self._builder.choice([(symbol,) for symbol in self._ignored]))
+            ignored = self._builder.choice([(symbol,) for symbol in self._ignored])
+            is_once = self._definitions.conventions.ignores_once
+            skip = self._skip = self._builder.nonterminal()
+            self._builder.add(skip)
+            self._builder.add(skip, (ignored,) if is_once else (skip, ignored))
+            self._builder.skip(skip)
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
         while self._todo:
             left, definition, arguments = self._todo.popleft()
-            if definition.attributes:
-                self._builder.add(left, (self._spaced(self._ending(definition)),))
+            if says_where_it_ends(definition.attributes):
+                self._builder.add(left, (self._spaced(self._ending(definition, left)),))
                 continue
+            self._capture(left, definition)
             names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
                     self._builder.add(left, alternative)
         self._builder.warnings.extend(self._definitions.warnings)
         self._builder.warnings.extend(self._terminals.warnings)
-        return symbol if self._skip is None else self._builder.sequence((self._skip, symbol))
+        if self._skip is None or not self._definitions.conventions.ignores_first:
+            return symbol
+        return self._builder.sequence((self._skip, symbol))
 
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
@@ -229,11 +265,39 @@ class _Compiler:
         """A terminal with what may be ignored behind it."""
         return symbol if self._skip is None else self._builder.sequence((symbol, self._skip))
 
-    def _ending(self, definition: Definition) -> Symbol:
+    def _capture(
+        self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
+    ) -> None:
+        """Note that the texts of a rule are wanted, if they are."""
+        name, end_name = captured_names(definition.attributes, definition.name)
+        if name is not None or end_name is not None:
+            self._builder.capture(left, CaptureRule(name, body, end, end_name))
+
+    @staticmethod
+    def _cut(language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
+        found = cut_after(language, most, has_first_end=has_first_end)
+        if found is None:
+            raise definition.source.error(
+                f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported',
+                definition.token,
+            )
+        return found
+
+    def _ending(self, definition: Definition, left: Symbol) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
-        language, has_first_end = self._terminals.of_rule(definition)
+        body, end, has_first_end = self._terminals.of_rule(definition)
+        self._capture(left, definition, body, end)
+        most = most_characters(definition.attributes)
         if not has_first_end:
-            return self._builder.lexeme(language, definition.name)
+            if most is not None:
+                body = self._cut(body, most, definition, has_first_end=False)
+            return self._builder.lexeme(body, definition.name)
+        language = body if end is None else concat(body, end)
+        if most is not None:
+            language = self._cut(language, most, definition, has_first_end=True)
+        if is_nullable(language):
+            # It is at its end where it begins, and nothing stands beside it.
+            return self._builder.lexeme(EPSILON, definition.name)
         symbol = self._builder.lexeme(first_ends(language), definition.name)
         self._shared.ending[symbol] = language
         return symbol
@@ -401,17 +465,17 @@ class _Compiler:
         line, column = place
         opening = token.block.begin - token.block.keyword
         inner_text = "#\n" * (line - 1) + " " * (column - 1 + opening) + token.block.text
-        inner = collect(inner_text, source)
+        inner = collect(inner_text, source, self._shared.conventions)
         validate(inner)
         definition = inner.by_name.get("start")
         if definition is None or definition.params or definition.has_number:
             raise source.error('the grammar in %lark needs a rule "start"', place)
-        return self._spaced(_Compiler(inner, self._builder, self._shared).compile("start"))
+        return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
 
     def _json(self, token: BlockToken, source: Source) -> Symbol:
         try:
             schema = parse(token.block.text)
-            symbol = embed_schema(self._builder, schema, any_space_layout(notation_for(False, False, False)))
+            symbol = embed_schema(self._builder, schema, any_space_layout(USUAL_NOTATION))
         except SchemaError as error:
             raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
         self._shared.closed.add(symbol)

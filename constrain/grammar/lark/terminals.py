@@ -68,6 +68,7 @@ class Terminals:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
+        self._ascii_case = definitions.conventions.ascii_case
         self._parts: dict[str, _Part] = {}
         self._patterns: dict[tuple[Source, int, int], tuple[Pattern, _Part | None]] = {}
         self._asserting: dict[str, bool] = {}
@@ -89,8 +90,8 @@ class Terminals:
             self.named(name)
         return self._compile(definition, None).language
 
-    def of_rule(self, definition: Definition) -> tuple[Regular, bool]:
-        """The language of a rule that is made of terminals alone, and whether it ends at its first end.
+    def of_rule(self, definition: Definition) -> tuple[Regular, Regular | None, bool]:
+        """What a rule made of terminals is, the end that it names if any, and whether it ends at its first end.
 
         ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
         first of which is the last thing that is read (:mod:`.first_ends`): that is left to the caller.
@@ -106,22 +107,20 @@ class Terminals:
                     tree.data == "block" and str(tree.children[0]) != "%regex"
                 ):
                     raise body.source.error(
-                        f'the rule "{definition.name}" ends at its first end, so it has to be made of terminals alone',
+                        f'[{definition.attributes[0].name}]: the rule "{definition.name}" names its end, so it has '
+                        "to be made of terminals alone",
                         tree,
                     )
         for name in terminal_references(definition):
             self.named(name)
         part = self._compile(definition, None)
-        ends = [attribute for attribute in definition.attributes if attribute.value is not None]
-        language = part.language
-        for attribute in ends:
-            assert attribute.value is not None
-            end = self._end(attribute.value, definition)
-            if end is EPSILON:
-                # A stop that is the end of the generation: it says nothing about the text.
-                return language, False
-            language = concat(language, end)
-        return language, True
+        for attribute in definition.attributes:
+            if attribute.name in ("stop", "suffix"):
+                assert attribute.value is not None
+                end = self._end(attribute.value, definition)
+                # A stop that is the end of the generation says nothing about the text.
+                return (part.language, None, False) if end is EPSILON else (part.language, end, True)
+        return part.language, None, any(attribute.name == "lazy" for attribute in definition.attributes)
 
     def _end(self, token: Token, definition: Definition) -> Regular:
         if token.type == "TERMINAL":
@@ -157,7 +156,7 @@ class Terminals:
             if name is not None:
                 self._joined[name] = text
             try:
-                part = _measured(regex_language(text))
+                part = _measured(regex_language(text, ascii_case=self._ascii_case))
             except GrammarError as error:
                 raise definition.source.error(
                     f'the terminal "{definition.name}" has look-around or anchors, so its parts were joined to one '
@@ -201,7 +200,7 @@ class Terminals:
     def _literal(self, token: Token, source: Source) -> _Part:
         pattern, part = self._pattern(token, source)
         if part is None:
-            part = _measured(pattern_language(pattern, source))
+            part = _measured(pattern_language(pattern, source, ascii_case=self._ascii_case))
             self._patterns[source, token.line or 0, token.column or 0] = pattern, part
         return part
 

@@ -37,6 +37,13 @@ def _check_names(body: Body, definition: Definition, definitions: Definitions) -
         if name not in definitions.by_name:
             kind = "terminal" if token.type == "TERMINAL" else "rule"
             raise body.source.error(f'the {kind} "{token}" is not defined', token)
+        declared = definitions.by_name[name]
+        if not declared.bodies:
+            raise declared.source.error(
+                f'%declare is not supported: "{declared.name}" would come from outside of the grammar, '
+                "so there is no text it could stand for",
+                declared.token,
+            )
 
 
 def _check_terminal_body(body: Body, name: str) -> None:

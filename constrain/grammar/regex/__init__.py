@@ -29,7 +29,7 @@ from constrain.grammar.words import by_language
 __all__ = ["from_regex", "regex_code_points", "regex_language", "regex_of_length"]
 
 
-def regex_language(pattern: str, *, flags: str = "", anchored: bool = True) -> Regular:
+def regex_language(pattern: str, *, flags: str = "", anchored: bool = True, ascii_case: bool = False) -> Regular:
     """The texts that a pattern in Python's syntax matches, as UTF-8.
 
     Parameters
@@ -39,13 +39,15 @@ def regex_language(pattern: str, *, flags: str = "", anchored: bool = True) -> R
         Any of ``i s m x a u``, as in Python's ``re``.
     anchored : bool
         True: the texts that match as a whole.  False: those in which there is a match somewhere.
+    ascii_case : bool
+        Whether the flag ``i`` is about the letters of ASCII alone, with or without the flag ``a``.
 
     Raises
     ------
     GrammarError
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
-    return regex_code_points(pattern, flags=flags, anchored=anchored)
+    return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case)
 
 
 def regex_code_points(
@@ -55,12 +57,13 @@ def regex_code_points(
     anchored: bool = True,
     dialect: Literal["python", "ecma"] = "python",
     encode_char: Callable[[CodePoints], Regular] = utf8.encode,
+    ascii_case: bool = False,
 ) -> Regular:
     """The texts that a pattern matches, with the code points written as ``encode_char`` says.
 
     Parameters
     ----------
-    pattern, flags, anchored
+    pattern, flags, anchored, ascii_case
         As in :func:`regex_language`.
     dialect : "python" or "ecma"
         Whose meaning ``\\d \\w \\s \\b . ^ $`` and escapes have.
@@ -74,7 +77,7 @@ def regex_code_points(
     GrammarError
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
-    tree = whole_text(parse(pattern, flags, dialect), anchored)
+    tree = whole_text(parse(pattern, flags, dialect, ascii_case=ascii_case), anchored)
     try:
         if tree.tier == PLAIN:
             return Speller(encode_char).spell(tree)
@@ -104,8 +107,8 @@ def regex_of_length(
     return None if bounded is None else Speller(encode_char).spell(bounded)
 
 
-def from_regex(pattern: str, flags: str = "") -> GrammarIR:
-    """The grammar of the texts that a pattern in Python's syntax matches as a whole.
+def from_regex(pattern: str, flags: str = "", dialect: Literal["python", "ecma"] = "python") -> GrammarIR:
+    """The grammar of the texts that a pattern matches as a whole.
 
     Raises
     ------
@@ -113,7 +116,7 @@ def from_regex(pattern: str, flags: str = "") -> GrammarIR:
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
     builder = GrammarBuilder()
-    pattern_symbol = builder.lexeme(regex_language(pattern, flags=flags), "the pattern")
+    pattern_symbol = builder.lexeme(regex_code_points(pattern, flags=flags, dialect=dialect), "the pattern")
     return builder.finish(pattern_symbol, make_error=_make_error, describe=by_language)
 
 

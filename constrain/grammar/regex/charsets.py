@@ -11,7 +11,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.regex import classes
 from constrain.grammar.utf8 import LAST, CodePoints, negate, normalize
 
-FOLD, DOTALL, MULTILINE, VERBOSE, ASCII = 1, 2, 4, 8, 16
+FOLD, DOTALL, MULTILINE, VERBOSE, ASCII, ASCII_CASE = 1, 2, 4, 8, 16, 32
 """The flags i, s, m, x and a."""
 
 _CONTROL = {"f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
@@ -163,7 +163,7 @@ def _property(source: Source, letter: str, at: int) -> CodePoints:
     except KeyError as unknown:
         source.fail(unknown.args[0], at)
     if source.flags & FOLD:
-        points = classes.fold(points, bool(source.flags & ASCII))
+        points = classes.fold(points, bool(source.flags & (ASCII | ASCII_CASE)))
     return negate(points) if letter == "P" else points
 
 
@@ -281,7 +281,7 @@ def read_set(source: Source) -> CodePoints:
             source.fail(f"{text[begin : source.at]} is not a range of characters; write \\- for a hyphen", begin)
     points = normalize(spans)
     if source.flags & FOLD:
-        points = classes.fold(points, bool(source.flags & ASCII))
+        points = classes.fold(points, bool(source.flags & (ASCII | ASCII_CASE)))
     if sets:
         # These have seen to case themselves.
         points = normalize((*points, *sets))

@@ -12,6 +12,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.regex import classes
 from constrain.grammar.regex.charsets import (
     ASCII,
+    ASCII_CASE,
     DOTALL,
     FOLD,
     MULTILINE,
@@ -49,8 +50,8 @@ _GROUP_NAME = re.compile(r"\(\?P?<([^>)]*)>")
 _NONE, _ATOM, _QUANTIFIED, _ANCHOR = range(4)
 
 
-def parse(pattern: str, flags: str, dialect: str) -> Node:
-    """The tree of ``pattern``.
+def parse(pattern: str, flags: str, dialect: str, *, ascii_case: bool = False) -> Node:
+    """The tree of ``pattern``; with ``ascii_case`` the flag ``i`` is about the letters of ASCII alone.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def parse(pattern: str, flags: str, dialect: str) -> Node:
         raise ValueError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
     if len(pattern) > MAX_LENGTH:
         raise GrammarError(f"the pattern has {len(pattern)} characters; the limit is {MAX_LENGTH}")
-    bits = 0
+    bits = ASCII_CASE if ascii_case else 0
     for flag in flags:
         if flag not in _FLAGS:
             raise GrammarError(f"unknown regex flag {flag!r}; there are {', '.join(_FLAGS)}")
@@ -89,7 +90,7 @@ class _Group:
 @lru_cache(maxsize=4096)
 def _char(point: int, flags: int) -> Node:
     points: CodePoints = ((point, point),)
-    return Chars(classes.fold(points, bool(flags & ASCII)) if flags & FOLD else points)
+    return Chars(classes.fold(points, bool(flags & (ASCII | ASCII_CASE))) if flags & FOLD else points)
 
 
 class _Parser(Source):
@@ -112,7 +113,7 @@ class _Parser(Source):
                     self._skip(char)
                     continue
                 self.at += 1
-                self.items.append(_char(ord(char), self.flags & (FOLD | ASCII)))
+                self.items.append(_char(ord(char), self.flags & (FOLD | ASCII | ASCII_CASE)))
                 self.last = _ATOM
             elif char == "[":
                 self._atom(chars(read_set(self)))
@@ -196,7 +197,7 @@ class _Parser(Source):
             self.fail("back-references are not regular and not supported", at)
         found = read_escape(self, in_set=False)
         if isinstance(found, int):
-            self._atom(_char(found, self.flags & (FOLD | ASCII)))
+            self._atom(_char(found, self.flags & (FOLD | ASCII | ASCII_CASE)))
         else:
             self._atom(chars(found))
 

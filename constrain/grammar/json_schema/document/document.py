@@ -155,6 +155,10 @@ class Options:
 
     asserts_formats: bool = True
     is_lenient: bool = False
+    matches_in_full: bool = False
+    coerces_one_of: bool = False
+    unwritable: str = ""
+    """Characters that no text can hold, as there is no escape for them."""
 
 
 class Document:
@@ -165,6 +169,9 @@ class Document:
     ) -> None:
         self.warnings: list[str] = []
         self.asserts_formats = options.asserts_formats
+        self.matches_in_full = options.matches_in_full
+        self.coerces_one_of = options.coerces_one_of
+        self.unwritable = options.unwritable
         self._is_lenient = options.is_lenient
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}

@@ -10,9 +10,11 @@ import json
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.strings import string_before
+from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
@@ -46,6 +48,11 @@ A model that has nothing better to do than to go on with white space comes to an
 USUAL_GAP_BEFORE_MARK = optional(literal(" "))
 """The same before a comma or a colon."""
 _MOST_WHITE_SPACE = 1_000_000
+ANY_SPACE = repeat(_WHITE_SPACE)
+"""Any JSON white space."""
+
+# Steps of the search for white space in what a pattern matches.
+_SEARCH_LIMIT = 100_000
 
 NULL = literal("null")
 TRUE = literal("true")
@@ -84,6 +91,7 @@ class Layout:
         self.gap = gap
         self.notation = notation
         self.comma = comma
+        self.colon = colon
         self._before_key, self._before_next_key = concat(gap, _QUOTE), concat(comma, gap, _QUOTE)
         self._after_key = concat(_QUOTE, colon)
         self.open_array = concat(gap, literal("["))
@@ -98,6 +106,10 @@ class Layout:
         self.any_keys = (self.key(body), self.next_key(body))
         common = (NULL, BOOLEAN, TRUE, FALSE, *notation.numbers.values(), notation.string)
         self._common = {id(core): concat(gap, core) for core in common}
+
+    def written_in(self, notation: Notation) -> Layout:
+        """The same white space in another notation."""
+        return Layout(self.gap, self.comma, self.colon, notation)
 
     @property
     def usual_values(self) -> tuple[Regular, ...]:
@@ -186,11 +198,46 @@ def layout_for(
     return Layout(gap, concat(before_mark, literal(",")), concat(before_mark, literal(":")), notation)
 
 
+@lru_cache(maxsize=16)
+def layout_of_patterns(gap: Regular, separators: tuple[Regular, Regular], notation: Notation) -> Layout:
+    """The layout with a gap before each token, and with separators as :func:`separator_matching` gives them."""
+    comma, colon = separators
+    return Layout(gap, concat(gap, comma), concat(gap, colon), notation)
+
+
+MARKS = (literal(","), literal(":"))
+"""Separators without white space of their own."""
+
+
+@lru_cache(maxsize=64)
+def space_matching(pattern: str) -> Regular:
+    """The JSON white space that a pattern matches.
+
+    Raises GrammarError if it is no pattern, or matches none, not even that of no characters.
+    """
+    space = intersect(regex_language(pattern), ANY_SPACE)
+    if Automaton(space).is_empty(_SEARCH_LIMIT):
+        raise GrammarError("it matches no white space of JSON")
+    return space
+
+
+@lru_cache(maxsize=64)
+def separator_matching(pattern: str, mark: str) -> Regular:
+    """What a pattern matches that is a comma or a colon (``mark``) with JSON white space around it.
+
+    Raises GrammarError if it is no pattern, or matches nothing of the kind.
+    """
+    found = intersect(regex_language(pattern), concat(ANY_SPACE, literal(mark), ANY_SPACE))
+    if Automaton(found).is_empty(_SEARCH_LIMIT):
+        name = "comma" if mark == "," else "colon"
+        raise GrammarError(f"it matches no {name} with white space around it; other separators are not supported")
+    return found
+
+
 @lru_cache(maxsize=8)
 def any_space_layout(notation: Notation) -> Layout:
     """The layout with any JSON white space, as much as one likes."""
-    gap = repeat(_WHITE_SPACE)
-    return Layout(gap, concat(gap, literal(",")), concat(gap, literal(":")), notation)
+    return layout_of_patterns(ANY_SPACE, MARKS, notation)
 
 
 def _separator(text: str, mark: str) -> Regular:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import get_args
 
 from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, PLAIN_NUMBER, NumberForm, number_language
-from constrain.grammar.json_schema.lexical.strings import Spelling, spelling_for
+from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES, Spelling, spelling_for
 from constrain.grammar.regular import Regular, concat, literal
+from constrain.grammar.schema_options import UnicodeEscapes
 
 _QUOTE = literal('"')
 
@@ -27,6 +29,8 @@ class Notation:
         Characters beyond ASCII as ``\\uXXXX`` only.
     is_plain : bool
         Numbers without exponent, and integers without fraction.
+    numbered, escapes : str
+        Which escapes there are (see :class:`~.strings.Spelling`).
 
     Attributes
     ----------
@@ -37,11 +41,19 @@ class Notation:
     numbers : dict of NumberForm to Regular
     """
 
-    def __init__(self, *, is_canonical: bool, ensure_ascii: bool, is_plain: bool) -> None:
+    def __init__(
+        self,
+        *,
+        is_canonical: bool,
+        ensure_ascii: bool,
+        is_plain: bool,
+        numbered: UnicodeEscapes = "any",
+        escapes: str = ALL_ESCAPES,
+    ) -> None:
         self.is_canonical = is_canonical
         self.is_plain = is_plain
         self.is_usual = not is_canonical and not is_plain
-        self.spelling: Spelling = spelling_for(canonical=is_canonical, ensure_ascii=ensure_ascii)
+        self.spelling: Spelling = spelling_for(is_canonical, ensure_ascii, numbered, escapes)
         self.string = quoted(self.spelling.body)
         self.numbers = {
             NumberForm.ANY: PLAIN_NUMBER if is_plain else ANY_NUMBER,
@@ -50,13 +62,29 @@ class Notation:
         }
 
 
-@lru_cache(maxsize=8)
-def notation_for(is_canonical: bool, ensure_ascii: bool, is_plain: bool) -> Notation:
+@lru_cache(maxsize=64)
+def notation_for(
+    is_canonical: bool,
+    ensure_ascii: bool,
+    is_plain: bool,
+    numbered: UnicodeEscapes,
+    escapes: str,
+) -> Notation:
     """The one notation of these choices."""
-    return Notation(is_canonical=is_canonical, ensure_ascii=ensure_ascii, is_plain=is_plain)
+    return Notation(
+        is_canonical=is_canonical,
+        ensure_ascii=ensure_ascii,
+        is_plain=is_plain,
+        numbered=numbered,
+        escapes=escapes,
+    )
 
 
-USUAL_NOTATION = notation_for(False, False, False)
+USUAL_NOTATION = notation_for(False, False, False, "any", ALL_ESCAPES)
 """Every spelling of text, and of numbers those of :mod:`~.numbers`."""
 
-ALL_NOTATIONS = tuple(notation_for(*(bool(choice & bit) for bit in (1, 2, 4))) for choice in range(8))
+ALL_NOTATIONS = tuple(
+    notation_for(*(bool(choice & bit) for bit in (1, 2, 4)), numbered, ALL_ESCAPES)
+    for choice in range(8)
+    for numbered in get_args(UnicodeEscapes)
+)

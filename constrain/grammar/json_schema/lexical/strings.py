@@ -13,7 +13,11 @@ from functools import lru_cache
 
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import Concat, Regular, byte_set, concat, literal, repeat, union
+from constrain.grammar.schema_options import UnicodeEscapes
 from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate, normalize
+
+ALL_ESCAPES = '"\\/bfnrt'
+"""What may stand behind a backslash in JSON, but for ``u``."""
 
 _SHORT_ESCAPES = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 _RAW: CodePoints = negate(((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
@@ -35,27 +39,50 @@ class Spelling:
         Each character in one way only, that of ``json.dumps``.
     ensure_ascii : bool
         Characters beyond ASCII as ``\\uXXXX`` only.
+    numbered : {"any", "controls", "never"}
+        What may be written as ``\\uXXXX``: every character, only controls that have no short escape, or nothing.  What
+        cannot be written at all, then, is in no text.
+    escapes : str
+        Which short escapes there are: the characters that may stand behind a backslash.
 
     Attributes
     ----------
     character, body : Regular
         One character; and everything that can stand between the quotes.
+    unwritable : str
+        The ASCII characters for which there is no way.
     """
 
-    def __init__(self, *, canonical: bool, ensure_ascii: bool) -> None:
-        shorts = {point: escape for point, escape in _SHORT_ESCAPES.items() if not (canonical and escape == "/")}
+    unwritable = ""
+
+    def __init__(
+        self, *, canonical: bool, ensure_ascii: bool, numbered: UnicodeEscapes = "any", escapes: str = ALL_ESCAPES
+    ) -> None:
+        shorts = {
+            point: escape
+            for point, escape in _SHORT_ESCAPES.items()
+            if escape in escapes and not (canonical and escape == "/")
+        }
         self._shorts = shorts
         self._raw = common(_RAW, (_PRINTABLE if canonical else _ASCII) if ensure_ascii else ALL)
         # What may be written by its number.
         self._numbered = ALL
         if canonical:
             self._numbered = negate(normalize((*self._raw, *((point, point) for point in shorts))))
+        if numbered == "controls":
+            self._numbered = common(self._numbered, negate(normalize((*_RAW, *((point, point) for point in shorts)))))
+        elif numbered == "never":
+            self._numbered = ()
         self._either_case = not canonical
+        written = (*self._raw, *self._numbered, *((point, point) for point in shorts))
+        self.unwritable = "".join(
+            chr(point) for first, last in common(negate(normalize(written)), _ASCII) for point in range(first, last + 1)
+        )
         self._characters: dict[str, Regular] = {}
         self.character = self.points(ALL)
         self.body = repeat(self.character)
 
-    @lru_cache(maxsize=4096)  # noqa: B019 (there are four, and they live as long as the module)
+    @lru_cache(maxsize=4096)  # noqa: B019 (there are few, and they live as long as the module)
     def points(self, points: CodePoints) -> Regular:
         """One character out of a code point set."""
         shorts = [
@@ -150,20 +177,16 @@ def _one_byte(members: bytes) -> Regular:
     return literal(members[:1]) if len(distinct) == 1 else byte_set(distinct)
 
 
-EVERY_WAY = Spelling(canonical=False, ensure_ascii=False)
-"""Every character in every spelling."""
-
-_SPELLINGS = {
-    (False, False): EVERY_WAY,
-    (False, True): Spelling(canonical=False, ensure_ascii=True),
-    (True, False): Spelling(canonical=True, ensure_ascii=False),
-    (True, True): Spelling(canonical=True, ensure_ascii=True),
-}
-
-
-def spelling_for(*, canonical: bool, ensure_ascii: bool) -> Spelling:
+@lru_cache(maxsize=64)
+def spelling_for(
+    canonical: bool, ensure_ascii: bool, numbered: UnicodeEscapes = "any", escapes: str = ALL_ESCAPES
+) -> Spelling:
     """The one spelling with these properties."""
-    return _SPELLINGS[canonical, ensure_ascii]
+    return Spelling(canonical=canonical, ensure_ascii=ensure_ascii, numbered=numbered, escapes=escapes)
+
+
+EVERY_WAY = spelling_for(False, False, "any", ALL_ESCAPES)
+"""Every character in every spelling."""
 
 
 ASCII_CHARACTERS: tuple[Regular, ...] = tuple(EVERY_WAY.points(((point, point),)) for point in range(0x20, 0x7F))

@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import combinations
 
 from constrain.grammar import utf8
+from constrain.grammar.derivatives import Automaton, example
 from constrain.grammar.growing_tree import GrowingTree
-from constrain.grammar.json_schema.lexical.decide import Automaton, example
 from constrain.grammar.json_schema.lexical.formats.named import format_language
 from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from constrain.grammar import utf8
-from constrain.grammar.json_schema.lexical.decide import Automaton, byte_classes
+from constrain.grammar.derivatives import Automaton, byte_classes
 from constrain.grammar.json_schema.lexical.texts import Every, Some, Text, Without, Words, automaton, members, plain
 from constrain.grammar.json_schema.normal.few_values import few_words
 

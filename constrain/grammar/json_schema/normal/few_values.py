@@ -12,8 +12,8 @@ from itertools import count, islice, product
 from math import prod
 
 from constrain.errors import LimitError
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.document.places import Handle
-from constrain.grammar.json_schema.lexical.decide import Automaton
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.texts import (
     Every,

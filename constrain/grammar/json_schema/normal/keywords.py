@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.document.drafts import ALL_WORDS, ANNOTATIONS
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.formats.patterns import FORMATS
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME
-from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, Format, Text, Words, pattern_text
+from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, Format, Text, Words, every, pattern_text, without
 from constrain.grammar.json_schema.normal.assertions import (
     TYPES,
     Assertions,
@@ -181,6 +181,10 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
 def _pattern(source: str, location: Location, *path: str) -> Text:
     try:
         text = pattern_text(source)
+        if location.resource.document.matches_in_full:
+            text = pattern_text(f"^(?:{source})$")
+        if location.resource.document.unwritable and text != ALL_TEXTS:
+            text = every(text, without(pattern_text(_one_of(location.resource.document.unwritable))))
     except GrammarError as error:
         location.fail(f"pattern {describe(source)}: {error}", *path)
     reason = find_posix_class(source)
@@ -188,6 +192,11 @@ def _pattern(source: str, location: Location, *path: str) -> Text:
         # It is valid ECMAScript, so it is not refused.
         location.resource.document.note(f"pattern {describe(source)}: {reason}", location.pointer_to(*path))
     return text
+
+
+def _one_of(characters: str) -> str:
+    """A pattern that finds one of some ASCII characters."""
+    return "[" + "".join(rf"\x{ord(character):02x}" for character in characters) + "]"
 
 
 def _read_format(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:

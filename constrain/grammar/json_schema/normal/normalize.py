@@ -182,13 +182,12 @@ class Normalizer:
         if assertions.all_of is not None:
             result = self._all_of(result, assertions.all_of, pointer)
         if assertions.any_of is not None:
-            if self._tracking:
-                result = self._any_of_tracking(result, assertions.any_of, location)
-            else:
-                branches = merge([self.normal(branch) for branch in assertions.any_of], "anyOf", pointer)
-                result = intersect(result, branches, pointer, budget)
+            result = self._any_of(result, assertions.any_of, location)
         if assertions.one_of is not None:
-            result = intersect(result, self._one_of(assertions.one_of, location), pointer, budget)
+            if location.resource.document.coerces_one_of:
+                result = self._any_of(result, assertions.one_of, location)
+            else:
+                result = intersect(result, self._one_of(assertions.one_of, location), pointer, budget)
         if assertions.excluded is not None:
             result = self._minus(result, assertions.excluded, pointer)
         if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
@@ -270,6 +269,12 @@ class Normalizer:
         return merge(parts, "not", pointer)
 
     # -- branches --------------------------------------------------------------------------------
+
+    def _any_of(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
+        if self._tracking:
+            return self._any_of_tracking(result, branches, location)
+        merged = merge([self.normal(branch) for branch in branches], "anyOf", location.pointer)
+        return intersect(result, merged, location.pointer, self._budget)
 
     def _any_of_tracking(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Every set of branches that can hold at once is an alternative: each evaluates something else."""

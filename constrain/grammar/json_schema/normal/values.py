@@ -30,13 +30,14 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
     so that whatever else is asserted of them applies.
     """
     pointer = location.pointer_to(*path)
+    unwritable = frozenset(location.resource.document.unwritable)
     strings: dict[str, None] = {}
     numbers: dict[Decimal, None] = {}
     booleans: dict[bool, None] = {}
     nodes: list[Node] = []
     for index, value in enumerate(values):
         if isinstance(value, str):
-            if is_text(value):
+            if is_text(value) and unwritable.isdisjoint(value):
                 strings[value] = None
         elif value is None:
             nodes.append(NullNode(pointer))
@@ -61,6 +62,8 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
     if nodes:
         return Normal(tuple(nodes), typed_by=pointer)
     reason = "the value holds a lone surrogate, which no UTF-8 text can" if values else "enum is empty"
+    if values and unwritable:
+        reason = "the value holds a character for which there is no escape"
     return Normal((), Conflict(reason, pointer))
 
 

@@ -50,12 +50,14 @@ Container = ArrayNode | ObjectNode
 _NOT_WRITTEN: Symbol = 1 << 40
 
 
-def write_rules(document: Document, layout: Layout, *, any_order: bool, max_work: int) -> GrammarIR:
-    """The grammar of the values that are valid for the document's root.
+def write_rules(
+    document: Document, layout: Layout, around: Regular | None, *, any_order: bool, max_work: int
+) -> GrammarIR:
+    """The grammar of the values that are valid for the document's root, with some white space ``around`` them.
 
     Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result does.
     """
-    return RuleWriter(document, layout, any_order, max_work).write()
+    return RuleWriter(document, layout, any_order, max_work).write(around)
 
 
 class RuleWriter:
@@ -98,12 +100,16 @@ class RuleWriter:
         self.makes_lexemes = False
         self._formats: set[str] = set() if whole is None else whole.formats
 
-    def write(self) -> GrammarIR:
-        """The grammar of the values of the document's root."""
+    def write(self, around: Regular | None = None) -> GrammarIR:
+        """The grammar of the values of the document's root; with some white space around them."""
         start = self.write_root()
         self.builder.warnings += self._document.warnings
+        whole = start
+        if around is not None:
+            space = self.builder.optional(self.builder.lexeme(around, "white space"))
+            whole = self.builder.sequence((space, start, space))
         ir = self.builder.finish(
-            start,
+            whole,
             make_error=_make_error,
             describe=describe,
             unfolded=self._unfolded,

@@ -102,6 +102,10 @@ class Automaton:
         """Whether what leads to a state is in the language."""
         return self._ends[state]
 
+    def rest(self, state: int) -> Regular:
+        """What may follow what leads to a state."""
+        return self._states[state]
+
     def is_dead(self, state: int) -> bool:
         """Whether a state is known to lead to no end.  One that is not dead may lead to none either."""
         return self._states[state] is EMPTY

@@ -1,0 +1,216 @@
+"""Conventions of other engines as options, and ``x-guidance``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.errors import ConstrainError, SchemaError
+
+VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
+PAIR = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": [1, "x"]}}, "required": ["a"]}
+
+
+def compiled(schema: Any, **options: Any) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema, **options).ir, VOCABULARY)
+
+
+def fits(schema: Any, text: str, **options: Any) -> bool:
+    matcher = constrain.Matcher(compiled(schema, **options))
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+@pytest.mark.parametrize("pattern", ["", " ?", " ", r"\s*", r"[ \t]{1,2}", r"\n|  ", r"(x|\n)+"])
+def test_white_space_stands_before_each_token_but_the_first(pattern: str) -> None:
+    tokens = ["{", '"a"', ":", "1", ",", '"b"', ":", '"x"', "}"]
+    schema = {**PAIR, "additionalProperties": False}
+    grammar = compiled(schema, whitespace_pattern=pattern)
+    random_ = random.Random(pattern)
+    gaps = ["", " ", "  ", "\n", "\t ", "\r\n", "x\n", "\f"]
+    fitting = [gap for gap in gaps if re.fullmatch(pattern, gap) and not gap.strip(" \t\r\n")]
+    for _ in range(60):
+        chosen = [random_.choice(fitting if random_.random() < 0.9 else gaps) for _ in tokens[1:]]
+        text = tokens[0] + "".join(gap + token for gap, token in zip(chosen, tokens[1:], strict=True))
+        matcher = constrain.Matcher(grammar)
+        found = matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+        assert found == all(gap in fitting for gap in chosen), text
+
+
+@pytest.mark.parametrize("outer", [None, " ?"])
+def test_patterns_of_separators(outer: str | None) -> None:
+    options = {"separator_patterns": (r" {0,2}, ?", r":\s?"), "whitespace_pattern": outer}
+    assert fits(PAIR, '{"a":1  , "b":1}', **options)
+    assert fits(PAIR, '{"a":\t1,"b":1}', **options)
+    assert not fits(PAIR, '{"a":1    ,"b":1}', **options)
+    assert not fits(PAIR, '{"a"\n:1}', **options)
+    assert fits(PAIR, '{ "a":1 }', **options) == (outer is not None)
+
+
+def test_white_space_around() -> None:
+    for text, (before, behind) in itertools.product(['{"a":1}', "{}"], itertools.product(["", " ", "\n  "], repeat=2)):
+        assert fits({}, before + text + behind, surrounding_whitespace=True)
+        assert fits({}, before + text + behind, surrounding_whitespace=True, whitespace="compact")
+        assert fits({}, before + text + behind) == (not before and not behind)
+    assert not fits({}, "\t{}", surrounding_whitespace=True, whitespace_pattern="[ ]*")
+    assert fits({"type": "integer"}, "  12 ", surrounding_whitespace=True)
+
+
+def test_objects_that_name_members_are_closed() -> None:
+    for text, fitting in (('{"a":1}', True), ('{"a":1,"c":1}', False)):
+        assert fits(PAIR, text, additional_properties=False) == fitting
+        assert fits({"allOf": [PAIR, {"properties": {"d": {}}}]}, text, additional_properties=False) == fitting
+        assert fits({"items": PAIR}, f"[{text}]", additional_properties=False) == fitting
+    assert fits({"type": "object"}, '{"c":1}', additional_properties=False)
+    assert fits({**PAIR, "additionalProperties": True}, '{"a":1,"c":1}', additional_properties=False)
+    assert not fits(json.dumps(PAIR), '{"a":1,"c":1}', additional_properties=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "fitting"),
+    [
+        (r'"\u0041"', ("any",)),
+        (r'"\u00e9"', ("any",)),
+        (r'"\uD83D\uDE00"', ("any",)),
+        (r'"\u001F"', ("any", "controls")),
+        (r'"\u000a"', ("any",)),
+        (r'"\n\/\\"', ("any", "controls", "never")),
+        ('"é"', ("any", "controls", "never")),
+    ],
+)
+def test_escapes_by_number(text: str, fitting: tuple[str, ...]) -> None:
+    for choice in ("any", "controls", "never"):
+        assert fits({"type": "string"}, text, unicode_escapes=choice) == (choice in fitting)
+        assert fits({"type": "object"}, f"{{{text}:1}}", unicode_escapes=choice) == (choice in fitting)
+
+
+NO_WAY: list[tuple[Any, bool]] = [
+    ({"const": "\x01"}, False),
+    ({"enum": ["\x01", "b"]}, True),
+    ({"type": "object", "required": ["\x01"]}, False),
+    ({"type": "string", "pattern": "^[\\x01-\\x03]$"}, False),
+    ({"type": "object", "propertyNames": {"pattern": "^[a\\x01]$"}, "minProperties": 2}, False),
+    ({"type": "object", "propertyNames": {"pattern": "^[a\\x01]$"}, "required": ["a"]}, True),
+    ({"type": "object", "patternProperties": {"^[ab\\x01]$": True}, "additionalProperties": False}, True),
+    ({"type": "array", "items": {"pattern": "^[ab\\x01]$", "type": "string"}, "uniqueItems": True}, True),
+    ({"type": "array", "items": {"enum": ["\x01", "b"]}, "uniqueItems": True, "minItems": 2}, False),
+]
+
+
+@pytest.mark.parametrize(("schema", "is_valid"), NO_WAY, ids=str)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_what_cannot_be_written_leads_nowhere(schema: Any, is_valid: bool, order: str) -> None:
+    options = {"unicode_escapes": "never", "property_order": order, "whitespace": "compact"}
+    if not is_valid:
+        with pytest.raises(SchemaError):
+            compiled(schema, **options)
+        return
+    todo = [(b"", constrain.Matcher(compiled(schema, **options)))]
+    mask = constrain.allocate_token_bitmask(1, 257)
+    for text, matcher in itertools.islice(iter(lambda: todo.pop(), None), 400):
+        matcher.fill_next_token_bitmask(mask)
+        allowed = np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")[:257]).tolist()
+        assert allowed, text
+        for token in allowed:
+            if token < 256 and len(text) < 24:
+                fork = matcher.fork()
+                assert fork.accept_token(token)
+                todo.append((text + bytes((token,)), fork))
+        if not todo:
+            break
+
+
+def test_patterns_in_full() -> None:
+    text = {"type": "string", "pattern": "[ab]|cd"}
+    assert [word for word in ("a", "cd", "xa", "cdx", "ab") if fits(text, f'"{word}"', patterns="full")] == ["a", "cd"]
+    assert fits(text, '"xcdx"')
+    names = {"patternProperties": {"a": {"type": "null"}}, "additionalProperties": {"type": "integer"}}
+    assert fits(names, '{"ba":1,"a":null}', patterns="full")
+    assert not fits(names, '{"ba":1}')
+    assert not fits({"type": "string", "pattern": ""}, '"a"', patterns="full")
+
+
+def test_one_of_as_any_of() -> None:
+    schema = {"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 3}], "unevaluatedProperties": False}
+    assert not fits(schema, "5")
+    assert fits(schema, "5", coerce_one_of=True)
+    assert fits(schema, "1", coerce_one_of=True)
+    assert not fits(schema, "1.5", coerce_one_of=True)
+
+
+@pytest.mark.parametrize(
+    ("guidance", "yes", "no"),
+    [
+        ({"whitespace_flexible": False}, '{"a":1}', '{"a": 1}'),
+        ({"whitespace_flexible": True}, '{"a"\n\n:  \t1}', '{"a": 1} '),
+        ({"whitespace_pattern": r"\s{1,2}"}, '{"a":  1}', '{"a":   1}'),
+        ({"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": False}, '{"a": 1, "b": 1}', '{"a":1}'),
+        ({"item_separator": r"\s*,"}, '{"a":1  ,"b":1}', '{"a":1 "b":1}'),
+        ({"json_allow_general_unicode_escapes": False}, '{"a":1,"c":"\\u0001"}', '{"a":1,"c":"\\u0041"}'),
+        ({"json_allowed_escapes": 'n"'}, '{"a":1,"c":"\\n"}', '{"a":1,"c":"\\t"}'),
+        ({"json_allowed_escapes": None, "lenient": None}, '{"a":1}', '{"a":"1"}'),
+    ],
+)
+def test_x_guidance(guidance: Any, yes: str, no: str) -> None:
+    schema = {**PAIR, "x-guidance": guidance}
+    assert fits(schema, yes)
+    assert not fits(schema, no)
+    assert constrain.Grammar.from_json_schema(schema).warnings == ()
+    inner = constrain.Grammar.from_lark(f"start: %json {json.dumps(schema)}")
+    matcher = constrain.Matcher(constrain.CompiledGrammar(inner.ir, VOCABULARY))
+    assert matcher.accept_bytes(yes.encode())
+    assert matcher.is_accepting()
+
+
+def test_x_guidance_coerces_and_is_lenient() -> None:
+    schema: Any = {"oneOf": [{"type": "integer"}, {"type": "number"}]}
+    assert not fits(schema, "5")
+    assert fits({**schema, "x-guidance": {"coerce_one_of": True}}, "5")
+    assert fits({**schema, "x-guidance": {"lenient": True}}, "5")
+    table = {"type": "array", "uniqueItems": True, "items": {"contains": {"const": 1}}, "x-guidance": {"lenient": True}}
+    assert fits(table, "[[1],[1]]")
+
+
+@pytest.mark.parametrize(
+    ("guidance", "message"),
+    [
+        ({"item_separator": "-"}, "at #/x-guidance/item_separator: .*no comma"),
+        ({"whitespace_pattern": "x"}, "at #/x-guidance/whitespace_pattern: .*no white space"),
+        ({"whitespace_pattern": "["}, "at #/x-guidance/whitespace_pattern: .*never closed"),
+        ({"whitespace": True}, "at #/x-guidance/whitespace: .*no option 'whitespace'"),
+        ({"lenient": "yes"}, "at #/x-guidance/lenient: .*a boolean, not a string"),
+        (5, "at #/x-guidance: .*an object, not a number"),
+    ],
+)
+def test_faults_of_x_guidance(guidance: Any, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        constrain.Grammar.from_json_schema({"x-guidance": guidance})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"whitespace_pattern": "x"}, "whitespace_pattern: 'x': it matches no white space"),
+        ({"whitespace_pattern": "("}, r"whitespace_pattern: '\('"),
+        ({"whitespace_pattern": 5}, "whitespace_pattern must hold patterns"),
+        ({"separator_patterns": ",:"}, "separator_patterns must be two strings"),
+        ({"separator_patterns": (",", ";")}, "it matches no colon"),
+        ({"whitespace_pattern": " ", "indent": 2}, "does not go with"),
+        ({"separator_patterns": (",", ":"), "whitespace": "compact"}, "does not go with"),
+        ({"ensure_ascii": True, "unicode_escapes": "controls"}, "ensure_ascii goes with"),
+        ({"unicode_escapes": "some"}, "unicode_escapes must be"),
+        ({"patterns": "whole"}, "patterns must be"),
+        ({"additional_properties": None}, "additional_properties must be a boolean"),
+        ({"surrounding_whitespace": 1}, "surrounding_whitespace must be a boolean"),
+        ({"coerce_one_of": "yes"}, "coerce_one_of must be a boolean"),
+    ],
+)
+def test_faults_of_options(options: Any, message: str) -> None:
+    with pytest.raises(ConstrainError, match=message):
+        constrain.Grammar.from_json_schema({}, **options)

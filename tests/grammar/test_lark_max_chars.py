@@ -1,0 +1,69 @@
+"""``[max_chars=N]`` against a list of all short texts."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+import constrain
+from constrain.errors import GrammarError
+
+VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
+LONG = ["".join(word) for size in range(9) for word in itertools.product("aé>", repeat=size)]
+WORDS = [word for word in LONG if len(word) < 6]
+
+
+def fits(compiled: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(compiled)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def read(text: str) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_lark(text).ir, VOCABULARY)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+@pytest.mark.parametrize("pattern", ["[aé]*", "(aé)+", "a{2}|é>a?", "é{1,2}a", "", "(a|é>)*>"])
+@pytest.mark.parametrize("attribute", ["", 'suffix=">"', "lazy"])
+def test_a_rule_is_over_after_so_many_characters(most: int, pattern: str, attribute: str) -> None:
+    named = f", {attribute}" if attribute else ""
+    compiled = read(f'start: r "!"\nr[max_chars={most}{named}]: /{pattern}/')
+    whole = pattern if not attribute.startswith("suffix") else f"(?:{pattern})>"
+    texts = [word for word in LONG if re.fullmatch(whole, word)]
+    if attribute:
+        texts = [text for text in texts if not any(re.fullmatch(whole, text[:end]) for end in range(len(text)))]
+    expected = {text for text in texts if len(text) <= most} | {text[:most] for text in texts if len(text) >= most}
+    assert {word for word in WORDS if fits(compiled, word + "!")} == expected
+
+
+def test_captures_and_ends() -> None:
+    matcher = constrain.Matcher(read('start: r "!"\nr[max_chars=2, capture, stop=">", stop_capture="end"]: /[a>]*/'))
+    for text, expected in (("aa!", [("r", b"aa")]), ("a>!", [("r", b"a"), ("end", b">")])):
+        assert matcher.accept_bytes(text.encode())
+        assert [(each.name, each.data) for each in matcher.captures()] == expected
+        matcher.reset()
+
+
+def test_no_limit() -> None:
+    assert fits(read("start[max_chars=2147483647]: /a*/"), "a" * 50)
+    ebnf = constrain.Grammar.from_ebnf('root ::= r "!"\nr[max_chars=2] ::= [a-z]*')
+    compiled = constrain.CompiledGrammar(ebnf.ir, VOCABULARY)
+    assert fits(compiled, "ab!")
+    assert not fits(compiled, "abc!")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("start: r\nr[max_chars=2]: s\ns: /a/", r"\[max_chars\]: the rule \"r\" .* terminals alone"),
+        ("start: r\nr[max_chars=2]: A & B\nA: /a*/\nB: /(aa)*/", r"\[max_chars\]: .*not supported"),
+        ('start: r\nr[max_chars="2"]: /a/', r"\[max_chars\] takes a number"),
+        ("start: r\nr[max_chars]: /a/", r"\[max_chars\] takes a number"),
+        ("start: r\nr[max_chars=1.5]: /a/", r"\[max_chars\] takes a number"),
+    ],
+)
+def test_faults(text: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        constrain.Grammar.from_lark(text)
