@@ -46,8 +46,10 @@ def _numbers_in(builder: Any, slot: Any) -> Any:
     return builder.load(builder.gep(table, [slot.type(0), slot]))
 
 
-def _view_of(dtype: Any) -> Any:
-    """A function of ``(ctx, slot)``: the view of a table with elements of type ``dtype``.
+def _view_of(dtype: Any, *, has_records: bool) -> Any:
+    """A function of ``(ctx, slot)``: the view of a table as numbers of type ``dtype``.
+
+    ``has_records`` says that the tables are those of a compiled grammar, whose elements may be several numbers.
 
     It is made in place instead of with ``carray``: kernels are compiled without reference counts, and
     numba lets no function return an array then.
@@ -62,7 +64,7 @@ def _view_of(dtype: Any) -> Any:
             place = builder.add(builder.mul(args[1], args[1].type(3)), args[1].type(HEADER))
             address = builder.load(builder.gep(header.data, [place]))
             length = builder.load(builder.gep(header.data, [builder.add(place, args[1].type(1))]))
-            if _CHECKED:
+            if _CHECKED and has_records:
                 length = builder.mul(length, _numbers_in(builder, args[1]))
             return _make_view(context, builder, signature.return_type, address, length)
 
@@ -71,7 +73,9 @@ def _view_of(dtype: Any) -> Any:
     return view
 
 
-i32, i64, u8 = _view_of(int32), _view_of(int64), _view_of(uint8)
+i32, i64, u8 = (_view_of(dtype, has_records=True) for dtype in (int32, int64, uint8))
+memory_i32, memory_u8 = (_view_of(dtype, has_records=False) for dtype in (int32, uint8))
+"""The same for the memory of a companion (parser/companions.py), which has tables of its own, of numbers."""
 
 
 @_intrinsic

@@ -6,7 +6,7 @@ from __future__ import annotations
 from constrain.engine.conditions.unique_keys.memory import DEAD_END, DEAD_IN_TOKEN, KEYS, LIMITED, N_KEYS, NO_DEAD_END
 from constrain.engine.conditions.unique_keys.ways import MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.parser.configurations import reset_work
-from constrain.engine.storage.access import i32, room, set_used
+from constrain.engine.storage.access import memory_i32, room, set_used
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_LEXER_STEP, far_call
@@ -111,7 +111,7 @@ def find_dead_ends(ctx, memory, bodies, n, most, work):
                 return ways
             single += ways == 1 or ways == UNSURE
         return single
-    keys = i32(memory, KEYS)
+    keys = memory_i32(memory, KEYS)
     shortest, held, new = int64(NO_DEAD_END), int64(0), int64(0)
     for key in range(memory[N_KEYS]):
         kind = int64(keys[3 * key + 2])

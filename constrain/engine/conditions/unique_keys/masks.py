@@ -26,7 +26,7 @@ from constrain.engine.conditions.unique_keys.reading import read_keys
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
 from constrain.engine.conditions.unique_keys.ways import KNOWN, MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.parser.configurations import reset_work
-from constrain.engine.storage.access import i32, u8
+from constrain.engine.storage.access import memory_i32, memory_u8
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_STEP
@@ -64,9 +64,9 @@ def _find_key_left(ctx, memory, state, further, work):
         return state
     begin = memory[BEGIN] if memory[MODE] == IN_KEY else memory[N_BYTES]
     length = memory[N_BYTES] - begin
-    keys = i32(memory, KEYS)
-    data = u8(memory, KEY_BYTES)
-    first = int64(i32(memory, FRAMES)[memory[DEPTH] - 1])
+    keys = memory_i32(memory, KEYS)
+    data = memory_u8(memory, KEY_BYTES)
+    first = int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1])
     # Those that go on from here, and those of them that can.
     there, possible = int64(0), int64(0)
     ways = int64(0)
@@ -109,11 +109,11 @@ def _copy_keys(memory, ahead):
     for i in range(N_SCALARS):
         ahead[i] = memory[i]
     for i in range(memory[DEPTH]):
-        i32(ahead, FRAMES)[i] = i32(memory, FRAMES)[i]
+        memory_i32(ahead, FRAMES)[i] = memory_i32(memory, FRAMES)[i]
     for i in range(3 * memory[N_KEYS]):
-        i32(ahead, KEYS)[i] = i32(memory, KEYS)[i]
+        memory_i32(ahead, KEYS)[i] = memory_i32(memory, KEYS)[i]
     for i in range(memory[N_BYTES]):
-        u8(ahead, KEY_BYTES)[i] = u8(memory, KEY_BYTES)[i]
+        memory_u8(ahead, KEY_BYTES)[i] = memory_u8(memory, KEY_BYTES)[i]
 
 
 @njit_inner(int64(CTX, int64, CTX, CTX, _TEXT, int64[::1], int64, int64[::1]))
@@ -175,11 +175,11 @@ def _take(out, index, found, count, token):
 @njit_inner(int64(CTX, int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], int64, int32[::1], int64))
 def _take_beginnings(memory, node, size, leaf, same, out, index, found, count):
     """Take the tokens with which the key under way goes on like another, as it is spelled, and does not end."""
-    keys = i32(memory, KEYS)
-    data = u8(memory, KEY_BYTES)
+    keys = memory_i32(memory, KEYS)
+    data = memory_u8(memory, KEY_BYTES)
     begin = memory[BEGIN]
     length = memory[N_BYTES] - begin
-    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
         start, end = int64(keys[3 * key]), int64(keys[3 * key + 1])
         if keys[3 * key + 2] & LIMITED == 0 or end - start <= length or end - start < memory[DEAD_END]:
             continue

@@ -48,7 +48,7 @@ from constrain.engine.conditions.unique_keys.status import (
     MAY_RUN_OUT,
 )
 from constrain.engine.parser.companions import UNREAD
-from constrain.engine.storage.access import i32, u8
+from constrain.engine.storage.access import memory_i32, memory_u8
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_READ_ALONG, far_entry
@@ -61,7 +61,7 @@ _TEXT = types.Array(uint8, 1, "C", readonly=True)
 @njit_inner(types.void(CTX, int64))
 def _append_point(memory, point):
     """Add a code point as UTF-8 to the bytes."""
-    out = u8(memory, KEY_BYTES)
+    out = memory_u8(memory, KEY_BYTES)
     at = memory[N_BYTES]
     if point < 0x80:
         out[at] = point
@@ -103,10 +103,10 @@ def _short_escape(byte):
 @njit_inner(types.boolean(CTX))
 def _is_repeated(memory):
     """Whether the key under way, if it ended here, would be there twice."""
-    keys = i32(memory, KEYS)
-    data = u8(memory, KEY_BYTES)
+    keys = memory_i32(memory, KEYS)
+    data = memory_u8(memory, KEY_BYTES)
     begin, end = memory[BEGIN], memory[N_BYTES]
-    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
         place = int64(keys[3 * key])
         if int64(keys[3 * key + 1]) - place != end - begin:
             continue
@@ -123,10 +123,10 @@ def _is_repeated(memory):
 @njit_inner(types.boolean(CTX, int64))
 def _goes_on_with(memory, byte):
     """Whether a key that is there may be the one under way, this byte and more."""
-    keys = i32(memory, KEYS)
-    data = u8(memory, KEY_BYTES)
+    keys = memory_i32(memory, KEYS)
+    data = memory_u8(memory, KEY_BYTES)
     length = memory[N_BYTES] - memory[BEGIN]
-    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
         place = int64(keys[3 * key]) + length
         if place < int64(keys[3 * key + 1]) and data[place] == byte:
             return True
@@ -137,9 +137,9 @@ def _goes_on_with(memory, byte):
 def _risk(memory):
     """1 if the key that ends here stands between quotes in some token."""
     begin, end = memory[BEGIN], memory[N_BYTES]
-    starts = i32(memory, RISKY_STARTS)
-    risky = u8(memory, RISKY_BYTES)
-    data = u8(memory, KEY_BYTES)
+    starts = memory_i32(memory, RISKY_STARTS)
+    risky = memory_u8(memory, RISKY_BYTES)
+    data = memory_u8(memory, KEY_BYTES)
     for content in range(len(starts) - 1):
         place = int64(starts[content])
         if int64(starts[content + 1]) - place != end - begin:
@@ -162,16 +162,16 @@ def _status(memory):
     if memory[DEAD_IN_TOKEN] & 2 or (memory[DEAD_IN_TOKEN] and memory[EXPECTS_KEY]):
         status |= MAY_RUN_OUT
     if memory[MODE] != IN_KEY:
-        if dead_end == 0 and memory[EXPECTS_KEY] and memory[N_KEYS] > i32(memory, FRAMES)[memory[DEPTH] - 1]:
+        if dead_end == 0 and memory[EXPECTS_KEY] and memory[N_KEYS] > memory_i32(memory, FRAMES)[memory[DEPTH] - 1]:
             status |= LOOK_AHEAD
         return status
-    keys = i32(memory, KEYS)
-    data = u8(memory, KEY_BYTES)
+    keys = memory_i32(memory, KEYS)
+    data = memory_u8(memory, KEY_BYTES)
     begin = memory[BEGIN]
     length = memory[N_BYTES] - begin
     # With an escape under way its character is not among the bytes yet.
     longest = memory[LONGEST_REST] + (4 if memory[ESCAPE] or memory[HIGH] else 0)
-    for key in range(int64(i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
         place = int64(keys[3 * key])
         rest = int64(keys[3 * key + 1]) - place - length
         is_dead = keys[3 * key + 2] & LIMITED != 0 and length + rest >= dead_end
@@ -200,7 +200,7 @@ def _read_key_byte(memory, byte):
         if byte == 0x5C:
             memory[ESCAPE] = 1
         else:
-            u8(memory, KEY_BYTES)[memory[N_BYTES]] = byte
+            memory_u8(memory, KEY_BYTES)[memory[N_BYTES]] = byte
             memory[N_BYTES] += 1
     elif escape == 1:
         memory[ESCAPE], memory[CODE] = 2, 0
@@ -235,12 +235,12 @@ def read_keys(memory, data, starts, piece):
     first, last = starts[piece], starts[piece + 1]
     n = last - first
     memory[CALLS_LEFT] -= 1
-    frames = i32(memory, FRAMES)
-    keys = i32(memory, KEYS)
+    frames = memory_i32(memory, FRAMES)
+    keys = memory_i32(memory, KEYS)
     if (
         memory[DEPTH] + n > len(frames)
         or 3 * (memory[N_KEYS] + n) > len(keys)
-        or memory[N_BYTES] + 4 * n > len(u8(memory, KEY_BYTES))
+        or memory[N_BYTES] + 4 * n > len(memory_u8(memory, KEY_BYTES))
     ):
         memory[STATUS] = KEYS_FULL
         return int64(KEYS_FULL)
@@ -364,7 +364,7 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
             token = int64(tokens[i])
             # Once for all of the group, if that is enough.
             if result >= 2:
-                if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(u8(memory, KEY_BYTES)):
+                if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(memory_u8(memory, KEY_BYTES)):
                     return int64(KEYS_FULL)
                 result = _would_repeat(memory, data, starts[token], starts[token + 1])
             if result & 1:

@@ -12,7 +12,7 @@ ASCII only, for all that are not.  So escapes stand for further keys only there,
 from __future__ import annotations
 
 from constrain.engine.conditions.unique_keys.memory import KEY_BYTES
-from constrain.engine.storage.access import u8
+from constrain.engine.storage.access import memory_u8
 from constrain.engine.storage.header import CLASSES, CTX, OPEN
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_STEP, far_call
@@ -178,7 +178,7 @@ def count_ways(ctx, automaton, state, most, work):
 @njit_inner(int64(CTX, CTX, int64, int64, int64, int64, int64[::1]))
 def after_key(ctx, memory, automaton, state, begin, end, work):
     """The state after ``KEY_BYTES[begin:end]`` as part of a key; 0, or < 0: UNSURE, FAIL and its like."""
-    data = u8(memory, KEY_BYTES)
+    data = memory_u8(memory, KEY_BYTES)
     for i in range(begin, end):
         byte = int64(data[i])
         if byte < 0x20 or byte == 0x22 or byte == 0x5C:
