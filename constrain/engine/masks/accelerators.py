@@ -107,7 +107,7 @@ ACCELERATORS = (
     Accelerator(
         "core_masks",
         (F_MASK_BY_CORE,),
-        "the mask of a state, put together of parts that are known for all states with the same cores",
+        "the mask of a state, put together of what is known for all states with the same cores",
     ),
 )
 NAMES = tuple(accelerator.name for accelerator in ACCELERATORS)

@@ -324,7 +324,7 @@ ROOTS, roots = _table("roots", 16, _record("dense tokens token_count runs run_co
 ROOT_KEYS, root_keys = _table("root keys", 64, np.int64)
 """Map: ``core << 32 | lexer state``, or a source in place of that,"""
 ROOT_VALUES, root_values = _table("root values", 64, np.int32)
-"""... to the root; or to a negative number (core_masks.py)."""
+"""... to the root."""
 ENDS_FOUND, ends_found = _table("ends found by a run", 64, np.int64)
 """Scratch: ``accept set << 32 | trie node``."""
 RUN_FRAMES, run_frames = _table("frames of a run", 64, np.int32)
