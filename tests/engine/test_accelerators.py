@@ -23,7 +23,8 @@ from constrain.engine.storage.header import FIRST_LINK, HEADER
 from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
-PARTS = {"relaxations", "repetitions"}  # of relative_masks and star_closures, which ask them
+# Of core_masks, relative_masks and star_closures, which ask them.
+PARTS = {"lexical_runs", "relaxations", "repetitions"}
 
 WORDS = {"type": "string", "pattern": r"^(?:\S+\s+){0,9}\S+$"}
 OBJECT = {
