@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from constrain import demo
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(
@@ -40,6 +42,9 @@ def test_every_block_has_a_language_that_is_known() -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
 def test_python_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The demonstration's tokenizer is shared; a page may give it a chat template.
+    tokenizer = demo.load()[0]
+    monkeypatch.setattr(tokenizer, "chat_template", tokenizer.chat_template)
     if "import torch" in page.read_text():
         pytest.importorskip("torch", reason="PyTorch is not installed")
     monkeypatch.chdir(ROOT)
