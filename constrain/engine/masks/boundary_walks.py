@@ -45,29 +45,23 @@ _FOLLOWS = 64
 
 
 @njit_inner(RESULT2)
-def set_after(ctx, earley_set, accept):
-    """The Earley set after any lexeme of an accept set; FAIL or LIMIT if < 0."""
+def _state_after(ctx, earley_set, accept):
+    """The state after any lexeme of an accept set, for what is left of a token; FAIL or LIMIT if < 0."""
     if not room(ctx, STATE_WORK, 1):
         return int64(FAIL)
     state_work(ctx)[0] = earley_set << 32 | accept
-    return far_call(ctx, F_SCAN, 0, 1)
-
-
-@njit_inner(RESULT2)
-def state_from_set(ctx, earley_set, accept):
-    """The state in which the lexemes of an Earley set begin behind an accept set, for what is left of a token.
-
-    < 0: FAIL or LIMIT.
-    """
+    after = far_call(ctx, F_SCAN, 0, 1)
+    if after < 0:
+        return after
     # The twin without bounds is as good for a token, and makes fewer states.
-    initial = int64(cores(ctx)[earley_sets(ctx)[earley_set].core].initial)
+    initial = int64(cores(ctx)[earley_sets(ctx)[after].core].initial)
     if used(ctx, PARSE_CONTEXTS):
         initial = far_call(ctx, F_GUARDED, initial, accept)
-        return initial if initial < 0 else far_call(ctx, F_STATE_OF_SET, earley_set, initial)
+        return initial if initial < 0 else far_call(ctx, F_STATE_OF_SET, after, initial)
     begins = far_call(ctx, F_TWIN, initial, 0)
     if begins == NOT_MINE:
         begins = initial
-    return begins if begins < 0 else far_call(ctx, F_STATE_OF_SET, earley_set, begins)
+    return begins if begins < 0 else far_call(ctx, F_STATE_OF_SET, after, begins)
 
 
 @njit_inner(RESULT2)
@@ -77,9 +71,7 @@ def _follow(ctx, earley_set, accept):
     known = follows(ctx)[accept & (_FOLLOWS - 1)]
     key = earley_set << 32 | accept
     if known.key != key:
-        after = set_after(ctx, earley_set, accept)
-        if after >= 0:
-            after = state_from_set(ctx, after, accept)
+        after = _state_after(ctx, earley_set, accept)
         if after < 0:
             return after
         known.key = key

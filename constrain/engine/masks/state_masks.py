@@ -80,7 +80,7 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
 from constrain.kernels.language import int64, types, uint64
 
-NODES_LIKE_A_SET = 256
+_NODES_LIKE_A_SET = 256
 """Going over so many trie nodes takes as long as making an Earley set with what belongs to it."""
 
 
@@ -266,9 +266,8 @@ def write_mask(ctx, state, out, index):
             ctx[NODES_WALKED] = 0
             result = far_call(ctx, F_MASK, state, 0)
             if result == 0:
-                cost = 1 + used(ctx, EARLEY_SET_HASHES) - sets_known + ctx[NODES_WALKED] // NODES_LIKE_A_SET
-                if far_call(ctx, F_MASK_BY_CORE, state, cost) == FAIL:
-                    return int64(FAIL)
+                cost = 1 + used(ctx, EARLEY_SET_HASHES) - sets_known + ctx[NODES_WALKED] // _NODES_LIKE_A_SET
+                far_call(ctx, F_MASK_BY_CORE, state, cost)
         if result < 0:
             return result
         result = int64(ctx[NEW_MASK] >= 0)

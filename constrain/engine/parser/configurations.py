@@ -275,7 +275,7 @@ def step(ctx, state, byte_class):
     offset = states(ctx)[state].offset
     count = states(ctx)[state].count
     # Configurations that go on are kept at the front of the work list, ends of lexemes behind them.
-    if not room(ctx, STATE_WORK, 2 * count + 2):
+    if not room(ctx, STATE_WORK, 2 * count + 1):
         return int64(FAIL)
     kept = int64(0)
     ended = int64(0)
