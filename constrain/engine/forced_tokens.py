@@ -18,7 +18,7 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,6 @@ from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.tokens import MARK
-
-if TYPE_CHECKING:
-    from constrain.engine.matcher import Matcher
 
 # How much text in front is encoded along: splits are made within words, which are shorter than this.
 CONTEXT_BYTES = 192
@@ -46,6 +43,22 @@ _MOST_REMEMBERED = 4096
 
 # Something that is not ASCII, by its first byte: letters of several scripts, a space, punctuation, symbols.
 _CHARACTERS = "\u00a0éñßžαжשعक一中가，。„—’€→☃Ａ😀"
+
+
+class Follower(Protocol):
+    """What is asked of a matcher."""
+
+    def fork(self) -> Follower:
+        """Another one at the same place."""
+
+    def accept_bytes(self, data: bytes, /) -> bool:
+        """Go on with these bytes, all or nothing."""
+
+    def fill_next_token_bitmask(self, mask: Any, index: int = 0, /) -> None:
+        """Write the tokens that may come next to a row of a mask."""
+
+    def rollback(self, count: int = 1, /) -> None:
+        """Take back the last steps."""
 
 
 class ForcedTokens:
@@ -77,7 +90,7 @@ class ForcedTokens:
             # SentencePiece puts a space in front of a text, but not behind a character that is no part of any word.
             self._anchor = "\n"
 
-    def next(self, text: bytes | bytearray, forced: bytes, matcher: Matcher) -> list[int]:
+    def next(self, text: bytes | bytearray, forced: bytes, matcher: Follower) -> list[int]:
         """The tokens that can be appended now: none, or the first of those that ``forced`` becomes.
 
         Parameters
@@ -86,7 +99,7 @@ class ForcedTokens:
             Everything so far, without the prompt; behind a special token, which is a border, what follows it.
         forced : bytes
             What every continuation of it begins with (at least one byte), as a matcher's ``forced_bytes()``.
-        matcher : Matcher
+        matcher : Follower
             At the end of ``text``; it is not changed.
         """
         start = _character_start(text, max(0, len(text) - CONTEXT_BYTES))
@@ -133,7 +146,7 @@ class ForcedTokens:
         return None
 
     def _count_unsettled(
-        self, whole: bytes, ids: list[int], lengths: list[int], forced: bytes, matcher: Matcher
+        self, whole: bytes, ids: list[int], lengths: list[int], forced: bytes, matcher: Follower
     ) -> int:
         """How many of the last tokens of ``whole`` may be others when something follows."""
         after = matcher.fork()
@@ -168,7 +181,7 @@ class ForcedTokens:
         unsettled = self._unsettled[key] = len(tail) - settled
         return unsettled
 
-    def _continuations(self, base: bytes, after: Matcher, mask: NDArray[np.int32]) -> list[bytes]:
+    def _continuations(self, base: bytes, after: Follower, mask: NDArray[np.int32]) -> list[bytes]:
         """Texts that can follow ``base``, one for each way in which they may change its last tokens."""
         next_bytes = self._next_bytes(after, mask)
         probes = [bytes((byte,)) for byte in range(0x80) if byte in next_bytes]
@@ -201,7 +214,7 @@ class ForcedTokens:
                 probes.append(rest)
         return probes
 
-    def _next_bytes(self, after: Matcher, mask: NDArray[np.int32]) -> set[int]:
+    def _next_bytes(self, after: Follower, mask: NDArray[np.int32]) -> set[int]:
         ids = self._byte_tokens
         allowed = (mask[np.maximum(ids, 0) >> 5] >> (ids & 31)) & 1
         found = set(np.flatnonzero((ids >= 0) & (allowed == 1)).tolist())
@@ -241,14 +254,14 @@ def text_behind(vocabulary: Vocabulary, history: Sequence[int]) -> bytes:
     return b"".join(reversed(pieces))
 
 
-def _can_follow(after: Matcher, data: bytes) -> bool:
+def _can_follow(after: Follower, data: bytes) -> bool:
     if not after.accept_bytes(data):
         return False
     after.rollback(1)
     return True
 
 
-def _some_character(after: Matcher, lead: int) -> bytes:
+def _some_character(after: Follower, lead: int) -> bytes:
     """A character that can follow and begins with this byte."""
     data = bytes((lead,))
     while _whole_characters(data) < len(data):
