@@ -21,11 +21,12 @@ grammar, not to the text, and stay when states are forgotten.
 from __future__ import annotations
 
 from constrain.engine.automata.lexer_states import NO_DENSE
-from constrain.engine.masks.fast.lexical_runs import MANY, first_run, has_space, run_from
+from constrain.engine.masks.fast.lexical_runs import MANY, first_run, has_space, is_part_of, run_from
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense
 from constrain.engine.parser.configurations import IN_ROOTS
 from constrain.engine.parser.rules import END
 from constrain.engine.parser.stand_ins import (
+    goes_on_as,
     is_undecided,
     place_of_unknown,
     set_behind,
@@ -35,6 +36,7 @@ from constrain.engine.parser.stand_ins import (
 from constrain.engine.storage.access import bucket_room, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import (
+    CTX,
     LONG_WALKS,
     N_WORDS,
     RESULT0,
@@ -296,12 +298,45 @@ def _keep_root(ctx):
     return root
 
 
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _adds_nothing(ctx, earley_set, source, other, other_source):
+    """1 if an Earley set at a source is known to allow no more than another one at another; 0 or FAIL."""
+    if earley_sets(ctx)[earley_set].core != earley_sets(ctx)[other].core:
+        return int64(0)
+    status = is_part_of(ctx, source, other_source)
+    return status if status <= 0 else goes_on_as(ctx, earley_set, other)
+
+
+@njit_inner(RESULT3)
+def _is_new(ctx, base, earley_set, source):
+    """1 if an Earley set adds anything at a source to what is at WORK_STACK[base:], to which it is added; 0 or FAIL.
+
+    Where a name may follow a name, ``ab`` is one name or two, ``abc`` up to three, and so on, each with a source of
+    half of the trie.  What follows two names is what follows three.  Where there are few nodes, reading from them takes
+    no longer than finding out.
+    """
+    if sources(ctx)[source].count < MANY:
+        return int64(1)
+    top = used(ctx, WORK_STACK)
+    for i in range(base, top, 2):
+        status = _adds_nothing(ctx, earley_set, source, int64(work_stack(ctx)[i]), int64(work_stack(ctx)[i + 1]))
+        if status:
+            return min(status, int64(0))
+    if not room(ctx, WORK_STACK, 2):
+        return int64(FAIL)
+    work_stack(ctx)[top] = earley_set
+    work_stack(ctx)[top + 1] = source
+    set_used(ctx, WORK_STACK, top + 2)
+    return int64(1)
+
+
 @njit_inner(RESULT1)
-def _make_root(ctx, key):
-    """Make the root with a key; FAIL, LIMIT or NOT_MINE if < 0."""
+def _find_runs(ctx, key):
+    """Write the runs and exits of the root with a key to RUNS_FOUND and EXITS_FOUND; FAIL, LIMIT or NOT_MINE if < 0."""
     earley_set = stand_in(ctx, key >> 32)
     if earley_set < 0:
         return int64(FAIL)
+    base = used(ctx, WORK_STACK)
     for slot in (RUNS_FOUND, EXITS_FOUND, ARRIVALS, ARRIVAL_QUEUE):
         set_used(ctx, slot, 0)
     if key & _AT_SOURCE:
@@ -321,7 +356,19 @@ def _make_root(ctx, key):
             n += 1
         status = far_call(ctx, F_SCAN, 0, n)
         if status >= 0:
-            status = _go_on(ctx, status, source)
+            earley_set = status
+            status = _is_new(ctx, base, earley_set, source)
+            if status > 0:
+                status = _go_on(ctx, earley_set, source)
+    return status
+
+
+@njit_inner(RESULT1)
+def _make_root(ctx, key):
+    """Make the root with a key; FAIL, LIMIT or NOT_MINE if < 0."""
+    base = used(ctx, WORK_STACK)
+    status = _find_runs(ctx, key)
+    set_used(ctx, WORK_STACK, base)
     return status if status < 0 else _keep_root(ctx)
 
 
@@ -365,6 +412,10 @@ def _ask(ctx, earley_set, source):
     for i in range(n):
         if asked(ctx)[i].earley_set == earley_set and asked(ctx)[i].source == source:
             return int64(0)
+    for i in range(n if sources(ctx)[source].count >= MANY else 0):
+        status = _adds_nothing(ctx, earley_set, source, int64(asked(ctx)[i].earley_set), int64(asked(ctx)[i].source))
+        if status:
+            return min(status, int64(0))
     if n == _MOST_ASKED:
         ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)

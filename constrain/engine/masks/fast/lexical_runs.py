@@ -85,6 +85,9 @@ MANY = 64
 what is read from it is kept by lexeme.
 """
 
+_PAIR = 1 << 62
+"""In RUN_KEYS: added to ``source << 31 | source``, whether the one is part of the other."""
+
 _NODE = 0x7FFFFFFF
 """The low bits of a key in ENDS_FOUND, ``accept set << 32 | trie node``."""
 
@@ -127,6 +130,43 @@ def _next_start(ctx, source, i, groups):
             return block + lowest_bit(bits)
         begins = int64(-1)
     return int64(record.count)
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def _nodes_are_part(ctx, source, other):
+    first, i = int64(sources(ctx)[source].nodes), int64(sources(ctx)[other].nodes)
+    last = i + sources(ctx)[other].count - 1
+    nodes = source_nodes(ctx)
+    for k in range(first, first + sources(ctx)[source].count):
+        # Nodes are in order.  The next one that is wanted is near, or one is far larger than the other.
+        node, step = nodes[k], int64(1)
+        while i + step <= last and nodes[i + step] <= node:
+            i += step
+            step *= 2
+        while step > 0:
+            if i + step <= last and nodes[i + step] <= node:
+                i += step
+            step //= 2
+        if nodes[i] != node:
+            return False
+    return True
+
+
+@njit_inner(RESULT2)
+def is_part_of(ctx, source, other):
+    """1 if all trie nodes of a source are nodes of another one, else 0, or FAIL."""
+    if source == other:
+        return int64(1)
+    if sources(ctx)[source].count > sources(ctx)[other].count:
+        return int64(0)
+    key = _PAIR | source << 31 | other
+    known = map_get(ctx, RUN_KEYS, RUN_VALUES, key)
+    if known >= 0:
+        return known
+    if not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+        return int64(FAIL)
+    is_part = int64(_nodes_are_part(ctx, source, other))
+    return is_part if map_put(ctx, RUN_KEYS, RUN_VALUES, key, is_part) == 0 else int64(FAIL)
 
 
 @njit_inner(RESULT2)
