@@ -12,7 +12,7 @@ import constrain
 from constrain.engine.masks.accelerators import NAMES
 from constrain.engine.parser.configurations import IN_ROOTS
 from constrain.engine.storage.header import LONG_WALKS
-from constrain.engine.storage.schemas import SOURCES, STATE_HASHES, STATE_MASKS
+from constrain.engine.storage.schemas import RUNS, SOURCES, STATE_HASHES, STATE_MASKS
 
 WITHOUT = [name for name in NAMES if name != "core_masks"]
 
@@ -184,3 +184,70 @@ def test_short_walks_are_not_kept() -> None:
         matcher.fill_next_token_bitmask(mask)
         assert matcher.accept_bytes(bytes([byte]))
     assert compiled._tables.used(SOURCES) == 0
+
+
+# Names in a row: how many there are makes no difference, or all the difference.
+LISTS = {
+    "left recursion": 'start: "(" list ")"\nlist: list item | item\nitem: NAME ["=" NAME]',
+    "right recursion": 'start: "(" list ")"\nlist: item list | item\nitem: NAME ["=" NAME]',
+    "with a separator or not": 'start: item+ "."\nitem: NAME [","] | "(" item* ")"',
+    "two kinds": 'start: (a | b)+ "."\na: NAME a "!" | NAME\nb: NAME b "?" | NAME ";"',
+    "three at most": 'start: NAME [NAME [NAME]] "."',
+    "as many ends": 'start: pair "."\npair: NAME pair "!" | NAME "="',
+    "as many ends, by two": 'start: pair "."\npair: NAME other "!" | "="\nother: NAME pair ")" | ","',
+    "even": 'start: "(" (NAME NAME)* ")"',
+}
+NAME = "\nNAME: /[ab]+/\n%ignore / /"
+
+
+def words(longest: int = 9) -> constrain.Vocabulary:
+    """Tokens with names in them, enough of them for an index of where names end."""
+    rng = random.Random(3)
+    tokens = [character.encode() for character in 'ab()=,.!?; "']
+    tokens += ["".join(rng.choices("ab", k=rng.randint(2, longest))).encode() for _ in range(700)]
+    ends = [*".!?;,=)", "!!", "))", "!.", "=!", ").", " a", "=b!", "!!.", ",)!", "?.", ");"]
+    tokens += [("".join(rng.choices("ab ", k=rng.randint(1, 6))) + rng.choice(ends)).encode() for _ in range(700)]
+    return constrain.Vocabulary([*dict.fromkeys(tokens), b"</s>"], eos_ids=[len(dict.fromkeys(tokens))])
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_names_in_a_row(name: str) -> None:
+    vocabulary = words()
+    grammar = constrain.Grammar.from_lark(LISTS[name] + NAME)
+    with_cores = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    at_once(with_cores)
+    without = constrain.GrammarCompiler(vocabulary, accelerators=WITHOUT).compile(grammar)
+    mask, other = (constrain.allocate_token_bitmask(1, vocabulary.size) for _ in range(2))
+    rng = random.Random(17)
+    compared = 0
+    while compared < 120:
+        matchers = constrain.Matcher(with_cores), constrain.Matcher(without)
+        for _ in range(12):
+            matchers[0].fill_next_token_bitmask(mask)
+            matchers[1].fill_next_token_bitmask(other)
+            assert np.array_equal(mask, other)
+            compared += 1
+            bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+            allowed = [int(token) for token in np.flatnonzero(bits[: vocabulary.size - 1])]
+            if not allowed:
+                break
+            token = rng.choice(allowed)
+            assert matchers[0].accept_token(token)
+            assert matchers[1].accept_token(token)
+    assert by_core(with_cores) > 0
+
+
+@pytest.mark.parametrize("name", ["left recursion", "right recursion", "even"])
+def test_names_in_a_row_are_read_once(name: str) -> None:
+    """A token may be as many names as it has letters, but what follows the second one is all that there is to know."""
+
+    def runs_read(longest: int) -> int:
+        vocabulary = words(longest)
+        compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_lark(LISTS[name] + NAME))
+        at_once(compiled)
+        matcher = constrain.Matcher(compiled)
+        assert matcher.accept_bytes(b"(")
+        matcher.fill_next_token_bitmask(constrain.allocate_token_bitmask(1, vocabulary.size))
+        return compiled._tables.used(RUNS)
+
+    assert runs_read(27) < 1.1 * runs_read(9)
