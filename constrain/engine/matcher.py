@@ -14,6 +14,8 @@ from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
+from constrain.engine.conditions.budget.known_completions import fewest_tokens
+from constrain.engine.conditions.first_region import FirstRegionBudget
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.event_stream import CaptureStream, EventStream
@@ -88,6 +90,8 @@ class Matcher(Cursor):
         self._checked: Any = _NOTHING
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
+        if compiled.region is not None:
+            self._begin_region(compiled.region, max_tokens)
         if stop_token_ids is not None:
             stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
@@ -112,6 +116,36 @@ class Matcher(Cursor):
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = budgets.Budget(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
+        self._heed()
+
+    def _begin_region(self, region: CompiledGrammar, max_tokens: int | None) -> None:
+        """Let what the text begins with keep its own budget, and leave room for the shortest rest in that of the whole.
+
+        Raises :class:`ConstrainError` if there is none for the region.
+        """
+        first = self.compiled.ir.first_region
+        assert first is not None
+        with region.lock:
+            budgets.prepare(region)
+            shortest = fewest_tokens(region, first.shortest)
+        if shortest is None:
+            raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
+        needed, most = len(shortest), first.tokens
+        if needed > most:
+            raise ConstrainError(f"{first.option} is too few: the shortest takes {needed} tokens")
+        if max_tokens is not None:
+            behind = self.fork()
+            behind._conditions, behind._has_budget = behind._conditions[1:], False
+            behind._heed()
+            if not behind.accept_bytes(first.shortest):
+                raise AssertionError(f"the grammar does not begin with {first.shortest!r}")
+            most = min(most, max_tokens - behind.tokens_to_finish())
+            if needed > most:
+                raise ConstrainError(
+                    f"max_tokens={max_tokens} is too few: {first.option} needs {needed} tokens at least, and the rest "
+                    f"{max_tokens - most}"
+                )
+        self._conditions = (*self._conditions, FirstRegionBudget(Matcher(region, most)))
         self._heed()
 
     @property

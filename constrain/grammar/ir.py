@@ -132,9 +132,13 @@ class FirstRegion(NamedTuple):
     """
 
     grammar: GrammarIR
-    """What texts begin with."""
+    """What texts begin with, and any text behind it: it accepts as soon as that has come to its end."""
     tokens: int
     """How many tokens that may take; a token that reaches beyond its end counts."""
+    shortest: bytes
+    """A text of it that no other one is shorter than, with nothing behind it; it says what the rest takes at least."""
+    option: str
+    """What the number is called where it is given, for messages."""
 
 
 @dataclass(frozen=True)
