@@ -188,3 +188,26 @@ def test_a_grammar_is_found_again_by_its_number() -> None:
     assert not matcher.accept_token(TOKENS.index("a"))
     assert matcher.accept_token(TOKENS.index("</think>"))
     assert matcher.accept_token(TOKENS.index("a"))
+
+
+BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
+
+
+@pytest.mark.parametrize("style", [name for name, style in STYLES.items() if style.reasoning is not None])
+def test_every_style_that_has_thoughts(style: str) -> None:
+    thoughts = STYLES[style].reasoning
+    assert thoughts is not None
+    text = f"{'' if thoughts.is_open else thoughts.begin}hm{thoughts.end}".encode()
+    grammar = constrain.Grammar.from_tools([TOOL], style=style, reasoning=len(text))
+    compiler = constrain.GrammarCompiler(BYTES)
+    matcher = constrain.Matcher(compiler.compile(grammar))
+    assert matcher.accept_tokens(list(text))
+    plain = constrain.Matcher(
+        compiler.compile(constrain.Grammar.from_tools([TOOL], style=style, reasoning=True)), max_tokens=1000
+    )
+    assert plain.accept_tokens(list(text))
+    assert allowed_tokens(matcher) == allowed_tokens(plain)
+    matcher.reset()
+    assert matcher.validate_tokens(list(text.replace(b"hm", b"hmm"))) == text.index(b"hm") + 2
+    budget = constrain.Matcher(compiler.compile(grammar), max_tokens=len(text) + 200)
+    assert budget.accept_tokens(list(text))

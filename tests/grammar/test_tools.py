@@ -273,7 +273,7 @@ def test_order_and_other_arguments() -> None:
         ([WEATHER], {"style": "x"}, "there is no style 'x'; there are "),
         ([WEATHER], {"tool_choice": "f"}, "tool_choice is auto, required, none or the name of a tool, not 'f'"),
         ([], {"tool_choice": "required"}, "tool_choice='required' needs tools"),
-        ([WEATHER], {"reasoning": 100}, "reasoning=100: a number of tokens for thoughts is not supported"),
+        ([WEATHER], {"reasoning": -1}, "reasoning must be a boolean or a number of tokens, not -1"),
         ([WEATHER], {"parallel": 1}, "parallel must be a boolean, not 1"),
         ([WEATHER], {"property_order": "x"}, "property_order must be"),
     ],
