@@ -29,6 +29,8 @@ _BETWEEN: Final = 0
 _PLAIN: Final = 1
 _Lexical = int | bytes
 
+_NO_JSON = "the text is no JSON"
+
 # The operations of so many pairs of a lexical state and a token are kept.
 _MOST_KNOWN = 1 << 16
 
@@ -62,7 +64,10 @@ _Place = tuple[_State, "_Frame | None", "str | None", Any]
 
 
 class JsonReader:
-    """Reads JSON texts (an :class:`~constrain.grammar.events.EventReader`)."""
+    """Reads JSON texts (an :class:`~constrain.grammar.events.EventReader`).
+
+    What it says of other texts means nothing; it may raise ValueError.
+    """
 
     def __init__(self) -> None:
         first = _State(_BETWEEN)
@@ -115,7 +120,8 @@ class JsonReader:
                 is_under_way = True
             elif code == _END_TEXT or code == _END_PLAIN:
                 if pointer is None:
-                    assert frame is not None
+                    if frame is None:
+                        raise ValueError(_NO_JSON)
                     frame = *frame[:3], _joined(text), *frame[4:]
                 else:
                     kind = "string" if code == _END_TEXT else _kind_of(text)
@@ -123,7 +129,8 @@ class JsonReader:
                     frame = _with_member(frame, kind, text)
                 text, delta, pointer, is_under_way = None, "", None, False
             elif code == _CLOSE:
-                assert frame is not None
+                if frame is None:
+                    raise ValueError(_NO_JSON)
                 kind = "object" if frame[1] else "array"
                 events.append(Event(frame[2], None, kind, "", True, _decoded, frame[4]))
                 frame = _with_member(frame[0], kind, frame[4])
@@ -151,7 +158,8 @@ def _pointer_below(frame: _Frame | None) -> str:
     if not frame[1]:
         return f"{frame[2]}/{frame[5]}"
     key = frame[3]
-    assert key is not None
+    if key is None:
+        raise ValueError(_NO_JSON)
     if "~" in key or "/" in key:
         key = key.replace("~", "~0").replace("/", "~1")
     return f"{frame[2]}/{key}"
