@@ -54,8 +54,8 @@ class EventStream:
         """The events of the next step, a token."""
         places = self._places
         events: list[Event] = []
-        self._places = places, self._reader.read(places[1], self._tokens[token], token, events)
-        self.steps += 1
+        place = self._reader.read(places[1], self._tokens[token], token, events)
+        self._places, self.steps = (places, place), self.steps + 1
         return events
 
     def read(self, steps: Sequence[int | bytes]) -> list[Event]:

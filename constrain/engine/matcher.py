@@ -358,15 +358,16 @@ class Matcher(Cursor):
         """
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot roll back {count} steps, there were {self._steps}")
-        transact(self, self._go_back, count, finds=False)
         if self._stream is not None:
-            self._stream.rewind(self._steps)
+            # First, so that what stops the call in between has events told twice at worst.
+            self._stream.rewind(self._steps - count)
+        transact(self, self._go_back, count, finds=False)
 
     def reset(self) -> None:
         """Go back to the start of the grammar."""
-        transact(self, self._go_to_start, finds=False)
         if self._stream is not None:
             self._stream.rewind(0)
+        transact(self, self._go_to_start, finds=False)
 
     def _go_to_start(self) -> None:
         self._state, self._parent, self._steps = self.compiled.start_state, None, 0
