@@ -499,8 +499,8 @@ class Matcher(Cursor):
         number at each step that brings more of it.  For a grammar with captures, an event for each capture that is new,
         has grown or is complete.  After a rollback the next call tells of the steps behind that place.
 
-        A step of a JSON text costs less than a microsecond, and nothing where nobody asks; captures cost what
-        :meth:`captures` does.
+        A step of a JSON text costs about what accepting its token does, and nothing where nobody asks; captures cost
+        what :meth:`captures` does.
 
         Parameters
         ----------
