@@ -2,8 +2,9 @@
 
     python -m bench.tool_turns [--count 10000] [--seed 1] [--style NAME]
 
-A turn is a walk over tokens that the mask allows, at random, with a budget.  It must be complete, its calls must be
-valid for their schemas (as jsonschema says), and reading it piece by piece must give the same as reading it at once.
+A turn is a walk over tokens that the mask allows, at random, with a budget, and in some grammars another one for its
+thoughts.  It must be complete, its calls must be valid for their schemas (as jsonschema says), and reading it piece by
+piece must give the same as reading it at once.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 MAX_TOKENS = 90
+THOUGHTS = 25
 WORDS = [
     "get_",
     "weather",
@@ -144,16 +146,20 @@ def random_turn(compiled: constrain.CompiledGrammar, rng: random.Random) -> str 
     return None
 
 
-def streamed(text: str, style: ToolStyle, rng: random.Random) -> Turn:
-    """A turn that is read in random pieces."""
-    parser = TurnParser(style, TOOLS)
+def streamed(text: str, style: ToolStyle, rng: random.Random) -> tuple[Turn, list[Any]]:
+    """A turn that is read in random pieces, and the arguments of its calls as they have come in events."""
+    parser = TurnParser(style, TOOLS, arguments=True)
     place = 0
+    arguments = []
     while place < len(text):
         size = rng.choice((1, 1, 2, 5, 20))
-        parser.feed(text[place : place + size])
+        for event in parser.feed(text[place : place + size]):
+            part = event.argument
+            if part is not None and part.is_complete and part.pointer == "":
+                arguments.append(part.value)
         place += size
     parser.finish()
-    return parser.turn
+    return parser.turn, arguments
 
 
 def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) -> list[str]:
@@ -164,8 +170,11 @@ def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) 
     turn = parse(text, style, TOOLS)
     if not turn.is_complete:
         found.append("not complete")
-    if streamed(text, style, rng) != turn:
+    again, arguments = streamed(text, style, rng)
+    if again != turn:
         found.append("reads differently in pieces")
+    if style.arguments == "json" and arguments != [call.arguments for call in turn.calls]:
+        found.append("its events give other arguments")
     known = schemas()
     for call in turn.calls:
         try:
@@ -194,6 +203,9 @@ def walk(style: ToolStyle, count: int, seed: int) -> tuple[Counter[str], list[tu
                     TOOLS, style=style, tool_choice=choice, parallel=parallel, property_order=order
                 )
                 grammars[choice, parallel, order] = constrain.CompiledGrammar(grammar.ir, vocabulary)
+        if style.reasoning is not None:
+            grammar = constrain.Grammar.from_tools(TOOLS, style=style, tool_choice=choice, reasoning=THOUGHTS)
+            grammars[choice, True, "thoughts"] = constrain.CompiledGrammar(grammar.ir, vocabulary)
     seen: Counter[str] = Counter()
     bad: list[tuple[str, str | None]] = []
     for _ in range(count):

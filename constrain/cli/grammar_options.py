@@ -133,6 +133,14 @@ _OTHER_OPTIONS = (
         expose_value=False,
         callback=_keep_in(_GIVEN_TURN),
     ),
+    option(
+        "--reasoning-tokens",
+        type=click.IntRange(1),
+        help="The most tokens that thoughts before the answer may take.",
+        section=_TURN,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_TURN),
+    ),
 )
 
 _JSON = "How the JSON of a --schema is written"
@@ -357,12 +365,14 @@ class GrammarSource:
                 return Grammar.from_structural_tag(self.text)
             if self.kind == "tools":
                 turn = _given(_GIVEN_TURN)
+                if "no_reasoning" in turn and "reasoning_tokens" in turn:
+                    raise ConstrainError("--no-reasoning and --reasoning-tokens exclude each other")
                 return Grammar.from_tools(
                     read_tool_list(self.text),
                     style=turn["style"],
                     tool_choice=turn.get("tool_choice", "auto"),
                     parallel="one_call" not in turn,
-                    reasoning="no_reasoning" not in turn,
+                    reasoning=turn.get("reasoning_tokens", "no_reasoning" not in turn),
                 )
             return Grammar.from_lark(
                 self.text,

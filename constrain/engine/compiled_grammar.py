@@ -63,6 +63,8 @@ class CompiledGrammar(GrammarTables):
     ir, vocabulary
         As given, but where the grammar has tokens as terminals: then they are settled for the vocabulary, which is
         replaced by a view of it in which special tokens are spelled (vocabulary/token_spellings.py).
+    region : CompiledGrammar or None
+        That of what texts begin with, where it has a budget of its own.
     """
 
     def __init__(
@@ -83,6 +85,9 @@ class CompiledGrammar(GrammarTables):
             ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
         )
         prepare_conditions(ir, vocabulary)
+        self.region: CompiledGrammar | None = None
+        if ir.first_region is not None:
+            self.region = CompiledGrammar(ir.first_region.grammar, vocabulary, accelerators=accelerators)
 
     def recognizer(self) -> Recognizer:
         """A recognizer at the start of the grammar."""

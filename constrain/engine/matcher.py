@@ -14,14 +14,18 @@ from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
+from constrain.engine.conditions.budget.known_completions import fewest_tokens
+from constrain.engine.conditions.first_region import FirstRegionBudget
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
+from constrain.engine.event_stream import CaptureStream, EventStream
 from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
-from constrain.engine.history import STEP
+from constrain.engine.history import BEFORE, STEP
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
+from constrain.engine.temperatures import Temperatures
 from constrain.engine.transaction import abandon, transact
 from constrain.engine.traveller import (
     bytes_of,
@@ -37,6 +41,7 @@ from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
 from constrain.engine.vocabulary.vocabulary import END, NORMAL
 from constrain.errors import ConstrainError
+from constrain.grammar.events import Event, EventReader
 from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 
 _NOTHING = object()
@@ -76,6 +81,7 @@ class Matcher(Cursor):
         self._has_budget = False
         self._stops: tuple[int, ...] | None = None
         self._reader: CaptureReader | None = None
+        self._stream: EventStream | CaptureStream | None = None
         super().__init__(compiled)
         self._size = compiled.vocabulary.size
         self._words = words_for(self._size)
@@ -84,6 +90,8 @@ class Matcher(Cursor):
         self._checked: Any = _NOTHING
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
+        if compiled.region is not None:
+            self._begin_region(compiled.region, max_tokens)
         if stop_token_ids is not None:
             stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
@@ -108,6 +116,36 @@ class Matcher(Cursor):
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = budgets.Budget(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
+        self._heed()
+
+    def _begin_region(self, region: CompiledGrammar, max_tokens: int | None) -> None:
+        """Let what the text begins with keep its own budget, and leave room for the shortest rest in that of the whole.
+
+        Raises :class:`ConstrainError` if there is none for the region.
+        """
+        first = self.compiled.ir.first_region
+        assert first is not None
+        with region.lock:
+            budgets.prepare(region)
+            shortest = fewest_tokens(region, first.shortest)
+        if shortest is None:
+            raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
+        needed, most = len(shortest), first.tokens
+        if needed > most:
+            raise ConstrainError(f"{first.option} is too few: the shortest takes {needed} tokens")
+        if max_tokens is not None:
+            behind = self.fork()
+            behind._conditions, behind._has_budget = behind._conditions[1:], False
+            behind._heed()
+            if not behind.accept_bytes(first.shortest):
+                raise AssertionError(f"the grammar does not begin with {first.shortest!r}")
+            most = min(most, max_tokens - behind.tokens_to_finish())
+            if needed > most:
+                raise ConstrainError(
+                    f"max_tokens={max_tokens} is too few: {first.option} needs {needed} tokens at least, and the rest "
+                    f"{max_tokens - most}"
+                )
+        self._conditions = (*self._conditions, FirstRegionBudget(Matcher(region, most)))
         self._heed()
 
     @property
@@ -320,10 +358,15 @@ class Matcher(Cursor):
         """
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot roll back {count} steps, there were {self._steps}")
+        if self._stream is not None:
+            # First, so that what stops the call in between has events told twice at worst.
+            self._stream.rewind(self._steps - count)
         transact(self, self._go_back, count, finds=False)
 
     def reset(self) -> None:
         """Go back to the start of the grammar."""
+        if self._stream is not None:
+            self._stream.rewind(0)
         transact(self, self._go_to_start, finds=False)
 
     def _go_to_start(self) -> None:
@@ -334,6 +377,8 @@ class Matcher(Cursor):
         """An independent matcher at the same place, with the same history; constant time."""
         twin: Matcher = super().fork()
         twin._reader = None
+        if self._stream is not None:
+            twin._stream = self._stream.copy()
         return twin
 
     def is_accepting(self) -> bool:
@@ -446,6 +491,71 @@ class Matcher(Cursor):
         self._reader = reader
         return [replace(each, data=self._plain(each.data)) for each in found]
 
+    def events(self, *, at_end: bool = False) -> list[Event]:
+        """What the steps since the last call have brought of the parts of the text, in their order.
+
+        For a grammar of :meth:`constrain.Grammar.from_json_schema` or ``from_pydantic`` the parts are JSON values, each
+        with its JSON pointer: an event when an object or array begins and when it is complete, and for a string or
+        number at each step that brings more of it.  For a grammar with captures, an event for each capture that is new,
+        has grown or is complete.  After a rollback the next call tells of the steps behind that place.
+
+        A step of a JSON text costs about what accepting its token does, and nothing where nobody asks; captures cost
+        what :meth:`captures` does.
+
+        Parameters
+        ----------
+        at_end : bool
+            Whether the text ends here, though no end token has been accepted: a number that is the whole text is
+            complete only then.
+
+        Raises
+        ------
+        ConstrainError
+            If the grammar is of neither kind.
+        LimitError
+            As :meth:`captures`.
+        """
+        stream = self._stream
+        if stream is None:
+            stream = self._stream = self._new_stream()
+        if type(stream) is EventStream:
+            new = self._steps - stream.steps
+            if new == 1 and self._state != ENDED and not at_end:
+                # Nearly every time.
+                step = self._parent[STEP]  # type: ignore[index]
+                return stream.read((step,)) if isinstance(step, bytes) else stream.read_token(step)
+            return self._events_of(stream, new, at_end)
+        assert isinstance(stream, CaptureStream)
+        return stream.compare(self._steps, self.captures())
+
+    def _events_of(self, stream: EventStream, new: int, at_end: bool) -> list[Event]:
+        """The events of the last ``new`` steps."""
+        steps: list[int | bytes] = []
+        link, has_ended = self._parent, self._state == ENDED and new > 0
+        for _ in range(new):
+            assert link is not None
+            steps.append(link[STEP])
+            link = link[BEFORE]
+        # The end token is no part of the text.
+        events = stream.read(steps[:0:-1] if has_ended else steps[::-1])
+        if has_ended:
+            events += stream.end()
+        elif at_end and self._state != ENDED:
+            events += stream.finish()
+        return events
+
+    def _new_stream(self) -> EventStream | CaptureStream:
+        ir = self.compiled.ir
+        if ir.make_events is not None:
+            with self.compiled.lock:
+                reader = self.compiled.kept(_event_reader)
+            return EventStream(reader, self.compiled.vocabulary)
+        if ir.captures:
+            return CaptureStream()
+        raise ConstrainError(
+            "events() needs a grammar of a JSON Schema or a pydantic model, or one that captures rules"
+        )
+
     def _plain(self, data: bytes) -> bytes:
         """Some bytes of a text without the spellings of tokens: ordinary tokens have text, special ones have none."""
         vocabulary = self.compiled.vocabulary
@@ -488,6 +598,17 @@ class Matcher(Cursor):
         return transact(self, budgets.shortest_completion, self)
 
     @property
+    def temperature(self) -> float | None:
+        """The temperature that the grammar gives for the next token (``[temperature=...]``); None if it gives none.
+
+        Of what may go on or begin here, each has the temperature of the innermost rule around it that says one; where
+        these differ it is the highest.
+        """
+        if self._state == ENDED or not self.compiled.ir.temperatures:
+            return None
+        return transact(self, lambda: self.compiled.kept(Temperatures).at(self))
+
+    @property
     def max_tokens(self) -> int | None:
         """The budget, in tokens; None without one."""
         return None if (budget := self._budget) is None else budget.most
@@ -501,6 +622,12 @@ class Matcher(Cursor):
     def steps(self) -> int:
         """How many steps can be rolled back."""
         return self._steps
+
+
+def _event_reader(compiled: CompiledGrammar) -> EventReader:
+    """What all matchers of a grammar read events with."""
+    assert compiled.ir.make_events is not None
+    return compiled.ir.make_events()
 
 
 def _matcher_behind(

@@ -187,6 +187,7 @@ def generate_batch(
     stop_tokens: Sequence[int] = (),
     skip_forced: bool = True,
     budget: bool = True,
+    events: bool = False,
     log_probabilities: int | None = None,
     threads: int = 1,
     overlap: bool | None = None,
@@ -205,7 +206,7 @@ def generate_batch(
         Each as for :func:`~.loop.generate`.
     threads : int
         How many threads may compute masks, as for :func:`constrain.fill_next_token_bitmask_batch`.
-    model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, budget, log_probabilities, overlap
+    model, tokenizer, max_tokens, sampler, stop, stop_tokens, skip_forced, budget, events, log_probabilities, overlap
         As for :func:`~.loop.generate`, for every row.
 
     Raises
@@ -233,6 +234,7 @@ def generate_batch(
             stop_tokens=stop_tokens,
             skip_forced=skip_forced,
             budget=budget,
+            events=events,
         )
         for grammar, prompt in zip(compiled_grammars, prompts, strict=True)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -21,7 +22,7 @@ def draw(
     ``mask``, int32[words], is what the grammar allows, the same for every budget; it may be overwritten.  The budget is
     asked about the token that was drawn.  One that it refuses is drawn again from the mask of the budget, so that the
     chance of each token is what it would have been with that mask from the start (but for top-k and top-p, which first
-    cut among more tokens).
+    cut among more tokens).  Where the grammar gives a temperature, that is drawn with.
 
     Raises
     ------
@@ -32,14 +33,16 @@ def draw(
         raise ConstrainError(
             f"the model has logits for {len(logits)} tokens, but the vocabulary has {row.vocabulary_size}"
         )
+    temperature = None if row.scout is None else row.scout.temperature
     log_probability: float | None = None
     top: tuple[tuple[int, float], ...] = ()
     while True:
-        if log_probabilities is None:
-            token = sampler.sample(logits, mask, row.context)
-        else:
-            sample = sampler.sample_with_log_probabilities(logits, mask, row.context, log_probabilities)
-            token, log_probability, top = sample.token_id, sample.log_probability, sample.top
+        with nullcontext() if temperature is None else sampler.at_temperature(temperature):
+            if log_probabilities is None:
+                token = sampler.sample(logits, mask, row.context)
+            else:
+                sample = sampler.sample_with_log_probabilities(logits, mask, row.context, log_probabilities)
+                token, log_probability, top = sample.token_id, sample.log_probability, sample.top
         if row.accept(token):
             return row.step(token, log_probability, top)
         assert mask is not None

@@ -129,6 +129,7 @@ def generate(
     stop_tokens: Sequence[int] = (),
     skip_forced: bool = True,
     budget: bool = True,
+    events: bool = False,
     log_probabilities: int | None = None,
     overlap: bool | None = None,
 ) -> Generation:
@@ -160,6 +161,9 @@ def generate(
     budget : bool
         Only allow tokens after which the text can be completed within ``max_tokens``, so that it always is
         (``Matcher(compiled, max_tokens=...)``).  Without it a text may end unfinished.
+    events : bool
+        Give each step its events: what it brings of the parts of the text, as :meth:`constrain.Matcher.events` tells
+        them.  For grammars that have some.
     log_probabilities : int, optional
         Give each step's log-probability, and those of this many of the most likely tokens.
     overlap : bool, optional
@@ -186,5 +190,6 @@ def generate(
         stop_tokens=stop_tokens,
         skip_forced=skip_forced,
         budget=budget,
+        events=events,
     )
     return Generation(model, row, Sampler() if sampler is None else sampler, log_probabilities, overlap)

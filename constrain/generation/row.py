@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from constrain.errors import ConstrainError
 from constrain.generation.interfaces import Encoder
 from constrain.generation.output import Output, VocabularyDecoder
 from constrain.generation.statistics import FinishReason, Statistics
+from constrain.grammar.events import Event
 from constrain.tokenizers.base import Tokenizer
 
 
@@ -28,7 +30,8 @@ class Step:
     Attributes
     ----------
     token_id : int or None
-        None for a last step that only brings text which was held back as the possible beginning of a stop string.
+        None for a last step that only brings text which was held back as the possible beginning of a stop string, or
+        the events of the end.
     text : str
         What is certain with this token.  Empty while a character's bytes are not all there, or while the text may
         become a stop string.
@@ -39,6 +42,8 @@ class Step:
         was not asked for.
     top : tuple of (int, float)
         The most likely tokens and their log-probabilities, as many as were asked for.
+    events : tuple of Event
+        What the token brings of the parts of the text (:meth:`constrain.Matcher.events`), where that was asked for.
     """
 
     token_id: int | None
@@ -46,6 +51,7 @@ class Step:
     forced: bool = False
     log_probability: float | None = None
     top: tuple[tuple[int, float], ...] = ()
+    events: tuple[Event, ...] = ()
 
 
 class Row:
@@ -67,6 +73,8 @@ class Row:
         Make forced tokens without the model.
     budget : bool
         Only allow tokens after which the text can be completed in the tokens that are left, if the grammar supports it.
+    events : bool
+        Give steps their events.
 
     Attributes
     ----------
@@ -84,7 +92,7 @@ class Row:
     ------
     ConstrainError
         A number is out of range, the prompt leaves no room, the shortest text of the grammar takes more tokens than
-        there may be, or free text is wanted of something that only encodes.
+        there may be, free text is wanted of something that only encodes, or events of a text that has none.
     """
 
     def __init__(
@@ -99,7 +107,10 @@ class Row:
         stop_tokens: Sequence[int] = (),
         skip_forced: bool = True,
         budget: bool = True,
+        events: bool = False,
     ) -> None:
+        if events and compiled_grammar is None:
+            raise ConstrainError("events=True needs a grammar: free text has no parts")
         if max_tokens < 1:
             raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
         if max_seq_len is not None:
@@ -124,11 +135,17 @@ class Row:
         self._forced_rest = b""
         self._forced: ForcedTokens | None = None
         self._cancelled = threading.Event()
+        self._tells_events = events
+        # Those of tokens that were accepted and have not become steps.
+        self._events: deque[list[Event]] = deque()
         if compiled_grammar is not None:
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
             self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)
             self.scout = Matcher(compiled_grammar) if budget else self.matcher
+            if events:
+                # A grammar without events is refused before the first token.
+                self.matcher.events()
             self._bytes_of: Callable[[int], bytes | None] = vocabulary.tokens.__getitem__
             self._eos_ids = frozenset(vocabulary.eos_ids)
             self._spelled_ids = vocabulary.spelled_ids
@@ -214,6 +231,8 @@ class Row:
         if self.scout is not self.matcher:
             assert self.scout is not None
             self.scout.accept_token(token)
+        if self._tells_events:
+            self._events.append(self.matcher.events())
         return True
 
     def step(
@@ -252,9 +271,11 @@ class Row:
         top: tuple[tuple[int, float], ...] = (),
     ) -> Step | None:
         piece = self._output.add(token)
+        events = tuple(self._events.popleft()) if self._events else ()
         stopped = self._output.is_stopped
         if stopped:
             self._queue.clear()
+            self._events.clear()
             self.statistics.finish_reason = "stop"
             if self._output.is_hidden_stop(token):
                 return Step(None, piece) if piece else None
@@ -268,12 +289,17 @@ class Row:
         self.token_ids.append(token)
         self.statistics.tokens += 1
         self.statistics.forced_tokens += forced
-        return Step(token, piece, forced, log_probability, top)
+        return Step(token, piece, forced, log_probability, top, events)
 
     def _finish(self, reason: FinishReason) -> Step | None:
         self.statistics.finish_reason = reason
         held = self._output.finish(self._data)
-        return Step(None, held) if held else None
+        events: list[Event] = []
+        if self._tells_events and reason == "complete":
+            assert self.matcher is not None
+            events = [*chain.from_iterable(self._events), *self.matcher.events(at_end=True)]
+        self._events.clear()
+        return Step(None, held, events=tuple(events)) if held or events else None
 
 
 def _bits_of_tokens_with_text(vocabulary: Vocabulary) -> NDArray[np.int32]:

@@ -29,6 +29,7 @@ from constrain.grammar.lark.attributes import (
     most_characters,
     read_attributes,
     says_where_it_ends,
+    temperature_of,
 )
 from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.max_chars import cut_after
@@ -108,11 +109,14 @@ class _EbnfReader(GbnfReader):
             raise self._error("these attributes are never closed", self._at)
         line, column = self._place(self._at)
         token = Token("ATTRIBUTES", self._text[self._at : end + 1], line=line, column=column)
-        self._attributes = read_attributes(token, Source("", None), self._builder.warnings)
+        self._attributes = read_attributes(token, Source("", None))
         self._at = end + 1
         self._skip_space(newlines=True)
 
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
+        temperature = temperature_of(self._attributes)
+        if temperature is not None:
+            self._builder.warm(left, temperature)
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))

@@ -451,7 +451,8 @@ class Grammar:
             Whether there may be several calls.
         reasoning : bool
             Whether the turn may begin with thoughts, in a style that has them; without them their marks are not
-            allowed.  A number of tokens is not supported.
+            allowed.  A number: of how many tokens, marks included, the thoughts may be, inside the budget of a matcher
+            (``max_tokens``); not with ``special_tokens``.
         property_order : {"schema", "any"}
             The arguments come in the order of the schema, or in every order.
         closed : bool
@@ -488,7 +489,9 @@ class Grammar:
                 special_tokens=special_tokens,
             )
             text = _json_of(tools)
-            options = style, tool_choice, parallel, reasoning, property_order, closed, special_tokens
+            # A number is written out: 1 and True are the same key.
+            thoughts = reasoning if isinstance(reasoning, bool) else str(reasoning)
+            options = style, tool_choice, parallel, thoughts, property_order, closed, special_tokens
             return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod

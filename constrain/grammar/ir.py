@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
+from constrain.grammar.events import EventReader
 from constrain.grammar.parse_table import ParseTable
 from constrain.grammar.regular import Regular
 from constrain.grammar.words import Describer, by_name
@@ -123,6 +124,23 @@ def _plain_error(reason: str, place: str) -> ConstrainError:
     return GrammarError(f"{place}: {reason}" if place else reason)
 
 
+class FirstRegion(NamedTuple):
+    """That what a text begins with has a budget of its own.
+
+    Every text of the grammar is a text of ``grammar`` and something behind it, and what may follow does not depend on
+    which one it is.
+    """
+
+    grammar: GrammarIR
+    """What texts begin with, and any text behind it: it accepts as soon as that has come to its end."""
+    tokens: int
+    """How many tokens that may take; a token that reaches beyond its end counts."""
+    shortest: bytes
+    """A text of it that no other one is shorter than, with nothing behind it; it says what the rest takes at least."""
+    option: str
+    """What the number is called where it is given, for messages."""
+
+
 @dataclass(frozen=True)
 class GrammarIR:
     """An immutable grammar.
@@ -165,6 +183,10 @@ class GrammarIR:
         Nonterminals whose texts are wanted (engine/captures.py).  They say nothing about the language.
     skips : tuple of int
         Nonterminals of what is ignored, where that is written out: it is no part of a text that is captured.
+    temperatures : tuple of (int, float)
+        Nonterminals whose texts are to be drawn with a temperature of their own (engine/temperatures.py).
+    first_region : FirstRegion, optional
+        The budget of what a text begins with (engine/conditions/first_region.py).
     make_error : callable (reason, place) -> ConstrainError
         How a fault found after the front-end (such as a grammar that matches nothing) is reported
         in the front-end's own terms; ``place`` is a nonterminal's name or "".
@@ -173,6 +195,8 @@ class GrammarIR:
     stock : callable () -> tuple of Regular, optional
         Expressions that lexemes of many grammars of the front-end are made of.  The engine makes them beforehand, and
         finds them in lexemes by identity.  It says nothing about the grammar.
+    make_events : callable () -> EventReader, optional
+        Makes what reads the parts of a text (engine/event_stream.py), where the texts have parts with names.
     """
 
     lexemes: tuple[Regular, ...]
@@ -192,9 +216,12 @@ class GrammarIR:
     token_lexemes: tuple[int, ...] = ()
     captures: tuple[tuple[int, CaptureRule], ...] = ()
     skips: tuple[int, ...] = ()
+    temperatures: tuple[tuple[int, float], ...] = ()
+    first_region: FirstRegion | None = None
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
+    make_events: Callable[[], EventReader] | None = field(default=None, compare=False)
 
     @property
     def marks(self) -> tuple[tuple[int, ...], ...]:
@@ -222,6 +249,7 @@ class GrammarBuilder:
         self._token_lexemes: set[Symbol] = set()
         self._captures: dict[Symbol, CaptureRule] = {}
         self._skips: set[Symbol] = set()
+        self._temperatures: dict[Symbol, float] = {}
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -258,14 +286,20 @@ class GrammarBuilder:
         """Note that the texts of a nonterminal are wanted."""
         self._captures[symbol] = rule
 
+    def warm(self, symbol: Symbol, temperature: float) -> None:
+        """Note with which temperature the texts of a nonterminal are to be drawn."""
+        self._temperatures[symbol] = temperature
+
     def skip(self, symbol: Symbol) -> None:
         """Note that a nonterminal is what is ignored."""
         self._skips.add(symbol)
 
     def copy_marks(self, symbol: Symbol, twin: Symbol) -> None:
-        """Let a nonterminal that is written in another one's place be captured, or skipped, as that is."""
+        """Let a nonterminal that is written in another one's place be captured, skipped or warmed as that is."""
         if symbol in self._captures:
             self._captures[twin] = self._captures[symbol]
+        if symbol in self._temperatures:
+            self._temperatures[twin] = self._temperatures[symbol]
         if symbol in self._skips:
             self._skips.add(twin)
 
@@ -446,6 +480,7 @@ class GrammarBuilder:
             token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             captures=tuple(self._captures.items()),
             skips=tuple(sorted(self._skips)),
+            temperatures=tuple(self._temperatures.items()),
             make_error=make_error,
             describe=describe,
             stock=stock,

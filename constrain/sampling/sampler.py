@@ -20,7 +20,8 @@ from __future__ import annotations
 import math
 import operator
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -290,6 +291,24 @@ class Sampler:
             raise ConstrainError(_STATUS[count])
         weights = self._kept_weights[:count]
         return self._kept_ids[:count].copy(), weights / weights.sum()
+
+    @contextmanager
+    def at_temperature(self, temperature: float | None) -> Iterator[None]:
+        """Within it, draw with another temperature; with None, with its own.
+
+        Raises :class:`ConstrainError` if that is no number from 0 up.
+        """
+        if temperature is None:
+            yield
+            return
+        if not (math.isfinite(temperature) and temperature >= 0):
+            raise ConstrainError(f"temperature must be a number from 0 up, not {temperature}")
+        own = self.temperature
+        self.temperature, self._options[layout.TEMPERATURE] = temperature, temperature
+        try:
+            yield
+        finally:
+            self.temperature, self._options[layout.TEMPERATURE] = own, own
 
     def _seed_of(self, row: int) -> int:
         # Hashed, so that neighbouring seeds do not share streams.

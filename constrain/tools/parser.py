@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from constrain.grammar.events import Event as PartEvent
+from constrain.grammar.json_events import JsonReader
 from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
@@ -32,14 +34,17 @@ class Event:
     ----------
     kind : str
         ``"reasoning"`` or ``"text"``, of which ``text`` is more; ``"begin"``, a call of the tool ``text`` has begun;
-        ``"call"``, it is complete.
+        ``"argument"``, more of its arguments has come; ``"call"``, it is complete.
     text : str
     call : Call, optional
+    argument : constrain.grammar.events.Event, optional
+        Which part of the arguments, as a JSON pointer into them, its value so far, and whether it is complete.
     """
 
     kind: str
     text: str = ""
     call: Call | None = None
+    argument: PartEvent | None = None
 
 
 @dataclass
@@ -100,6 +105,9 @@ class TurnParser:
     ----------
     style, tools, reasoning
         As for :func:`parse`.
+    arguments : bool
+        Whether arguments are told of as they come, with events of the kind ``"argument"``: in styles that write them as
+        JSON.  Those of the others come when the call is complete.
 
     Attributes
     ----------
@@ -107,8 +115,20 @@ class TurnParser:
         All that was read.
     """
 
-    def __init__(self, style: str | ToolStyle, tools: Iterable[Any] | None = None, *, reasoning: bool = True) -> None:
+    def __init__(
+        self,
+        style: str | ToolStyle,
+        tools: Iterable[Any] | None = None,
+        *,
+        reasoning: bool = True,
+        arguments: bool = False,
+    ) -> None:
         self._reasoning = reasoning
+        self._tells_arguments = arguments
+        self._reader = JsonReader()
+        # Where the reader is; None where there is nothing more to tell.
+        self._place: Any = None
+        self._told = 0
         self._style = style_named(style)
         self._schemas = {tool.name: tool.parameters for tool in read_tools(tools)} if tools is not None else {}
         self.turn = Turn(is_complete=True)
@@ -313,7 +333,10 @@ class TurnParser:
             if self._buffer[start.end()] not in "{[":
                 return self._give_up()
             self._scanner = JsonScanner(start.end())
+            self._place, self._told = (self._reader.start if self._tells_arguments else None), start.end()
         stop = self._scanner.end(self._buffer)
+        if self._place is not None:
+            self._tell_arguments(len(self._buffer) if stop < 0 else stop)
         if stop < 0:
             return False
         try:
@@ -321,6 +344,18 @@ class TurnParser:
         except ValueError:
             return self._give_up()
         return self._end_call(arguments, stop)
+
+    def _tell_arguments(self, end: int) -> None:
+        """Tell of the arguments up to a place in the buffer."""
+        parts: list[PartEvent] = []
+        try:
+            data = self._buffer[self._told : end].encode()
+            self._place = self._reader.read(self._place, data, None, parts)
+        except ValueError:
+            # They are no JSON, which is said at their end.
+            self._place = None
+        self._told = end
+        self._events += [Event("argument", self._name, argument=part) for part in parts]
 
     def _end_call(self, arguments: Any, at: int) -> bool:
         self._arguments = arguments

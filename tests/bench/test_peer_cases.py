@@ -69,7 +69,7 @@ def test_tokens_that_a_case_names() -> None:
 
 def test_judged_cases_have_one_verdict() -> None:
     judged = json.loads(peer_cases.JUDGED.read_text(encoding="utf-8"))
-    assert judged.keys() == {"peer", "case"}
+    assert judged.keys() == {"peer", "case", "convention"}
     ids = [case for reasons in judged.values() for cases in reasons.values() for case in cases]
     assert len(ids) == len(set(ids))
 

@@ -370,6 +370,19 @@ def test_a_turn_with_tools(run, tmp_path):
         assert "".join(out.split()) == '<tool_call>{"name":"f","arguments":{"city":"Oslo"}}</tool_call>'
 
 
+def test_thoughts_with_a_budget(run, tmp_path):
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "f"}]))
+    arguments = ["generate", "--tools", str(tools), "--style", "deepseek_r1", "--reasoning-tokens", "12"]
+    status, out, _ = run(*arguments, "--tool-choice", "none", "-n", "30")
+    assert status == 0
+    assert len(out.partition("</think>")[0]) < 100
+    assert "</think>" in out
+    status, out, err = run(*arguments, "--no-reasoning")
+    assert (status, out) == (1, "")
+    assert "--no-reasoning and --reasoning-tokens exclude each other" in err
+
+
 def test_a_structural_tag(run, tmp_path):
     tag = tmp_path / "tag.json"
     tag.write_text(json.dumps({"type": "structural_tag", "format": {"type": "const_string", "value": "xyz"}}))
@@ -382,6 +395,7 @@ def test_a_structural_tag(run, tmp_path):
         (["--tools", "x.json"], "--tools needs --style"),
         (["--regex", "a", "--style", "qwen3"], "--style needs --tools"),
         (["--regex", "a", "--no-reasoning"], "--no-reasoning needs --tools"),
+        (["--regex", "a", "--reasoning-tokens", "5"], "--reasoning-tokens needs --tools"),
         (["--regex", "a", "--structural-tag", "x.json"], "but there is --regex and --structural-tag"),
     ],
 )

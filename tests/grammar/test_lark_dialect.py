@@ -349,10 +349,3 @@ def test_errors(text: str, message: str) -> None:
         Grammar.from_lark(text)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
-
-
-def test_what_has_no_effect_is_told() -> None:
-    grammar = Grammar.from_lark('start: x\nx[capture, temperature=0.5]: "a"')
-    assert grammar.warnings == (
-        "line 2, column 12: [temperature] has no effect: sampling does not change within a text",
-    )

@@ -155,7 +155,7 @@ def test_turns_that_stream(style: str) -> None:
     thoughts = STYLES[style].reasoning
     text = ("" if thoughts is None else f"{thoughts.begin}hm{thoughts.end}{thoughts.after}") + WRITTEN[style]
     for _ in range(20):
-        parser = TurnParser(style, [WEATHER, TIME])
+        parser = TurnParser(style, [WEATHER, TIME], arguments=True)
         events, place = [], 0
         while place < len(text):
             size = rng.randrange(1, 9)
@@ -166,6 +166,21 @@ def test_turns_that_stream(style: str) -> None:
         assert "".join(event.text for event in events if event.kind == "reasoning") == parser.turn.reasoning
         assert [event.call for event in events if event.kind == "call"] == calls_of(style)
         assert [event.text for event in events if event.kind == "begin"] == [call.name for call in calls_of(style)]
+        parts = [event.argument for event in events if event.argument is not None]
+        values = {part.pointer: part.value for part in parts if part.is_complete}
+        wanted = calls_of(style)[-1].arguments if STYLES[style].arguments == "json" else {}
+        assert {pointer: values.get(f"/{pointer}") for pointer in wanted} == wanted
+        assert bool(parts) == (STYLES[style].arguments == "json")
+
+
+def test_arguments_that_are_no_json_are_told_of_no_further() -> None:
+    parser = TurnParser("hermes", arguments=True)
+    for text in ("{1: 2}", '{"a" 1', "{]]}", '{"a": "\\x"}', '[1, "\\uzzzz"]'):
+        parser = TurnParser("hermes", arguments=True)
+        parser.feed('<tool_call>\n{"name": "f", "arguments": ' + text + "}\n</tool_call>")
+        parser.finish()
+        assert not parser.turn.calls
+        assert not parser.turn.is_complete
 
 
 def test_text_comes_as_soon_as_it_is_no_mark() -> None:
@@ -273,7 +288,7 @@ def test_order_and_other_arguments() -> None:
         ([WEATHER], {"style": "x"}, "there is no style 'x'; there are "),
         ([WEATHER], {"tool_choice": "f"}, "tool_choice is auto, required, none or the name of a tool, not 'f'"),
         ([], {"tool_choice": "required"}, "tool_choice='required' needs tools"),
-        ([WEATHER], {"reasoning": 100}, "reasoning=100: a number of tokens for thoughts is not supported"),
+        ([WEATHER], {"reasoning": -1}, "reasoning must be a boolean or a number of tokens, not -1"),
         ([WEATHER], {"parallel": 1}, "parallel must be a boolean, not 1"),
         ([WEATHER], {"property_order": "x"}, "property_order must be"),
     ],

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.json_events import JsonReader
 from constrain.grammar.json_schema.conventions import Conventions, take_conventions
 from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
@@ -155,6 +156,7 @@ def from_json_schema(
             if not grammar.makes_lexemes:
                 # Rules that look into the schema while a text is read make lexemes.
                 document.forget_places()
-            return replace(grammar, warnings=tuple(document.warnings)) if len(document.warnings) > known else grammar
+            warnings = tuple(document.warnings) if len(document.warnings) > known else grammar.warnings
+            return replace(grammar, warnings=warnings, make_events=JsonReader)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

@@ -19,11 +19,7 @@ _ITEM = re.compile(
 
 _ENDS = ("lazy", "stop", "suffix", "max_chars")
 
-_CAPTURES = ("capture", "stop_capture")
-
-_WITHOUT_EFFECT = {
-    "temperature": "sampling does not change within a text",
-}
+_OTHERS = ("capture", "stop_capture", "temperature")
 
 _REFUSED = {
     "max_tokens": "limits on the tokens of a part of a text",
@@ -38,7 +34,7 @@ class Attribute:
     Attributes
     ----------
     name : str
-        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture`` or ``stop_capture``.
+        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture``, ``stop_capture`` or ``temperature``.
     value : Token or None
         Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name.
     """
@@ -47,8 +43,8 @@ class Attribute:
     value: Token | None
 
 
-def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[Attribute, ...]:
-    """The attributes that say which texts a rule has, or that they are wanted; others go into ``warnings``.
+def read_attributes(token: Token, source: Source) -> tuple[Attribute, ...]:
+    """The attributes of a rule.
 
     Raises
     ------
@@ -68,11 +64,8 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
             raise source.error(f"[{name}] is there twice", place)
         if name in _REFUSED:
             raise source.error(f"[{name}]: {_REFUSED[name]} are not supported", place)
-        if name in _WITHOUT_EFFECT:
-            line, column = place
-            warnings.append(f"line {line}, column {column}: [{name}] has no effect: {_WITHOUT_EFFECT[name]}")
-        elif name not in _ENDS and name not in _CAPTURES:
-            known = ", ".join((*_ENDS, *_CAPTURES))
+        if name not in _ENDS and name not in _OTHERS:
+            known = ", ".join((*_ENDS, *_OTHERS))
             raise source.error(f"[{name}]: there is no such attribute (there are {known})", place)
         value = _value(item, token)
         if name == "lazy" and value is not None:
@@ -93,7 +86,7 @@ def read_attributes(token: Token, source: Source, warnings: list[str]) -> tuple[
         raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
     if "stop" in found and "suffix" in found:
         raise source.error("[stop] and [suffix] cannot stand on one rule", token)
-    return tuple(found[name] for name in (*_ENDS, *_CAPTURES) if name in found)
+    return tuple(found[name] for name in (*_ENDS, *_OTHERS) if name in found)
 
 
 def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
@@ -104,6 +97,11 @@ def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
 def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
     """The number that ``max_chars`` gives."""
     return next((int(str(each.value)) for each in attributes if each.name == "max_chars"), None)
+
+
+def temperature_of(attributes: tuple[Attribute, ...]) -> float | None:
+    """The number that ``temperature`` gives."""
+    return next((float(str(each.value)) for each in attributes if each.name == "temperature"), None)
 
 
 def captured_names(attributes: tuple[Attribute, ...], rule: str) -> tuple[str | None, str | None]:

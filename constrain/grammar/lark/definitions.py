@@ -104,14 +104,12 @@ class Definitions:
         By name in the whole grammar (:meth:`Scope.resolve`).
     ignored : list of Body
         What ``%ignore`` of the main text names; imported files do not ignore anything.
-    warnings : list of str
     conventions : Conventions
         How it is read.
     """
 
     by_name: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Body] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
     conventions: Conventions = field(default_factory=Conventions)
 
 
@@ -178,7 +176,7 @@ class _Loader:
                 self._declare(statement, source, scope, into)
 
     def _define(self, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
-        definition = _definition(statement, source, scope, into.warnings)
+        definition = _definition(statement, source, scope)
         name = scope.resolve(definition.name)
         if (known := into.by_name.get(name)) is not None:
             line = f"line {known.token.line}" if known.source == source else known.source.name
@@ -188,7 +186,7 @@ class _Loader:
         into.by_name[name] = definition
 
     def _change(self, kind: str, statement: Node, source: Source, scope: Scope, into: Definitions) -> None:
-        definition = _definition(statement, source, scope, into.warnings)
+        definition = _definition(statement, source, scope)
         name = scope.resolve(definition.name)
         base = into.by_name.get(name)
         if base is None:
@@ -251,7 +249,6 @@ class _Loader:
             if len(path) == 1 and override.is_file():
                 self.load(read(override.read_text(encoding="utf-8"), imported), imported, inner, found)
         self._open.pop()
-        into.warnings += found.warnings
         for name, (_, token) in names.items():
             if inner.resolve(name) not in found.by_name:
                 raise source.error(f'"{".".join(path)}" does not define "{name}"', token)
@@ -268,7 +265,7 @@ class _Loader:
             into.by_name[name] = definition
 
 
-def _definition(statement: Node, source: Source, scope: Scope, warnings: list[str]) -> Definition:
+def _definition(statement: Node, source: Source, scope: Scope) -> Definition:
     attributes: tuple[Attribute, ...] = ()
     parameters: tuple[str, ...] = ()
     has_number = False
@@ -282,7 +279,7 @@ def _definition(statement: Node, source: Source, scope: Scope, warnings: list[st
             parameters += (str(token),)
         for token in tokens_of(extras):
             if token.type == "ATTRIBUTES":
-                attributes = read_attributes(token, source, warnings)
+                attributes = read_attributes(token, source)
             elif str(token)[2:].strip() != "_":
                 raise source.error(
                     'the number of a rule is called "_" where the rule is defined, as in "name::_ :"', token

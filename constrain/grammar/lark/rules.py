@@ -21,7 +21,7 @@ from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import any_space_layout
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
-from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends
+from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends, temperature_of
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
@@ -227,7 +227,6 @@ class _Compiler:
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
                     self._builder.add(left, alternative)
-        self._builder.warnings.extend(self._definitions.warnings)
         self._builder.warnings.extend(self._terminals.warnings)
         if self._skip is None or not self._definitions.conventions.ignores_first:
             return symbol
@@ -268,7 +267,10 @@ class _Compiler:
     def _capture(
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
-        """Note that the texts of a rule are wanted, if they are."""
+        """Note that the texts of a rule are wanted, if they are, and how they are to be drawn."""
+        temperature = temperature_of(definition.attributes)
+        if temperature is not None:
+            self._builder.warm(left, temperature)
         name, end_name = captured_names(definition.attributes, definition.name)
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, body, end, end_name))

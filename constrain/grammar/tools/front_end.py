@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, get_args
 
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.ir import FirstRegion, GrammarIR
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.schema_options import PropertyOrder, check_choice
 from constrain.grammar.structural_tags.formats import (
@@ -49,19 +51,24 @@ def from_tools(
     for name, value in (("parallel", parallel), ("closed", closed)):
         if not isinstance(value, bool):
             raise ConstrainError(f"{name} must be a boolean, not {value!r}")
-    if not isinstance(reasoning, bool):
-        raise ConstrainError(
-            f"reasoning={reasoning!r}: a number of tokens for thoughts is not supported; give a boolean"
-        )
+    if not isinstance(reasoning, int) or (reasoning is not True and reasoning < 0):
+        raise ConstrainError(f"reasoning must be a boolean or a number of tokens, not {reasoning!r}")
+    has_budget = not isinstance(reasoning, bool) and reasoning > 0 and chosen.reasoning is not None
     found = read_tools(tools)
     names = _names_of_tokens(special_tokens, chosen, found)
     try:
         with paused_collection():
-            turn = _Turn(chosen, property_order == "any", closed).format(found, tool_choice, parallel, reasoning)
+            writer = _Turn(chosen, property_order == "any", closed)
+            turn = writer.format(found, tool_choice, parallel, bool(reasoning))
+            region = writer.thoughts_first(reasoning) if has_budget else None
+            if region is not None and names:
+                raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
             if names:
                 turn = SpecialMarks(names).rewrite(turn)
             builder = EmbeddingBuilder()
-            return builder.finish_whole(Writer(builder).write(turn), stock_for(builder.formats), describe=describe_part)
+            start = Writer(builder).write(turn)
+            ir = builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
+            return ir if region is None else replace(ir, first_region=region)
     except RecursionError:
         raise SchemaError("the schema of a tool is nested too deeply") from None
 
@@ -122,13 +129,31 @@ class _Turn:
         return Sequence("#", (self._thoughts(thoughts), body))
 
     def _thoughts(self, thoughts: Reasoning) -> Format:
+        begin, text = self._thoughts_only(thoughts)
+        after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
+        turn = Sequence("#", (begin, text, after))
+        return turn if thoughts.is_open else Repeated("#", turn, 0, 1)
+
+    def thoughts_first(self, tokens: int) -> FirstRegion:
+        """The budget of the thoughts: with their marks, or with what shows that there are none."""
+        thoughts = self._style.reasoning
+        assert thoughts is not None
+        rest = AnyText("#")
+        begin, text = self._thoughts_only(thoughts)
+        ways: list[Format] = [Sequence("#", (begin, text, rest))]
+        if not thoughts.is_open:
+            ways.append(Sequence("#", (Regex("#", _other_beginnings(thoughts.begin)), rest)))
+        builder = EmbeddingBuilder()
+        grammar = builder.finish_whole(Writer(builder).write(Or("#", tuple(ways))), stock_for(builder.formats))
+        shortest = thoughts.end if thoughts.is_open else thoughts.begin + thoughts.end
+        return FirstRegion(grammar, tokens, shortest.encode(), f"reasoning={tokens}")
+
+    def _thoughts_only(self, thoughts: Reasoning) -> tuple[Format, Format]:
+        """What thoughts begin with, and the rest of them with their end."""
         begin: Format = ConstString("#", thoughts.begin)
         # What is thought holds no call.
         text = Tag("#", "", AnyText("#", (self._style.trigger, *self._style.excludes)), (thoughts.end,))
-        after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
-        if thoughts.is_open:
-            return Sequence("#", (Repeated("#", begin, 0, 1), text, after))
-        return Repeated("#", Sequence("#", (begin, text, after)), 0, 1)
+        return Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
 
     def _text(self) -> Format:
         excludes = tuple(dict.fromkeys((self._style.trigger, *self._marks, *self._style.excludes)))
@@ -195,6 +220,12 @@ class _Turn:
             ]
             ends.append(Sequence(pointer, tuple(parts)))
         return Tag(pointer, begin, Sequence(pointer, (content, Or(pointer, tuple(ends)))), ("",))
+
+
+def _other_beginnings(mark: str) -> str:
+    """A regex of the shortest texts that show that what begins is not a mark: ``[^<]|<[^a]`` for ``<a``."""
+    signs = [re.escape(sign) if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in mark]
+    return "|".join(f"{''.join(signs[:place])}[^{sign}]" for place, sign in enumerate(signs))
 
 
 def _parts(text: str, pointer: str) -> tuple[Format, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.mirostat import Mirostat
 from constrain.sampling.chain.step import Candidates, Randomness, Situation, Step
+from constrain.sampling.chain.temperature import Temperature
 from constrain.sampling.options import check_integer
 from constrain.sampling.sampler import Sample, Sampler
 
@@ -97,6 +99,25 @@ class SamplerChain(Sampler):
         row = np.full(self._table(logits, 1).shape[1], -np.inf, dtype=np.float32)
         row[left.ids] = left.logits
         return row
+
+    @contextmanager
+    def at_temperature(self, temperature: float | None) -> Iterator[None]:
+        """Within it, draw with another temperature in the chain's step for it; with None, with its own.
+
+        Raises :class:`ConstrainError` if the chain has no such step, or that is no number from 0 up.
+        """
+        if temperature is None:
+            yield
+            return
+        own = self.steps
+        steps = tuple(step.at(temperature) if isinstance(step, Temperature) else step for step in own)
+        if not any(isinstance(step, Temperature) for step in own):
+            raise ConstrainError("the grammar gives a temperature, and the chain of samplers has no step for it")
+        self.steps = steps
+        try:
+            yield
+        finally:
+            self.steps = own
 
     def _left(
         self, logits: Any, mask: NDArray[np.int32] | None, history: Sequence[int], random: Randomness

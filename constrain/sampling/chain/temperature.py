@@ -26,6 +26,10 @@ class Temperature(Step):
                 raise ConstrainError(f"{name} must be a number from 0 up, not {value}")
         self._temperature, self._spread, self._exponent = temperature, spread, exponent
 
+    def at(self, temperature: float) -> Temperature:
+        """The same step around another temperature."""
+        return Temperature(temperature, self._spread, self._exponent)
+
     def apply(self, candidates: Candidates, situation: Situation) -> Candidates:
         temperature = self._temperature
         if self._spread > 0:

@@ -1,0 +1,142 @@
+"""What the steps of a matcher bring of the parts of its text, as events.
+
+An event reader (constrain/grammar/events.py) makes of a place and some bytes the place behind them.  Here the places
+behind all steps that were read are kept as a linked list, so going back is dropping some, and a fork shares them.  No
+step is read before somebody asks for its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from constrain.engine.captures import Capture
+from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.grammar.events import Event, EventReader
+
+
+class EventStream:
+    """The events of one text, as far as they have been told.
+
+    Parameters
+    ----------
+    reader : EventReader
+    vocabulary : Vocabulary
+
+    Attributes
+    ----------
+    steps : int
+        How many steps have been read.
+    """
+
+    __slots__ = ("_places", "_reader", "_tokens", "steps")
+
+    def __init__(self, reader: EventReader, vocabulary: Vocabulary) -> None:
+        self._reader = reader
+        self._tokens = vocabulary.tokens
+        self.steps = 0
+        # The place behind the last step that was read, and those before it.
+        self._places: Any = (None, reader.start)
+
+    def copy(self) -> EventStream:
+        """One for a fork, in constant time."""
+        twin = EventStream.__new__(EventStream)
+        twin._reader, twin._tokens, twin._places, twin.steps = self._reader, self._tokens, self._places, self.steps
+        return twin
+
+    def rewind(self, steps: int) -> None:
+        """Be as after so many steps, if more have been read."""
+        while self.steps > steps:
+            self._places = self._places[0]
+            self.steps -= 1
+
+    def read_token(self, token: int) -> list[Event]:
+        """The events of the next step, a token."""
+        places = self._places
+        events: list[Event] = []
+        place = self._reader.read(places[1], self._tokens[token], token, events)
+        self._places, self.steps = (places, place), self.steps + 1
+        return events
+
+    def read(self, steps: Sequence[int | bytes]) -> list[Event]:
+        """The events of the steps that come next."""
+        places = self._places
+        reader, tokens = self._reader.read, self._tokens
+        events: list[Event] = []
+        for step in steps:
+            if isinstance(step, bytes):
+                place = reader(places[1], step, None, events)
+            else:
+                place = reader(places[1], tokens[step], step, events)
+            places = places, place
+        self._places, self.steps = places, self.steps + len(steps)
+        return events
+
+    def end(self) -> list[Event]:
+        """The events of the token that ends the text."""
+        events = self.finish()
+        self._places, self.steps = (self._places, self._places[1]), self.steps + 1
+        return events
+
+    def finish(self) -> list[Event]:
+        """The events that it brings that the text ends here; nothing is kept of them."""
+        events: list[Event] = []
+        self._reader.finish(self._places[1], events)
+        return events
+
+
+class CaptureStream:
+    """The same for grammars that capture rules: what is captured, compared with what had been.
+
+    Each time that it is asked, all captures are worked out (:meth:`constrain.Matcher.captures`).
+    """
+
+    def __init__(self) -> None:
+        # What had been captured after some steps: (before, steps, captures).
+        self._told: Any = None
+
+    def copy(self) -> CaptureStream:
+        """One for a fork, in constant time."""
+        twin = CaptureStream()
+        twin._told = self._told
+        return twin
+
+    def rewind(self, steps: int) -> None:
+        """Be as after so many steps, if more have been told of."""
+        while self._told is not None and self._told[1] > steps:
+            self._told = self._told[0]
+
+    def compare(self, steps: int, found: list[Capture]) -> list[Event]:
+        """The events that make what was captured ``found``."""
+        known = [] if self._told is None else self._told[2]
+        if self._told is not None and self._told[1] == steps:
+            self._told = self._told[0]
+        self._told = self._told, steps, found
+        events = []
+        for index, capture in enumerate(found):
+            before = known[index] if index < len(known) else None
+            if before == capture:
+                continue
+            text = _text_of(capture)
+            shown = _text_of(before) if before is not None and before.name == capture.name else ""
+            delta = text[len(shown) :] if text.startswith(shown) else text
+            events.append(Event(None, capture.name, "capture", delta, capture.is_complete, _as_it_is, text))
+        return events
+
+
+def _as_it_is(_kind: Any, content: Any, _is_complete: bool) -> Any:
+    return content
+
+
+def _text_of(capture: Capture) -> str:
+    """The characters of a capture that are certain; bytes that are none become U+FFFD when it is complete."""
+    data = capture.data
+    if not capture.is_complete:
+        for back in range(1, min(3, len(data)) + 1):
+            byte = data[-back]
+            if byte >= 0xC0:
+                needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2
+                data = data[:-back] if needed > back else data
+            if byte < 0x80 or byte >= 0xC0:
+                break
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,295 @@
+"""Events of JSON texts: an incremental reader, for texts that a grammar has found to be JSON.
+
+The reader has two layers.  The *lexical* one knows whether the text is between tokens, in a string or in a number, and
+what of an escape or a character has begun; it knows nothing of nesting.  So there are few lexical states, and what the
+bytes of a vocabulary's token are in one of them is worked out once: a short list of operations.  The other layer does
+these operations on the objects and arrays that are open.
+
+Worked example: the token ``", "na`` within a string is END_TEXT, BEGIN_TEXT, MORE_TEXT "na", and the state is within a
+string again.  Whether that string is a key is known to the layer above alone.
+
+All that is kept are tuples that are never changed: a place in a text is one of them, and an older one stays valid.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from constrain.grammar.events import Event, EventKind
+
+_OPEN_OBJECT, _OPEN_ARRAY, _CLOSE, _BEGIN_TEXT, _MORE_TEXT, _END_TEXT, _MORE_PLAIN, _END_PLAIN = range(8)
+
+_Operation = tuple[int, str]
+
+# What a lexical state is: between tokens; within a number, true, false or null; and within a string, for which it is
+# the bytes of an escape or of a character that has begun.
+_BETWEEN: Final = 0
+_PLAIN: Final = 1
+_Lexical = int | bytes
+
+_NO_JSON = "the text is no JSON"
+
+# The operations of so many pairs of a lexical state and a token are kept.
+_MOST_KNOWN = 1 << 16
+
+
+class _State(dict[int, "_Known"]):
+    """A lexical state, and for tokens that were met there what they are."""
+
+    __slots__ = ("lexical",)
+
+    def __init__(self, lexical: _Lexical) -> None:
+        self.lexical = lexical
+
+
+_TOKEN = re.compile(rb"[^ \t\r\n,:]")
+_PLAIN_END = re.compile(rb"[ \t\r\n,\]}]")
+_IN_STRING = re.compile(rb'(?:[^"\\]+|\\[^u]|\\u[0-9a-fA-F]{4})*', re.DOTALL)
+# The first half of a pair of escapes, as the last of what is whole.
+_FIRST_HALF = re.compile(rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})\Z")
+
+# What a token is in a state: its text where it is more of a string and nothing else, or None; its operations; and the
+# state behind it.
+_Known = tuple["str | None", tuple[_Operation, ...], _State]
+
+# An open object or array: the one around it, whether it is an object, its pointer, the key whose value is next, its
+# members as a linked list (before, key, kind, content), and how many these are.
+_Frame = tuple[Any, bool, str, "str | None", Any, int]
+
+# A place: the lexical state, the innermost frame, the pointer of the string or number that has begun (None for a key),
+# and its text as a linked list (before, piece).
+_Place = tuple[_State, "_Frame | None", "str | None", Any]
+
+
+class JsonReader:
+    """Reads JSON texts (an :class:`~constrain.grammar.events.EventReader`).
+
+    What it says of other texts means nothing; it may raise ValueError.
+    """
+
+    def __init__(self) -> None:
+        first = _State(_BETWEEN)
+        self._states: dict[_Lexical, _State] = {_BETWEEN: first}
+        self._count = 0
+        self.start: _Place = (first, None, None, None)
+
+    def _known(self, state: _State, data: bytes, key: int | None) -> _Known:
+        """What some bytes are in a state."""
+        operations, lexical = _operations(state.lexical, data)
+        then = self._states.get(lexical)
+        if then is None:
+            then = self._states[lexical] = _State(lexical)
+        is_text = len(operations) == 1 and operations[0][0] == _MORE_TEXT
+        known = operations[0][1] if is_text else None, operations, then
+        if key is not None:
+            if self._count >= _MOST_KNOWN:
+                for each in self._states.values():
+                    each.clear()
+                self._states, self._count = {state.lexical: state, lexical: then}, 0
+            state[key] = known
+            self._count += 1
+        return known
+
+    def read(self, place: _Place, data: bytes, key: int | None, events: list[Event]) -> _Place:
+        """The place behind some more bytes; what they bring is added to ``events``."""
+        state, frame, pointer, text = place
+        known = None if key is None else state.get(key)
+        more, operations, state = known or self._known(state, data, key)
+        if more is not None:
+            # The usual case within a string.
+            text = text, more
+            if pointer is not None:
+                events.append(Event(pointer, None, "string", more, False, _decoded, text))
+            return state, frame, pointer, text
+        if not operations:
+            return state, frame, pointer, text
+        delta = ""
+        is_under_way = False
+        for code, piece in operations:
+            if code == _MORE_TEXT or code == _MORE_PLAIN:
+                if code == _MORE_PLAIN and text is None:
+                    pointer = _pointer_below(frame)
+                text = text, piece
+                delta = piece
+                is_under_way = True
+            elif code == _BEGIN_TEXT:
+                is_key = frame is not None and frame[1] and frame[3] is None
+                pointer = None if is_key else _pointer_below(frame)
+                is_under_way = True
+            elif code == _END_TEXT or code == _END_PLAIN:
+                if pointer is None:
+                    if frame is None:
+                        raise ValueError(_NO_JSON)
+                    frame = *frame[:3], _joined(text), *frame[4:]
+                else:
+                    kind = "string" if code == _END_TEXT else _kind_of(text)
+                    events.append(Event(pointer, None, kind, delta, True, _decoded, text))
+                    frame = _with_member(frame, kind, text)
+                text, delta, pointer, is_under_way = None, "", None, False
+            elif code == _CLOSE:
+                if frame is None:
+                    raise ValueError(_NO_JSON)
+                kind = "object" if frame[1] else "array"
+                events.append(Event(frame[2], None, kind, "", True, _decoded, frame[4]))
+                frame = _with_member(frame[0], kind, frame[4])
+            else:
+                is_object = code == _OPEN_OBJECT
+                pointer = _pointer_below(frame)
+                events.append(Event(pointer, None, "object" if is_object else "array", "", False, _decoded, None))
+                frame = frame, is_object, pointer, None, None, 0
+                pointer = None
+        if is_under_way and pointer is not None:
+            kind = _kind_of(text) if state.lexical == _PLAIN else "string"
+            events.append(Event(pointer, None, kind, delta, False, _decoded, text))
+        return state, frame, pointer, text
+
+    def finish(self, place: _Place, events: list[Event]) -> None:
+        """Add what it brings that the text ends here: a number has no other end."""
+        if place[0].lexical == _PLAIN:
+            events.append(Event(place[2], None, _kind_of(place[3]), "", True, _decoded, place[3]))
+
+
+def _pointer_below(frame: _Frame | None) -> str:
+    """The pointer of what comes next."""
+    if frame is None:
+        return ""
+    if not frame[1]:
+        return f"{frame[2]}/{frame[5]}"
+    key = frame[3]
+    if key is None:
+        raise ValueError(_NO_JSON)
+    if "~" in key or "/" in key:
+        key = key.replace("~", "~0").replace("/", "~1")
+    return f"{frame[2]}/{key}"
+
+
+def _with_member(frame: _Frame | None, kind: EventKind, content: Any) -> _Frame | None:
+    if frame is None:
+        return None
+    return (*frame[:3], None, (frame[4], frame[3], kind, content), frame[5] + 1)
+
+
+def _kind_of(text: Any) -> EventKind:
+    """Which kind of value a number or constant is, by its first letter."""
+    while text[0] is not None:
+        text = text[0]
+    first = text[1][0]
+    return "boolean" if first in "tf" else "null" if first == "n" else "number"
+
+
+# -- lexical ---------------------------------------------------------------------------------------
+
+
+def _operations(state: _Lexical, data: bytes) -> tuple[tuple[_Operation, ...], _Lexical]:
+    """What some bytes are behind a lexical state, and the state behind them."""
+    found: list[_Operation] = []
+    at, size = 0, len(data)
+    while True:
+        if isinstance(state, bytes):
+            data, at = state + data[at:], 0
+            size = len(data)
+            match = _IN_STRING.match(data)
+            assert match is not None
+            stop = match.end()
+            if stop < size and data[stop] == 0x22:
+                if stop:
+                    found.append((_MORE_TEXT, _decoded_string(data[:stop])))
+                found.append((_END_TEXT, ""))
+                state, at = _BETWEEN, stop + 1
+                continue
+            stop = _certain(data[:stop])
+            if stop:
+                found.append((_MORE_TEXT, _decoded_string(data[:stop])))
+            return tuple(found), data[stop:]
+        if state == _PLAIN:
+            end = _PLAIN_END.search(data, at)
+            stop = size if end is None else end.start()
+            if stop > at:
+                found.append((_MORE_PLAIN, data[at:stop].decode("ascii")))
+            if end is None:
+                return tuple(found), _PLAIN
+            found.append((_END_PLAIN, ""))
+            state, at = _BETWEEN, stop
+        match = _TOKEN.search(data, at)
+        if match is None:
+            return tuple(found), _BETWEEN
+        byte, at = data[match.start()], match.end()
+        if byte == 0x22:
+            found.append((_BEGIN_TEXT, ""))
+            state = b""
+        elif byte in b"{[":
+            found.append((_OPEN_OBJECT if byte == 0x7B else _OPEN_ARRAY, ""))
+        elif byte in b"}]":
+            found.append((_CLOSE, ""))
+        else:
+            state, at = _PLAIN, match.start()
+
+
+def _certain(data: bytes) -> int:
+    """How many bytes within a string, of whole escapes, are whole characters whatever follows."""
+    match = _FIRST_HALF.search(data)
+    if match is not None:
+        return match.start(1)
+    # Up to three bytes of a character in UTF-8 that has begun.
+    for back in range(1, min(3, len(data)) + 1):
+        byte = data[-back]
+        if byte < 0x80:
+            break
+        if byte >= 0xC0:
+            needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2
+            return len(data) - back if needed > back else len(data)
+    return len(data)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _decoded_string(data: bytes) -> str:
+    if b"\\" not in data:
+        return data.decode()
+    text: str = json.loads(b'"' + data + b'"', strict=False)
+    return text
+
+
+def _joined(text: Any) -> str:
+    pieces = []
+    while text is not None:
+        text, piece = text
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else "".join(reversed(pieces))
+
+
+def _decoded(kind: EventKind, content: Any, is_complete: bool) -> Any:
+    """The value of what an event is of, without recursion: texts may be nested deeper than Python's calls."""
+    if kind == "string":
+        return _joined(content)
+    if kind not in ("object", "array"):
+        text = _joined(content)
+        if is_complete or kind == "number":
+            try:
+                return json.loads(text)
+            except json.JSONDecodeError:
+                # It is no number yet.
+                return None
+        return None
+    whole: Any = {} if kind == "object" else []
+    todo = [(whole, content)]
+    while todo:
+        into, members = todo.pop()
+        listed = []
+        while members is not None:
+            members, key, of, inner = members
+            listed.append((key, of, inner))
+        for key, of, inner in reversed(listed):
+            if of in ("object", "array"):
+                value: Any = {} if of == "object" else []
+                todo.append((value, inner))
+            else:
+                value = _decoded(of, inner, True)
+            if key is None:
+                into.append(value)
+            else:
+                into[key] = value
+    return whole
