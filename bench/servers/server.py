@@ -17,6 +17,9 @@ from pathlib import Path
 NAME = "tiny"
 START_SECONDS = 300.0
 
+TOOL_OPTIONS = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+"""What a server that takes tools is started with."""
+
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",

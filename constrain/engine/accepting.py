@@ -102,7 +102,10 @@ def _take_together(
                     # With an ample budget the other condition is what reads the token along.
                     companion = matcher._unasked()
                     plain[position] = companion is not None
-                    companions[position] = NO_COMPANION_AT if companion is None else address_of(companion)
+                    if companion is None or companion is NO_COMPANION:
+                        companions[position] = NO_COMPANION_AT
+                    else:
+                        companions[position] = address_of(companion)
         chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
         if not chosen:
             return others

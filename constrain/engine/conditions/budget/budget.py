@@ -123,7 +123,9 @@ class Account(NamedTuple):
 
     def spend(self, tokens: int) -> Account:
         """The same after one more step, with so many tokens less."""
-        return self._replace(left=self.left - tokens, steps=self.steps + 1)
+        # Every token takes this; _replace would take three times as long.
+        left, plans, byte_steps, steps = self
+        return Account(left - tokens, plans, byte_steps, steps + 1)
 
     def prices(self) -> dict[int, int]:
         """How many tokens each step of bytes took, by its place."""
