@@ -7,6 +7,7 @@ import re
 from random import Random
 
 import numpy as np
+import prometheus_client
 import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
@@ -31,6 +32,7 @@ from vllm.reasoning.deepseek_r1_reasoning_parser import DeepSeekR1ReasoningParse
 from vllm.v1.request import RequestStatus
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
+from constrain import metrics
 from constrain.errors import ConstrainError
 from constrain.integrations.vllm import backend as vllm_backend
 from constrain.integrations.vllm import places, read_ahead, versions
@@ -336,6 +338,25 @@ def test_an_unknown_kind_and_bitmasks(monkeypatch):
 def test_the_switch_has_two_positions(monkeypatch, value):
     monkeypatch.setenv(SWITCH, value)
     with pytest.raises(ConstrainError, match=f"{SWITCH} must be 1 or 0, not '{value}'"):
+        register()
+
+
+def test_metrics_are_switched_on(monkeypatch):
+    monkeypatch.setenv("CONSTRAIN_METRICS", "1")
+    register()
+    try:
+        manager = make_manager(monkeypatch, config(drafts=4))
+        for seed in range(3):
+            request = make_request(30, regex="[abc]+!{4}d")
+            compile_request(manager, request)
+            run(manager, request, Random(seed), drafts=4)
+        page = prometheus_client.generate_latest().decode()
+    finally:
+        metrics.disable()
+    for name in ("read_seconds_count", "compile_seconds_count", "mask_seconds_count", "draft_seconds_count"):
+        assert re.search(rf"^constrain_{name}\S* [1-9]", page, re.MULTILINE), name
+    monkeypatch.setenv("CONSTRAIN_METRICS", "on")
+    with pytest.raises(ConstrainError, match="CONSTRAIN_METRICS must be 1 or 0"):
         register()
 
 

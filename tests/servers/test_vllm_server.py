@@ -46,6 +46,8 @@ def model(tmp_path_factory) -> Path:
 def address(model, tmp_path_factory):
     log = tmp_path_factory.mktemp("log") / "vllm.log"
     with vllm_server(model, log, options=TOOL_OPTIONS, environment={"CONSTRAIN_VLLM": "1"}) as address:
+        # Else another installation of the package, or none, is what vLLM has found.
+        assert "makes the structured outputs" in log.read_text()
         yield address
 
 

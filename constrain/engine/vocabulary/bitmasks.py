@@ -78,6 +78,10 @@ def apply_token_bitmask_inplace(logits: Any, mask: Any) -> None:
     ConstrainError
         If dtypes or shapes do not fit.
     """
+    _apply_mask(logits, mask)
+
+
+def _apply_mask(logits: Any, mask: Any) -> None:
     if not isinstance(logits, np.ndarray):
         if not hasattr(logits, "masked_fill_"):
             raise ConstrainError(f"logits must be a numpy array or a torch tensor, not {type(logits).__name__}")
