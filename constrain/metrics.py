@@ -19,7 +19,7 @@ import numpy as np
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.masks import batches, drafts
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary import bitmasks
+from constrain.engine.vocabulary import applying
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
 from constrain.instruments import SECONDS, Instruments, Switch
@@ -101,7 +101,7 @@ class _Metrics(Instruments):
         self._measure(Matcher, "forced_tokens", self._counting(self.forced_tokens))
         self._measure(Matcher, "forced_bytes", self._counting(self.forced_bytes))
         if self._measures_mass:
-            self._measure(bitmasks, "_apply_mask", self._applying)
+            self._measure(applying, "_apply_mask", self._applying)
 
     def _measure(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
         original = vars(owner)[name]
@@ -243,10 +243,15 @@ class _Metrics(Instruments):
         return fill
 
     def _applying(self, original: Any) -> Any:
-        def apply(logits: Any, mask: Any) -> None:
+        def apply(logits: Any, mask: Any, indices: Any) -> None:
+            if getattr(self._calls, "busy", False):
+                # Row by row, within another call.
+                original(logits, mask, indices)
+                return
             weights = _weights(logits)
-            original(logits, mask)
-            for share in _shares(weights, logits):
+            self._outermost(lambda: original(logits, mask, indices))
+            shares = _shares(weights, logits)
+            for share in shares if indices is None else [shares[row] for row in indices]:
                 # There is none where no logit is a number, or all are infinite.
                 if share == share:
                     self.kept_mass.observe(share)

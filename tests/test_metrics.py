@@ -16,7 +16,7 @@ import constrain
 from constrain import metrics
 from constrain.demo import load
 from constrain.engine.masks import batches, drafts
-from constrain.engine.vocabulary import bitmasks
+from constrain.engine.vocabulary import applying
 
 prometheus_client = pytest.importorskip("prometheus_client")
 
@@ -148,7 +148,7 @@ def functions():
         *(vars(constrain.Grammar)[f"from_{kind}"] for kind in metrics._KINDS),
         *(vars(constrain.GrammarCompiler)[name] for name in ("compile", "submit", "load", "_keep")),
         *(vars(constrain.Matcher)[name] for name in ("fill_next_token_bitmask", "forced_tokens", "forced_bytes")),
-        *(batches._write, batches._fill_known, batches._fill, bitmasks._apply_mask),
+        *(batches._write, batches._fill_known, batches._fill, applying._apply_mask),
         *(drafts._Drafts.fill, drafts._Drafts._follow),
     ]
 
@@ -158,7 +158,7 @@ def test_off_is_as_if_it_had_never_been_on():
     metrics.enable(registry)
     metrics.enable(registry)
     assert sum(old is not new for old, new in zip(before, functions(), strict=True)) == len(before) - 1
-    assert bitmasks._apply_mask in before, "the kept mass is measured if it is asked for"
+    assert applying._apply_mask in before, "the kept mass is measured if it is asked for"
     with pytest.raises(constrain.ConstrainError, match="another registry"):
         metrics.enable(prometheus_client.CollectorRegistry())
     metrics.disable()

@@ -36,7 +36,8 @@ from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.masks.batches import fill_next_token_bitmask_batch
 from constrain.engine.masks.drafts import fill_draft_bitmasks
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace, words_for
+from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, words_for
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
