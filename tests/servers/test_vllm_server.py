@@ -93,7 +93,9 @@ def test_every_text_is_complete_and_valid(address):
 
 
 def test_thinking_and_drafts(thinking_address):
-    requests = [*small_requests() * 2, *maskbench_requests(DATA, 4)]
+    # Without structural tags nothing is asked of a text that may call tools.
+    small = [request for request in small_requests() if request.name != "tools auto"]
+    requests = [*small * 2, *maskbench_requests(DATA, 4)]
     check(ask_all(thinking_address, requests, GREEDY), GREEDY)
     with OpenAI(base_url=thinking_address, api_key="none", timeout=300) as client:
         found = client.chat.completions.create(
