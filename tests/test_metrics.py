@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from constrain.engine.masks import batches, drafts
 from constrain.engine.vocabulary import applying
 
 prometheus_client = pytest.importorskip("prometheus_client")
+multiprocess = pytest.importorskip("prometheus_client.multiprocess")
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TOKENS = [b"a", b"b", b"ab", b"c", b"</s>"]
@@ -188,6 +190,23 @@ def test_the_dashboard_and_the_page_show_every_metric(registry):
     places = [tuple(panel["gridPos"][key] for key in "xy") for panel in dashboard["panels"]]
     assert len(set(places)) == len(places)
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(places)
+
+
+def test_one_process_shows_what_others_have_counted(tmp_path):
+    """As vLLM does it: the engine counts, and the server has the page."""
+    code = (
+        "import constrain; from constrain import metrics; metrics.enable();"
+        "compiler = constrain.GrammarCompiler(constrain.Vocabulary([b'a', b'b'], eos_ids=[1]));"
+        "compiler.compile(constrain.Grammar.from_choices(['a']))"
+    )
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    registry = prometheus_client.CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, str(tmp_path))
+    assert value(registry, "compile_seconds_count") == 2
+    assert value(registry, "grammar_lookups_total", result="compiled") == 2
+    assert value(registry, "grammars_kept") == 2
 
 
 def test_without_the_library_it_says_what_to_install():
