@@ -29,7 +29,7 @@ def enable(registry: Any = None) -> None:
 
     Every metric has the label ``tokenizer``, the name of the class.  Calling it again does nothing.
 
-    Raises :class:`ConstrainError` if ``prometheus_client`` is not installed, or if metrics go to
+    Raises :class:`constrain.ConstrainError` if ``prometheus_client`` is not installed, or if metrics go to
     another registry already.
     """
     _switch.enable(registry)
