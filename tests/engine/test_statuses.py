@@ -15,11 +15,8 @@ import constrain.engine
 from constrain.engine.storage.statuses import Status, halves
 
 ENGINE = Path(constrain.engine.__file__).parent
-# The kernel for GPUs is Triton's, which need not be installed, and has no status.
 FILES = sorted(
-    ".".join(path.relative_to(ENGINE).with_suffix("").parts)
-    for path in ENGINE.rglob("*.py")
-    if path.stem not in ("__init__", "device_kernel")
+    ".".join(path.relative_to(ENGINE).with_suffix("").parts) for path in ENGINE.rglob("*.py") if path.stem != "__init__"
 )
 
 

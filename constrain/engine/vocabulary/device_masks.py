@@ -61,7 +61,7 @@ def _apply_with_operations(torch: Any, logits: Any, rows: Any, indices: Any) -> 
 def _kernel() -> Any:
     """The Triton kernel, which is compiled when it is first called, for each dtype."""
     # Triton reads the source of a kernel, and names in it are those of the module.
-    return import_module("constrain.engine.vocabulary.device_kernel").apply_mask
+    return import_module("constrain.integrations.triton_masks").apply_mask
 
 
 def apply_with_triton(logits: Any, rows: Any, indices: Any = None) -> None:
