@@ -1,4 +1,4 @@
-"""The Triton kernel of engine/vocabulary/device_masks.py; importing it needs Triton, so that it is not in the engine."""
+"""The Triton kernel of engine/vocabulary/device_masks.py; importing it needs Triton, so it is not in the engine."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
 
