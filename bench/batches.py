@@ -24,6 +24,7 @@ from constrain.errors import ConstrainError
 from constrain.tokenizers import Tokenizer
 
 _LONGEST = 160
+_LIMIT = 4096
 
 
 def sequences(
@@ -65,9 +66,11 @@ def anew(
     return [(fresh[compiled], ids) for compiled, ids in pairs]
 
 
-def steps(pairs: list[tuple[CompiledGrammar, list[int]]], size: int, threads: int, together: bool) -> Iterator[float]:
+def steps(
+    pairs: list[tuple[CompiledGrammar, list[int]]], size: int, threads: int, together: bool, limit: int | None = None
+) -> Iterator[float]:
     """Milliseconds of each step: all masks, and a token for each.  Texts that are over begin again."""
-    matchers = [Matcher(compiled) for compiled, _ in pairs]
+    matchers = [Matcher(compiled, limit) for compiled, _ in pairs]
     places = [index % 7 for index in range(len(pairs))]
     for matcher, place, (_, ids) in zip(matchers, places, pairs, strict=True):
         matcher.accept_tokens(ids[:place])
@@ -90,9 +93,11 @@ def steps(pairs: list[tuple[CompiledGrammar, list[int]]], size: int, threads: in
         yield 1e3 * (time.perf_counter() - start)
 
 
-def drafts(pairs: list[tuple[CompiledGrammar, list[int]]], size: int, length: int) -> Iterator[float]:
+def drafts(
+    pairs: list[tuple[CompiledGrammar, list[int]]], size: int, length: int, limit: int | None = None
+) -> Iterator[float]:
     """Milliseconds of the masks of all drafts of so many tokens; all is known."""
-    matchers = [Matcher(compiled) for compiled, _ in pairs]
+    matchers = [Matcher(compiled, limit) for compiled, _ in pairs]
     mask = constrain.allocate_token_bitmask(len(pairs) * (length + 1), size)
     for begin in range(0, _LONGEST // 4 - length, length):
         proposed = [ids[begin : begin + length] for _, ids in pairs]
@@ -131,6 +136,9 @@ def main(count: int, grammars: int, threads: int, seed: int) -> None:
     click.echo(f"  new places                  {_said(list(steps(pairs, size, threads, True)))}")
     click.echo(f"  known ones                  {_said(list(steps(pairs, size, threads, True)))}")
     click.echo(f"  known, tokens one by one    {_said(list(steps(pairs, size, threads, False)))}")
+    list(steps(pairs, size, threads, True, _LIMIT))
+    click.echo(f"  known, {_LIMIT} tokens at most  {_said(list(steps(pairs, size, threads, True, _LIMIT)))}")
+    click.echo(f"  64 chains of 5, so limited   {_said(list(drafts(pairs[:64], size, 5, _LIMIT)))}")
     for some, length in ((64, 5), (64, 1), (8, 8)):
         click.echo(f"  {some} chains of {length} tokens, known  {_said(list(drafts(pairs[:some], size, length)))}")
 

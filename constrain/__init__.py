@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from constrain.engine.masks.drafts import fill_draft_bitmasks
     from constrain.engine.matcher import Matcher
     from constrain.engine.recognizer import Recognizer
-    from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
+    from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
+    from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
     from constrain.engine.vocabulary.vocabulary import Vocabulary
     from constrain.grammar.grammar import Grammar
     from constrain.tokenizers.factory import load_tokenizer
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "accept_token_batch": "constrain.engine.accepting",
     "allocate_token_bitmask": "constrain.engine.vocabulary.bitmasks",
-    "apply_token_bitmask_inplace": "constrain.engine.vocabulary.bitmasks",
+    "apply_token_bitmask_inplace": "constrain.engine.vocabulary.applying",
     "fill_draft_bitmasks": "constrain.engine.masks.drafts",
     "fill_next_token_bitmask_batch": "constrain.engine.masks.batches",
     "CompiledGrammar": "constrain.engine.compiled_grammar",

@@ -83,6 +83,7 @@ _EXTRAS = {
     "llama_cpp": "constrain-llm[llama-cpp]",
     "mlx": "mlx-lm",
     "openai": "`openai`",
+    "prometheus_client": "constrain-llm[metrics]",
     "mlx_lm": "mlx-lm",
     "vllm": "vLLM",
     "sglang": "SGLang",

@@ -12,7 +12,7 @@ import click
 from bench.servers.asking import Answer, ask_all
 from bench.servers.model import write_model
 from bench.servers.requests import Request, maskbench_requests, small_requests
-from bench.servers.server import vllm_server
+from bench.servers.server import TOOL_OPTIONS, vllm_server
 
 SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
     "constrain": ([], {"CONSTRAIN_VLLM": "1"}),
@@ -44,7 +44,7 @@ HEAD = (
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True), envvar="CONSTRAIN_TEST_DATA", required=True)
-@click.option("--count", default=88, show_default=True, help="Schemas of MaskBench; 12 other requests are added.")
+@click.option("--count", default=88, show_default=True, help="Schemas of MaskBench; 15 other requests are added.")
 @click.option("--at-once", default=16, show_default=True, help="Requests at a time.")
 @click.option("--backend", "names", multiple=True, type=click.Choice(list(SETTINGS)), help="Only these.")
 @click.option("--faults", is_flag=True, help="Print what is wrong with each answer.")
@@ -56,7 +56,8 @@ def main(data: Path, count: int, at_once: int, names: tuple[str, ...], faults: b
         model = write_model(Path(folder), data)
         for name in names or SETTINGS:
             options, environment = SETTINGS[name]
-            with vllm_server(model, Path(folder) / f"{name}.log", options=options, environment=environment) as address:
+            log = Path(folder) / f"{name}.log"
+            with vllm_server(model, log, options=[*TOOL_OPTIONS, *options], environment=environment) as address:
                 # What is made once in a server's life is not a request's time.
                 ask_all(address, requests[:2], at_once=1)
                 begin = time.perf_counter()

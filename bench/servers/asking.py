@@ -10,7 +10,7 @@ from typing import Any
 
 from openai import APIError, APIStatusError, AsyncOpenAI
 
-from bench.servers.requests import MAX_TOKENS, Request
+from bench.servers.requests import MAX_TOKENS, Request, calls_as_text
 from bench.servers.server import NAME
 
 
@@ -22,9 +22,9 @@ class Answer:
     ----------
     request : Request
     texts : list of str
-        One for each choice.
+        One for each choice; of one that calls tools, the calls as JSON (:func:`bench.servers.requests.calls_as_text`).
     finished : list of str
-        Why each ended: ``stop`` or ``length``.
+        Why each ended: ``stop``, ``tool_calls`` or ``length``.
     error : str
         What the server said instead; "" if it answered.
     first : float
@@ -46,7 +46,7 @@ class Answer:
     @property
     def is_complete(self) -> bool:
         """Whether each text came to an end by itself."""
-        return not self.error and all(reason == "stop" for reason in self.finished)
+        return not self.error and all(reason in ("stop", "tool_calls") for reason in self.finished)
 
     def faults(self) -> list[str]:
         """What is wrong with the texts; nothing if all are what was asked for."""
@@ -73,7 +73,7 @@ async def ask(client: AsyncOpenAI, request: Request, number: int, *, streams: bo
             await _read_stream(client, body, answer, begin)
         else:
             found = await client.chat.completions.create(**body)
-            answer.texts = [choice.message.content or "" for choice in found.choices]
+            answer.texts = [_said(choice.message) for choice in found.choices]
             answer.finished = [choice.finish_reason for choice in found.choices]
             answer.tokens = found.usage.completion_tokens
     except APIStatusError as error:
@@ -85,21 +85,34 @@ async def ask(client: AsyncOpenAI, request: Request, number: int, *, streams: bo
     return answer
 
 
+def _said(message: Any) -> str:
+    calls = [(call.function.name, call.function.arguments) for call in message.tool_calls or ()]
+    return calls_as_text(calls) if calls else message.content or ""
+
+
 async def _read_stream(client: AsyncOpenAI, body: dict[str, Any], answer: Answer, begin: float) -> None:
     count = body.get("n", 1)
     texts, finished = [""] * count, [""] * count
+    calls: list[dict[int, list[str]]] = [{} for _ in range(count)]
     stream = await client.chat.completions.create(**body, stream=True, stream_options={"include_usage": True})
     async for chunk in stream:
         if chunk.usage is not None:
             answer.tokens = chunk.usage.completion_tokens
         for choice in chunk.choices:
-            if choice.delta.content:
-                if answer.first is None:
-                    answer.first = time.perf_counter() - begin
-                texts[choice.index] += choice.delta.content
+            if answer.first is None and (choice.delta.content or choice.delta.tool_calls):
+                answer.first = time.perf_counter() - begin
+            texts[choice.index] += choice.delta.content or ""
+            for call in choice.delta.tool_calls or ():
+                said = calls[choice.index].setdefault(call.index, ["", ""])
+                said[0] += call.function.name or ""
+                said[1] += call.function.arguments or ""
             if choice.finish_reason:
                 finished[choice.index] = choice.finish_reason
-    answer.texts, answer.finished = texts, finished
+    answer.texts = [
+        calls_as_text([(name, arguments) for name, arguments in those.values()]) if those else text
+        for text, those in zip(texts, calls, strict=True)
+    ]
+    answer.finished = finished
 
 
 def ask_all(address: str, requests: Sequence[Request], *, at_once: int, **more: Any) -> list[Answer]:

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,53 @@ EBNF = 'root ::= "(" root ")" | "()"'
 LARK = 'start: "(" start ")" | "()"'
 
 
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "strict": True,
+            "parameters": {
+                "type": "object",
+                "properties": {argument: {"enum": ["a", "b", 3]}},
+                "required": [argument],
+                "additionalProperties": False,
+            },
+        },
+    }
+    for name, argument in (("look", "where"), ("wait", "how_long"))
+]
+
+
+def calls_as_text(calls: Sequence[tuple[str, str]]) -> str:
+    """Calls of tools, each a name and JSON text of arguments, as a JSON array."""
+    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
+
+
+def _tools_request(choice: Any, label: str) -> Request:
+    judges = {
+        tool["function"]["name"]: _judge_of(tool["function"]["parameters"])
+        for tool in TOOLS
+        if choice in ("auto", "required") or choice["function"]["name"] == tool["function"]["name"]
+    }
+
+    def verdict(text: str) -> str:
+        if not text.startswith('[{"name": '):
+            return "" if choice == "auto" else "no call of a tool"
+        try:
+            calls = json.loads(text)
+        except ValueError:
+            return "no calls"
+        for call in calls:
+            if call["name"] not in judges:
+                return f"no tool {call['name']!r} may be called"
+            if fault := judges[call["name"]](call["arguments"]):
+                return fault
+        return ""
+
+    return Request(f"tools {label}", {"tools": TOOLS, "tool_choice": choice}, verdict)
+
+
 def small_requests() -> list[Request]:
     """Requests that need no data."""
     requests = [_schema_request(name, schema) for name, schema in SMALL_SCHEMAS.items()]
@@ -125,6 +172,8 @@ def small_requests() -> list[Request]:
     requests.append(_structured("Lark", _is_nested, grammar=LARK))
     any_object = {"response_format": {"type": "json_object"}}
     requests.append(Request("JSON object", any_object, _judge_of({"type": "object"})))
+    for choice in ("auto", "required", {"type": "function", "function": {"name": "wait"}}):
+        requests.append(_tools_request(choice, choice if isinstance(choice, str) else "wait"))
     return requests
 
 

@@ -15,7 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 NAME = "tiny"
-START_SECONDS = 300.0
+START_SECONDS = 600.0
+
+TOOL_OPTIONS = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+"""What a server that takes tools is started with."""
 
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -39,7 +42,7 @@ def vllm_server(
     Raises
     ------
     ServerError
-        If it ends before it answers, or does not answer within five minutes.
+        If it ends before it answers, or does not answer within ten minutes.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

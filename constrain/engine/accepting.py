@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.cursor import Saved
+from constrain.engine.cursor import NO_COMPANION_AT, Saved, address_of
 from constrain.engine.history import BEFORE
 from constrain.engine.masks.batches import check_matchers, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
@@ -84,39 +84,55 @@ def _take_together(
     matchers: list[Matcher], tokens: list[int], taken: list[bool], busy: set[CompiledGrammar]
 ) -> list[int]:
     """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
-    # Text, and no end before or now; what _asks_always says is true of budgets and the like.
+    # Text, and no end before or now.
     chosen: list[int] | range = range(len(matchers))
     others: list[int] = []
     states = [matcher._state for matcher in matchers]
     kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
-    if busy or min(states) <= 0 or any(kinds) or any(matcher._asks_always for matcher in matchers):
+    asks_always = any(matcher._asks_always for matcher in matchers)
+    companions = [matcher._companion_at for matcher in matchers]
+    if busy or min(states) <= 0 or any(kinds) or asks_always:
         plain = [
-            state > 0 and not kind and not matcher._asks_always and matcher.compiled not in busy
+            state > 0 and not kind and matcher.compiled not in busy
             for state, kind, matcher in zip(states, kinds, matchers, strict=True)
         ]
+        if asks_always:
+            for position, matcher in enumerate(matchers):
+                if matcher._asks_always and plain[position]:
+                    # With an ample budget the other condition is what reads the token along.
+                    companion = matcher._unasked()
+                    plain[position] = companion is not None
+                    if companion is None or companion is NO_COMPANION:
+                        companions[position] = NO_COMPANION_AT
+                    else:
+                        companions[position] = address_of(companion)
         chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
         if not chosen:
             return others
         matchers = [matchers[position] for position in chosen]
         tokens = [tokens[position] for position in chosen]
         states = [states[position] for position in chosen]
+        companions = [companions[position] for position in chosen]
     results = np.empty(len(matchers), np.int64)
     push_tokens(
         np.array([matcher.compiled.context_address for matcher in matchers], np.int64),
         np.array(states, np.int64),
         np.array(tokens, np.int64),
-        np.array([matcher._companion_at for matcher in matchers], np.int64),
+        np.array(companions, np.int64),
         results,
     )
     for position, matcher, token, result in zip(chosen, matchers, tokens, results.tolist(), strict=True):
         if 0 < result < WITHOUT_QUESTION:
+            taken[position] = True
+            if matcher._asks_always:
+                matcher._spend(token, result)
+                continue
             # As in Matcher.accept_token.
             link = (matcher.compiled.generation, matcher._state, token, matcher._parent)
             matcher._young.append(link)
             matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
             if matcher._companion is not NO_COMPANION:
                 matcher._note = result >> WORD_SHIFT
-            taken[position] = True
         elif result:
             if matcher._companion is not NO_COMPANION:
                 # It may have read the token, which is taken by itself now.

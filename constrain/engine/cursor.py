@@ -25,7 +25,14 @@ from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_aga
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.grammar.tokens import MARK_BYTE
 
-NO_COMPANION_AT: int = NO_COMPANION.__array_interface__["data"][0]
+
+def address_of(companion: Int64Array) -> int:
+    """Where a companion is in memory."""
+    address: int = companion.__array_interface__["data"][0]
+    return address
+
+
+NO_COMPANION_AT = address_of(NO_COMPANION)
 """The address of what stands for no companion."""
 
 
@@ -157,7 +164,7 @@ class Cursor:
                 companion = brought
         companion = ALWAYS_ASKS if asks_always else companion
         if companion is not self._companion:
-            self._companion_at = companion.__array_interface__["data"][0]
+            self._companion_at = address_of(companion)
         self._note, self._asks_always, self._companion = note, asks_always, companion
 
     def _restrict(self, out: Bitmask, index: int) -> None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask, apply_token_bitmask_inplace
+from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
+from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask
 from constrain.errors import ConstrainError
 
 

@@ -34,8 +34,10 @@ from sglang.srt.runtime_context import get_serving
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.masks.batches import fill_next_token_bitmask_batch
+from constrain.engine.masks.drafts import fill_draft_bitmasks
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace, words_for
+from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, words_for
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
@@ -54,6 +56,7 @@ _THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 """How many threads may fill one batch of masks; SGLang's own processes need the others."""
 
 _MANAGER = "sglang.srt.constrained.grammar_manager.GrammarManager"
+_TREE_MASKS = "sglang.srt.speculative.spec_utils.generate_token_bitmask"
 
 
 def register() -> None:
@@ -64,11 +67,106 @@ def register() -> None:
     register_grammar_backend(NAME, create_backend)
     # It is called for each request that has got its grammar, be it from the cache or just compiled.
     HookRegistry.register(f"{_MANAGER}._apply_request_reasoning_config", _limit_after, HookType.AROUND)
+    # It goes through the trees of drafts, one request and one draft at a time.
+    HookRegistry.register(_TREE_MASKS, _fill_trees, HookType.AROUND)
 
 
 def _limit_after(original: Callable[..., None], manager: Any, request: Any) -> None:
     original(manager, request)
     limit_request(request)
+
+
+_TreeMasks = tuple[torch.Tensor | None, BaseGrammarObject | None]
+
+
+def _fill_trees(
+    original: Callable[..., _TreeMasks],
+    reqs: Sequence[Any],
+    next_token: torch.Tensor,
+    next_sibling: torch.Tensor,
+    drafts: torch.Tensor,
+    vocab_size: int,
+) -> _TreeMasks:
+    """The masks of all trees of drafts of a step, those of constrain's grammars in one call; and one of the grammars.
+
+    Parameters
+    ----------
+    original : callable
+        SGLang's own, for requests of which not every token is one of a text.
+    reqs : sequence of sglang.srt.managers.schedule_batch.Req
+    next_token, next_sibling : int[n, nodes]
+        Of each node of a request's tree its first child, and the next child of its parent; -1 for none.
+    drafts : int[n, nodes]
+        The token of each node; that of the first has been accepted.
+    vocab_size : int
+
+    Returns
+    -------
+    mask : int32[n * nodes, words] or None
+        A row for each node; all tokens are allowed behind what is not allowed.  None where no request has a grammar.
+    grammar : BaseGrammarObject or None
+    """
+    grammars = [request.grammar for request in reqs]
+    known = [grammar for grammar in grammars if grammar is not None]
+    if not known:
+        return None, None
+    nodes = drafts.shape[-1]
+    mask = known[0].allocate_vocab_mask(vocab_size=vocab_size, batch_size=drafts.numel(), device="cpu")
+    matchers, tokens, parents, rows = [], [], [], []
+    for number, grammar in enumerate(grammars):
+        if grammar is None:
+            continue
+        row, this = number * nodes, slice(number, number + 1)
+        matcher = _matcher_of(grammar)
+        before = None
+        if matcher is not None:
+            before = _parents(
+                next_token[number], next_sibling[number], drafts[number], matcher.compiled.vocabulary.size
+            )
+        if matcher is None or before is None:
+            mask[row : row + nodes], _ = original(
+                reqs[this], next_token[this], next_sibling[this], drafts[this], vocab_size
+            )
+            continue
+        matchers.append(matcher)
+        tokens.append(drafts[number][1:].tolist())
+        parents.append(before)
+        rows.append(row)
+    are_chains = all(before == list(range(-1, nodes - 2)) for before in parents)
+    fill_draft_bitmasks(matchers, tokens, None if are_chains else parents, mask, first_rows=rows, threads=_THREADS)
+    for row in rows:
+        part = mask[row : row + nodes]
+        part[~part.any(dim=1)] = -1
+    return mask, known[-1]
+
+
+def _matcher_of(grammar: BaseGrammarObject) -> Matcher | None:
+    """The matcher of a request, where every token from here on is one of its text."""
+    if isinstance(grammar, ReasonerGrammarObject):
+        if grammar.reasoning_in_grammar or not grammar._is_generation():
+            return None
+        grammar = grammar.grammar
+    if not isinstance(grammar, ConstrainGrammar) or grammar.is_terminated():
+        return None
+    return grammar.matcher
+
+
+def _parents(next_token: torch.Tensor, next_sibling: torch.Tensor, drafts: torch.Tensor, size: int) -> list[int] | None:
+    """The parent of each node behind the first one, as ``fill_draft_bitmasks`` wants them; None for other trees.
+
+    Others are trees with nodes before their parents, or that hang nowhere, and with tokens of no vocabulary.
+    """
+    children, siblings = next_token.tolist(), next_sibling.tolist()
+    parents = [-2] * len(children)
+    for node, child in enumerate(children):
+        while child > node and parents[child] == -2:
+            parents[child] = node - 1
+            child = siblings[child]
+        if child != -1:
+            return None
+    if siblings[0] != -1 or -2 in parents[1:] or not all(0 <= token < size for token in drafts[1:].tolist()):
+        return None
+    return parents[1:]
 
 
 def create_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None) -> Any:

@@ -28,7 +28,8 @@ from weakref import WeakKeyDictionary
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, apply_token_bitmask_inplace
+from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.extras import how_to_install

@@ -16,24 +16,12 @@ from functools import wraps
 from time import perf_counter
 from typing import Any
 
-from constrain.errors import ConstrainError
-from constrain.extras import how_to_install
-from constrain.forking import call_in_child
+from constrain.instruments import SECONDS, Instruments, Switch
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.streaming.decode_stream import DecodeStream
 from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
 
-_SECONDS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
-
-_lock = threading.Lock()
-_enabled: _Metrics | None = None
-
-
-@call_in_child
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
 
 
 def enable(registry: Any = None) -> None:
@@ -41,38 +29,21 @@ def enable(registry: Any = None) -> None:
 
     Every metric has the label ``tokenizer``, the name of the class.  Calling it again does nothing.
 
-    Raises :class:`ConstrainError` if ``prometheus_client`` is not installed, or if metrics go to
+    Raises :class:`constrain.ConstrainError` if ``prometheus_client`` is not installed, or if metrics go to
     another registry already.
     """
-    global _enabled
-    try:
-        import prometheus_client
-    except ImportError:
-        raise ConstrainError(f"metrics need prometheus-client: {how_to_install('metrics')}") from None
-    if registry is None:
-        registry = prometheus_client.REGISTRY
-    with _lock:
-        if _enabled is not None:
-            if _enabled.registry is not registry:
-                raise ConstrainError("metrics go to another registry already: disable() them first")
-            return
-        _enabled = _Metrics(prometheus_client, registry)
-        _enabled.install()
+    _switch.enable(registry)
 
 
 def disable() -> None:
     """Stop measuring, and take the metrics out of their registry."""
-    global _enabled
-    with _lock:
-        if _enabled is not None:
-            _enabled.remove()
-            _enabled = None
+    _switch.disable()
 
 
 @contextmanager
 def loading() -> Iterator[Callable[[Tokenizer], None]]:
     """Measures the opening of a tokenizer; the block calls what it gets with the tokenizer."""
-    metrics = _enabled
+    metrics = _switch.on
     if metrics is None:
         yield lambda tokenizer: None
         return
@@ -86,36 +57,30 @@ def loading() -> Iterator[Callable[[Tokenizer], None]]:
     metrics.load_seconds.labels(names[0]).observe(perf_counter() - begin)
 
 
-class _Metrics:
+class _Metrics(Instruments):
     """The metrics, and the methods that they measure."""
 
     def __init__(self, library: Any, registry: Any) -> None:
-        self.registry = registry
-        self._collectors: list[Any] = []
-        self._originals: list[tuple[type, str, Any]] = []
+        super().__init__(library, registry)
         self._inside = threading.local()
 
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Any:
-            metric = library.Histogram(f"constrain_{name}", text, ["tokenizer"], registry=registry, buckets=buckets)
-            self._collectors.append(metric)
-            return metric
+            return self.histogram(name, text, buckets, "tokenizer")
 
         def counter(name: str, text: str, *labels: str) -> Any:
-            metric = library.Counter(f"constrain_{name}", text, ["tokenizer", *labels], registry=registry)
-            self._collectors.append(metric)
-            return metric
+            return self.counter(name, text, "tokenizer", *labels)
 
-        self.load_seconds = histogram("load_seconds", "Opening a tokenizer.", _SECONDS)
-        self.encode_seconds = histogram("encode_seconds", "Encoding one text.", _SECONDS)
+        self.load_seconds = histogram("load_seconds", "Opening a tokenizer.", SECONDS)
+        self.encode_seconds = histogram("encode_seconds", "Encoding one text.", SECONDS)
         self.encode_tokens = histogram("encode_tokens", "Tokens of an encoded text.", _COUNTS)
         self.encode_characters = histogram("encode_characters", "Characters of an encoded text.", _COUNTS)
-        self.decode_seconds = histogram("decode_seconds", "Decoding one list of ids.", _SECONDS)
+        self.decode_seconds = histogram("decode_seconds", "Decoding one list of ids.", SECONDS)
         self.decode_tokens = histogram("decode_tokens", "Tokens of a decoded list.", _COUNTS)
         self.decode_characters = histogram("decode_characters", "Characters of a decoded text.", _COUNTS)
-        self.stream_seconds = histogram("stream_step_seconds", "One step of a decoding stream.", _SECONDS)
+        self.stream_seconds = histogram("stream_step_seconds", "One step of a decoding stream.", SECONDS)
         self.stream_characters = counter("stream_characters", "Characters given out by decoding streams.")
         self.incomplete = counter("stream_incomplete_utf8", "Steps of streams that end within a character.")
-        self.stop_seconds = histogram("stop_step_seconds", "One step of a stop sequence decoder.", _SECONDS)
+        self.stop_seconds = histogram("stop_step_seconds", "One step of a stop sequence decoder.", SECONDS)
         self.stop_outputs = counter("stop_outputs", "Steps of stop sequence decoders, by what they return.", "output")
         self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
 
@@ -124,8 +89,8 @@ class _Metrics:
         for kind in kinds:  # grows while it is gone through
             kinds += kind.__subclasses__()
             self._measure_tokenizer(kind)
-        self._replace(DecodeStream, "step", "stream", self._stream_step)
-        self._replace(StopSequenceDecoder, "step", "stop", self._stop_step)
+        self._measure(DecodeStream, "step", "stream", self._stream_step)
+        self._measure(StopSequenceDecoder, "step", "stop", self._stop_step)
         # Tokenizers whose modules are not loaded yet.
         Tokenizer.__init_subclass__ = classmethod(  # type: ignore[assignment]
             lambda kind: self._measure_tokenizer(kind)
@@ -133,21 +98,18 @@ class _Metrics:
 
     def remove(self) -> None:
         del Tokenizer.__init_subclass__  # the one of object is behind it
-        for kind, name, function in self._originals:
-            setattr(kind, name, function)
-        for collector in self._collectors:
-            self.registry.unregister(collector)
+        super().remove()
 
     def _measure_tokenizer(self, kind: type) -> None:
-        self._replace(kind, "encode", "encode", self._encode)
-        self._replace(kind, "decode", "decode", self._decode)
-        self._replace(kind, "decode_bytes", "decode", self._decode)
+        self._measure(kind, "encode", "encode", self._encode)
+        self._measure(kind, "decode", "decode", self._decode)
+        self._measure(kind, "decode_bytes", "decode", self._decode)
 
-    def _replace(self, kind: type, name: str, operation: str, record: Callable[..., None]) -> None:
+    def _measure(self, kind: type, name: str, operation: str, record: Callable[..., None]) -> None:
         """Replace a method that ``kind`` itself defines by a measuring one."""
         # Inherited ones are measured where they are defined, and abstract ones are never called.
         owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-        if owner is None or any(owner is done and name == method for done, method, _ in self._originals):
+        if owner is None or self.is_replaced(owner, name):
             return
         function = vars(owner)[name]
         if getattr(function, "__isabstractmethod__", False):
@@ -172,8 +134,7 @@ class _Metrics:
             record(self_, args, result, perf_counter() - begin)
             return result
 
-        self._originals.append((owner, name, function))
-        setattr(owner, name, measured)
+        self.replace(owner, name, measured)
 
     def _encode(self, tokenizer: Any, args: tuple[Any, ...], result: Any, seconds: float) -> None:
         name = type(tokenizer).__name__
@@ -201,6 +162,9 @@ class _Metrics:
         name = _name(decoder)
         self.stop_seconds.labels(name).observe(seconds)
         self.stop_outputs.labels(name, type(result).__name__).inc()
+
+
+_switch = Switch(_Metrics)
 
 
 def _name(measured: Any) -> str:

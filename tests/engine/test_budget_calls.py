@@ -53,6 +53,65 @@ def test_with_single_bytes_the_completion_is_the_shortest_string(ir: GrammarIR, 
             assert naive.is_accepting()
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_an_ample_budget_is_as_one_that_is_asked(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Masks, steps and what is left, from many tokens down to none."""
+    choose = random.Random(seed)
+    schemas: list[Any] = [
+        {"type": "array", "items": {"enum": ["ab", 1, []]}},
+        {"type": "object", "additionalProperties": {"enum": [1, {}]}},
+        {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"type": "string"}}, "required": ["b"]},
+    ]
+    grammar = constrain.Grammar.from_json_schema(schemas[seed % 3], whitespace="compact")
+    text = [bytes([byte]) for byte in range(32, 127)]
+    compiled = compile_with(grammar, [*text, b'{"', b'":', b'",', b'","', b'"}', b"ab", b"[["])
+    matchers = [constrain.Matcher(compiled, choose.randrange(70, 200)) for _ in range(3)]
+    was_ample = False
+    while matchers:
+        twins = [matcher.fork() for matcher in matchers]
+        allowed = [mask_of(matcher) for matcher in matchers]
+        batch = constrain.allocate_token_bitmask(len(matchers), compiled.vocabulary.size)
+        constrain.fill_next_token_bitmask_batch(matchers, batch)
+        was_ample = was_ample or any(matcher._has_plain_mask() for matcher in matchers)
+        # Braces and brackets more often than characters, and ends as late as possible.
+        tokens = [
+            choose.choice(sorted(each - {compiled.vocabulary.eos_ids[0]} or each, key=lambda _: choose.random())[:3])
+            for each in allowed
+        ]
+        wrong = [choose.randrange(compiled.vocabulary.size) for _ in matchers]
+        with monkeypatch.context() as patch:
+            patch.setattr(budget_module.Budget, "is_ample", lambda *args: False)
+            assert [mask_of(twin) for twin in twins] == allowed
+            assert [tokens_of(row, compiled.vocabulary.size) for row in batch] == allowed
+            assert [twin.fork().accept_token(token) for twin, token in zip(twins, wrong, strict=True)] == [
+                token in each for token, each in zip(wrong, allowed, strict=True)
+            ]
+            assert all(twin.accept_token(token) for twin, token in zip(twins, tokens, strict=True))
+        assert [matcher.fork().accept_token(token) for matcher, token in zip(matchers, wrong, strict=True)] == [
+            token in each for token, each in zip(wrong, allowed, strict=True)
+        ]
+        if choose.random() < 0.5:
+            assert all(constrain.accept_token_batch(matchers, tokens))
+        else:
+            assert all(matcher.accept_token(token) for matcher, token in zip(matchers, tokens, strict=True))
+        for matcher, twin in zip(matchers, twins, strict=True):
+            assert (matcher.steps, matcher.tokens_left) == (twin.steps, twin.tokens_left)
+            assert matcher._note & budget_module.NOTE
+        if choose.random() < 0.1:
+            back = choose.randrange(1 + min(matcher.steps for matcher in matchers) // 2)
+            left = [matcher.tokens_left for matcher in matchers]
+            for matcher, before in zip(matchers, left, strict=True):
+                if not matcher.is_terminated():
+                    assert before is not None
+                    matcher.rollback(back)
+                    assert matcher.tokens_left == before + back
+        matchers = [matcher for matcher in matchers if not matcher.is_terminated()]
+    assert was_ample
+    little = constrain.Matcher(compiled, 20)
+    assert mask_of(little)
+    assert not little._has_plain_mask()
+
+
 PAIRS = [b"[", b"]", b"7", b",", b"[[", b"]]", b"],[", b"7]", b"[7", b"77", b" ", b"  "]
 
 

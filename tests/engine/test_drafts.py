@@ -35,7 +35,7 @@ GRAMMARS = {
     "token": Grammar.from_lark("start: /[a-z]*/ <x> /[a-z]*/"),
 }
 COMPILER = constrain.GrammarCompiler(VOCABULARY)
-OPTIONS: list[dict[str, Any]] = [{}, {}, {}, {"max_tokens": 30}, {"stop_token_ids": [0, END]}]
+OPTIONS: list[dict[str, Any]] = [{}, {}, {}, {"max_tokens": 30}, {"max_tokens": 400}, {"stop_token_ids": [0, END]}]
 
 
 def allowed(row: np.ndarray[Any, Any]) -> list[int]:
@@ -256,9 +256,10 @@ def test_after_an_error_all_are_where_they_were(error: Any, monkeypatch: pytest.
     assert all(constrain.accept_token_batch(matchers, tokens))
 
 
-def test_known_drafts_take_one_kernel_call(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [None, 400])
+def test_known_drafts_take_one_kernel_call(monkeypatch: pytest.MonkeyPatch, most: int | None) -> None:
     compiled = COMPILER.compile(GRAMMARS["regex"])
-    matchers = [Matcher(compiled) for _ in range(5)]
+    matchers = [Matcher(compiled, most) for _ in range(5)]
     drafts = [[TOKENS.index(b"ab"), TOKENS.index(b"1"), TOKENS.index(b"2"), END]] * 5
     mask = constrain.allocate_token_bitmask(25, VOCABULARY.size)
     assert constrain.fill_draft_bitmasks(matchers, drafts, None, mask) == [4] * 5

@@ -102,10 +102,10 @@ def test_mlx(monkeypatch, capsys):
         model_type="llama", rms_norm_eps=1e-5, vocab_size=TOKENIZER.vocab_size, tie_word_embeddings=True, **sizes
     )
 
-    def generate(model, tokenizer, prompt, logits_processors):
+    def generate(model, tokenizer, prompt, max_tokens, logits_processors):
         found = []
         ids = mx.array(tokenizer.encode(prompt).ids)
-        for token, _ in generate_step(ids, model, max_tokens=60, logits_processors=logits_processors):
+        for token, _ in generate_step(ids, model, max_tokens=max_tokens, logits_processors=logits_processors):
             if int(token) in TOKENIZER.eos_ids:
                 break
             found.append(int(token))

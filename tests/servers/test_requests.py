@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("jsonschema_rs", reason="jsonschema-rs is not installed")
 
-from bench.servers.requests import maskbench_requests, small_requests
+from bench.servers.requests import calls_as_text, maskbench_requests, small_requests
 
 RIGHT_AND_WRONG = {
     "schema person": ('{"name": "Mae", "age": 3}', '{"name": "Mae"}'),
@@ -24,6 +24,9 @@ RIGHT_AND_WRONG = {
     "EBNF": ("(())", "(()"),
     "Lark": ("()", ""),
     "JSON object": ('{"a": 1, "a": 2}', "[1]"),
+    "tools auto": (calls_as_text([("look", '{"where": 3}')]), calls_as_text([("look", '{"where": 4}')])),
+    "tools required": (calls_as_text([("look", '{"where": 3}'), ("wait", '{"how_long": "a"}')]), "nothing"),
+    "tools wait": (calls_as_text([("wait", '{"how_long": "a"}')]), calls_as_text([("look", '{"where": 3}')])),
 }
 
 

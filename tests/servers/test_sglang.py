@@ -29,16 +29,20 @@ from sglang.srt.plugins.hook_registry import HookRegistry
 from sglang.srt.runtime_context import get_context, get_parallel
 from sglang.srt.sampling.sampling_params import SamplingParams
 from sglang.srt.server_args import ServerArgs
+from sglang.srt.speculative import spec_utils
 from sglang.srt.speculative.spec_utils import traverse_tree
 from tiny_models import EOS, ROWS, write_folder
 
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
+from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
+from constrain.integrations import sglang as sglang_plugin
 from constrain.integrations.sglang import ANY_JSON, ConstrainGrammar
 from constrain.integrations.sglang_plugin import register
 
 TOKENIZER = small_tokenizer()
+VOCABULARY = Vocabulary.from_huggingface(TOKENIZER, size=ROWS)
 END_OF_THINKING_ID = int(TOKENIZER.convert_tokens_to_ids(END_OF_THINKING))
 
 
@@ -156,6 +160,10 @@ ASKED = [
     ),
     ({"json_schema": ANY_JSON}, lambda text: json.loads(text) is not ...),
     ({"ebnf": 'root ::= "(" root ")" | "x"'}, lambda text: re.fullmatch(r"\(*x\)*", text)),
+    (
+        {"structural_tag": '{"type": "structural_tag", "format": {"type": "regex", "pattern": "[bc]+!"}}'},
+        lambda text: re.fullmatch("[bc]+!", text),
+    ),
 ]
 
 
@@ -228,6 +236,47 @@ def test_trees_of_drafts(make_manager):
             np.testing.assert_array_equal(mask[node].numpy(), expected[0])
             checked += 1
     assert checked > 60
+
+
+def some_tree(random, likely, size):
+    """Tokens, first children and next siblings; a chain or a tree."""
+    is_chain = random.random() < 0.5
+    parents = [-1] + [node - 1 if is_chain else random.randrange(node) for node in range(1, size)]
+    child, sibling = torch.full((size,), -1), torch.full((size,), -1)
+    for node in reversed(range(1, size)):
+        sibling[node] = child[parents[node]]
+        child[parents[node]] = node
+    return torch.tensor([random.choice(likely) for _ in range(size)]), child, sibling
+
+
+def test_trees_of_several_requests_are_masked_in_one_call(make_manager, monkeypatch):
+    """The rows are what SGLang's own way through the trees gives, whatever is asked for, thought and left out."""
+    manager = make_manager(reasoning_parser="deepseek-r1")
+    together = []
+    fill = sglang_plugin.fill_draft_bitmasks
+    monkeypatch.setattr(
+        sglang_plugin, "fill_draft_bitmasks", lambda *args, **more: together.append(len(args[0])) or fill(*args, **more)
+    )
+    for seed in range(30):
+        random = Random(seed)
+        size = random.randrange(1, 9)
+        requests = [start(manager, random.choice([12, 500]), **asked) for asked, _ in ASKED]
+        requests += [start(manager, 40, thinks=True, regex="[bcd]{2,}!"), SimpleNamespace(grammar=None)]
+        random.shuffle(requests)
+        likely = [VOCABULARY.tokens.index(each) for each in (b"b", b"c", b"[", b"x", b"!", b'"')]
+        likely += [EOS, END_OF_THINKING_ID, ROWS + 3]
+        trees = [some_tree(random, likely, size) for _ in requests]
+        drafts, child, sibling = (torch.stack([tree[part] for tree in trees]) for part in range(3))
+        steps = [request.grammar and request.grammar.grammar.matcher.steps for request in requests]
+        expected, _ = spec_utils.generate_token_bitmask.__wrapped__(requests, child, sibling, drafts, ROWS)
+        for _ in range(2):
+            mask, grammar = spec_utils.generate_token_bitmask(requests, child, sibling, drafts, ROWS)
+            assert torch.equal(mask, expected)
+            assert grammar in [request.grammar for request in requests]
+        assert [request.grammar and request.grammar.grammar.matcher.steps for request in requests] == steps
+    assert max(together) == len(ASKED)
+    nothing = [SimpleNamespace(grammar=None)]
+    assert spec_utils.generate_token_bitmask(nothing, child[:1], sibling[:1], drafts[:1], ROWS) == (None, None)
 
 
 def test_batches_are_what_single_grammars_give(make_manager):

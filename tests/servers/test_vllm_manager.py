@@ -7,12 +7,14 @@ import re
 from random import Random
 
 import numpy as np
+import prometheus_client
 import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
 from servers.vllm_engine import (
     MODEL,
+    PROPOSED,
     TOKENIZER,
     VOCABULARY,
     compile_request,
@@ -23,14 +25,17 @@ from servers.vllm_engine import (
     run,
     text_of,
 )
+from tiny_models import ROWS
 from vllm.config import StructuredOutputsConfig
 from vllm.exceptions import VLLMValidationError
 from vllm.reasoning.deepseek_r1_reasoning_parser import DeepSeekR1ReasoningParser
 from vllm.v1.request import RequestStatus
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
+from constrain import metrics
 from constrain.errors import ConstrainError
-from constrain.integrations.vllm import places, versions
+from constrain.integrations.vllm import backend as vllm_backend
+from constrain.integrations.vllm import places, read_ahead, versions
 from constrain.integrations.vllm.backend import ConstrainBackend
 from constrain.integrations.vllm.plugin import SWITCH, register
 from constrain.limits import Deadline
@@ -170,6 +175,53 @@ def test_grammars_go_back_and_are_begun_anew(monkeypatch):
     assert grammar.validate_tokens([len(VOCABULARY.tokens)]) == []
 
 
+@pytest.mark.parametrize("reasoner", [None, DeepSeekR1ReasoningParser])
+def test_drafts_of_several_requests_are_masked_in_one_call(monkeypatch, reasoner):
+    """The masks are those of vLLM's own way through the drafts, one token at a time."""
+    manager = make_manager(monkeypatch, config(drafts=5), reasoner)
+    together = []
+    fill = read_ahead.fill_draft_bitmasks
+    monkeypatch.setattr(read_ahead, "fill_draft_bitmasks", lambda *args: together.append(len(args[0])) or fill(*args))
+    for seed in range(40):
+        random = Random(seed)
+        requests, drafts = {}, {}
+        for number in range(random.randrange(1, 6)):
+            name = f"r{number}"
+            stops = random.choice([(), (OTHER_END,)])
+            asked, _ = KINDS[random.choice(list(KINDS))]
+            requests[name] = request = make_request(random.choice([30, 180]), stops=stops, **asked)
+            request.request_id = name
+            compile_request(manager, request)
+            request.structured_output_request.reasoning_ended = random.random() < 0.7
+            draft = [random.choice(PROPOSED) for _ in range(random.randrange(6))]
+            if random.random() < 0.8:
+                draft = manager.validate_tokens(request, draft)
+            if random.random() < 0.3:
+                draft = [*draft, -1]
+            if draft:
+                drafts[name] = draft[:5]
+        ids = list(requests)
+        with monkeypatch.context() as patch:
+            patch.setattr(places.in_time, "read_drafts_ahead", lambda *args: [])
+            expected = manager.grammar_bitmask(requests, ids, drafts).copy()
+        for _ in range(2):
+            np.testing.assert_array_equal(manager.grammar_bitmask(requests, ids, drafts), expected)
+        assert all(request.structured_output_request.grammar.ahead is None for request in requests.values())
+    assert max(together) > 1
+
+
+def test_the_end_tokens_that_a_model_names_are_those_of_its_vocabulary(monkeypatch):
+    ends = {"eos_token_id": [OTHER_END, VOCABULARY.tokens.index(b"c"), ROWS + 5]}
+    monkeypatch.setattr(MODEL, "try_get_generation_config", lambda: ends)
+    monkeypatch.setattr(vllm_backend, "_known", [])
+    manager = make_manager(monkeypatch, config())
+    grammar = compile_request(manager, make_request(12, stops=(OTHER_END,), regex="[abc]{2,}"))
+    # What is no special token would not be in a text then.
+    assert set(grammar.compiled.grammar.vocabulary.eos_ids) == {END, OTHER_END}
+    assert grammar.compiled.ends is None
+    assert compile_request(manager, make_request(12, regex="[abc]{2,}")).compiled.ends == (END,)
+
+
 def test_two_requests_and_one_of_no_grammar(monkeypatch):
     """Each request has its own rows, also between others whose drafts are fewer."""
     manager = make_manager(monkeypatch, config(drafts=2), DeepSeekR1ReasoningParser)
@@ -286,6 +338,26 @@ def test_an_unknown_kind_and_bitmasks(monkeypatch):
 def test_the_switch_has_two_positions(monkeypatch, value):
     monkeypatch.setenv(SWITCH, value)
     with pytest.raises(ConstrainError, match=f"{SWITCH} must be 1 or 0, not '{value}'"):
+        register()
+
+
+def test_metrics_are_switched_on(monkeypatch):
+    monkeypatch.setenv(SWITCH, "1")
+    monkeypatch.setenv("CONSTRAIN_METRICS", "1")
+    register()
+    try:
+        manager = make_manager(monkeypatch, config(drafts=4))
+        for seed in range(3):
+            request = make_request(30, regex="[abc]+!")
+            compile_request(manager, request)
+            run(manager, request, Random(seed), drafts=4)
+        page = prometheus_client.generate_latest().decode()
+    finally:
+        metrics.disable()
+    for name in ("read_seconds_count", "compile_seconds_count", "mask_seconds_count", "draft_seconds_count"):
+        assert re.search(rf"^constrain_{name}\S* [1-9]", page, re.MULTILINE), name
+    monkeypatch.setenv("CONSTRAIN_METRICS", "on")
+    with pytest.raises(ConstrainError, match="CONSTRAIN_METRICS must be 1 or 0"):
         register()
 
 

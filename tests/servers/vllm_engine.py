@@ -23,7 +23,13 @@ from constrain.engine.vocabulary.vocabulary import Vocabulary
 
 TOKENIZER = small_tokenizer()
 VOCABULARY = Vocabulary.from_huggingface(TOKENIZER, size=ROWS)
-MODEL = SimpleNamespace(skip_tokenizer_init=False, max_model_len=200, is_diffusion=False, get_vocab_size=lambda: ROWS)
+MODEL = SimpleNamespace(
+    skip_tokenizer_init=False,
+    max_model_len=200,
+    is_diffusion=False,
+    get_vocab_size=lambda: ROWS,
+    try_get_generation_config=dict,
+)
 
 
 def config(backend: str = "auto", drafts: int = 0, *, disable_any_whitespace: bool = False) -> Any:

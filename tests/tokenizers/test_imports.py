@@ -18,7 +18,6 @@ ON_FIRST_USE = {
     # Optional dependencies.
     ("constrain.tokenizers.adapters.in_place_of_native", "tokenizers"),
     ("constrain.tokenizers.hub", "huggingface_hub"),
-    ("constrain.tokenizers.metrics", "prometheus_client"),
     # What takes long to load, and only some tokenizers need; the files have the figures.
     ("constrain.tokenizers.chat.templates", "constrain.tokenizers.chat.rendering"),
 }

@@ -171,7 +171,9 @@ def _fill_at_once(
     """The same, with the locks of all grammars that are not ``busy``."""
     # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
     waiting = [
-        position for position, matcher in enumerate(matchers) if matcher._note or (busy and matcher.compiled in busy)
+        position
+        for position, matcher in enumerate(matchers)
+        if (matcher._note and not matcher._has_plain_mask()) or (busy and matcher.compiled in busy)
     ]
     if waiting:
         positions = np.delete(np.arange(len(matchers)), waiting)

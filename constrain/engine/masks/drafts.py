@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys, copies_of
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import NO_COMPANION_AT
@@ -162,18 +163,24 @@ class _Drafts:
     def _fill_known(self, rows: Int64Array, out: Bitmask, counts: Int64Array, busy: set[CompiledGrammar]) -> list[int]:
         """Write what is known, under the locks of all grammars that are not busy; the positions of the others."""
         followed: list[tuple[int, ObjectKeys]] = []
+        limited: list[tuple[int, Matcher]] = []
         chosen: list[int] = []
         waiting: list[int] = []
         for position, matcher in enumerate(self.matchers):
             compiled = matcher.compiled
             keys = None
-            is_known = not (matcher._note or matcher._asks_always or compiled.spelled_ids or compiled in busy)
-            if is_known and matcher._companion is not NO_COMPANION:
+            is_known = not (compiled.spelled_ids or compiled in busy)
+            if is_known and matcher._note:
+                is_known = matcher._has_plain_mask()
+            companion = matcher._unasked() if is_known else None
+            if companion is not NO_COMPANION and companion is not None:
                 keys = self._keys_of(matcher)
                 is_known = keys is not None
-            if not is_known:
+            if not is_known or companion is None:
                 waiting.append(position)
                 continue
+            if matcher._asks_always:
+                limited.append((len(chosen), matcher))
             if keys is not None:
                 followed.append((len(chosen), keys))
             chosen.append(position)
@@ -198,21 +205,35 @@ class _Drafts:
             _copies, addresses = copies_of([keys for _, keys in followed])
             companions[[place for place, _ in followed]] = addresses
         found, legal = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+        reached = np.empty(len(tokens), np.int64)
         count = write_known_drafts(
             np.array([self.grammars[position].context_address for position in chosen], np.int64),
             np.array([self.matchers[position]._state for position in chosen], np.int64),
             *(companions, starts, tokens, kinds[tokens], parents, rows[chosen], out),
-            *(np.empty(len(tokens), np.int64), legal, found),
+            *(reached, legal, found),
         )
         counts[chosen] = legal
-        return [chosen[place] for place in found[:count].tolist()] + waiting
+        missing = set(found[:count].tolist())
+        missing.update(
+            place
+            for place, matcher in limited
+            if place not in missing and not self._is_ample(matcher, reached[starts[place] : starts[place + 1]])
+        )
+        return [chosen[place] for place in sorted(missing)] + waiting
+
+    def _is_ample(self, matcher: Matcher, reached: Int64Array) -> bool:
+        """Whether a budget makes no difference at any of the states that a draft has reached."""
+        budget: Budget = matcher._conditions[0]  # type: ignore[assignment]
+        # No path of the draft is longer than it is.
+        return all(budget.is_ample(matcher.compiled, state, len(reached)) for state in reached.tolist() if state > 0)
 
     def _keys_of(self, matcher: Matcher) -> ObjectKeys | None:
         """The keys that a matcher's companion has read, where a copy of them can read a draft on."""
-        # A companion belongs to one path.
-        if self.is_tree or len(matcher._conditions) != 1 or not isinstance(matcher._conditions[0], UniqueKeys):
+        # A companion belongs to one path; a budget stands before it.
+        last = matcher._conditions[-1]
+        if self.is_tree or len(matcher._conditions) - matcher._has_budget != 1 or not isinstance(last, UniqueKeys):
             return None
-        keys = matcher._conditions[0].keys
+        keys = last.keys
         return keys if keys is not None and keys.is_small else None
 
     def _follow(self, position: int, out: Bitmask, row: int) -> int:

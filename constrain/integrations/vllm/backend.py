@@ -5,7 +5,7 @@ It is used in the place of vLLM's ``XgrammarBackend`` and has the same methods (
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -19,8 +19,10 @@ from vllm.v1.structured_output.backend_types import (
 
 from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask, words_for
 from constrain.errors import ConstrainError
-from constrain.integrations.request_matcher import RequestMatcher
+from constrain.integrations.request_matcher import matcher_within
 from constrain.integrations.vllm.compilers import Compiled, Compilers
+from constrain.integrations.vllm.read_ahead import DraftMasks, ReadAhead
+from constrain.integrations.vllm.versions import end_tokens_of
 from constrain.limits import Deadline
 
 # A name below "vllm" is in the log that vLLM sets up.
@@ -69,12 +71,14 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         """How many tokens the request has with those that it is given next; None where it does not think."""
         self._tensors = tensors
         self._begun_at = 0
-        self._place = RequestMatcher(compiled.grammar, compiled.ends, limit)
+        self.matcher = matcher_within(compiled.grammar, limit, stop_token_ids=compiled.ends)
+        self.ahead: ReadAhead | None = None
+        """Where the manager goes through drafts: what they come to.  The matcher stays where it is then."""
 
     @property
     def has_begun(self) -> bool:
         """Whether a token of the text has been accepted."""
-        return self._place.matcher.steps > 0
+        return self.matcher.steps > 0
 
     def begin(self, tokens: int) -> None:
         """Let the text begin after so many tokens of the request, in what is left of its limit.
@@ -86,9 +90,9 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
             return
         compiled, ends = self.compiled
         try:
-            self._place = RequestMatcher(compiled, ends, self.limit - tokens)
+            self.matcher = matcher_within(compiled, self.limit - tokens, stop_token_ids=ends)
         except ConstrainError:
-            self._place = RequestMatcher(compiled, ends)
+            self.matcher = matcher_within(compiled, None, stop_token_ids=ends)
         self._begun_at = tokens
 
     def _begin_before(self, tokens: list[int]) -> None:
@@ -101,33 +105,46 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         for token in tokens:
             if self.is_terminated():
                 break
-            if not self._place.accept(token):
+            if not (self._accept(token) if self.ahead is None else self.ahead.accept(token)):
                 logger.error("request %s: the grammar does not allow token %s here", request_id, token)
                 return False
         return True
+
+    def _accept(self, token: int) -> bool:
+        return 0 <= token < self.compiled.grammar.vocabulary.size and self.matcher.accept_token(token)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """Those of the tokens, from the first on, that could be accepted; nothing changes."""
         if self.is_terminated():
             return []
         self._begin_before(tokens)
-        return tokens[: self._place.count_legal(tokens)]
+        return tokens[: self.matcher.validate_tokens(self.known_tokens(tokens))]
+
+    def known_tokens(self, tokens: Sequence[int]) -> Sequence[int]:
+        """Those before the first that is none of the vocabulary."""
+        size = self.compiled.grammar.vocabulary.size
+        unknown = next((place for place, token in enumerate(tokens) if not 0 <= token < size), None)
+        return tokens if unknown is None else tokens[:unknown]
 
     def rollback(self, num_tokens: int) -> None:
         """Take back the last accepted tokens."""
-        self._place.matcher.rollback(num_tokens)
+        (self.matcher if self.ahead is None else self.ahead).rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write the tokens that may come next into a row of int32[rows, ceil(vocabulary / 32)]."""
-        self._place.fill(self._tensors.array(bitmask), batch_index)
+        array = self._tensors.array(bitmask)
+        if self.ahead is None:
+            self.matcher.fill_next_token_bitmask(array, batch_index)
+        else:
+            array[batch_index] = self.ahead.mask
 
     def is_terminated(self) -> bool:
         """Whether an end token has been accepted."""
-        return self._place.matcher.is_terminated()
+        return self.matcher.is_terminated() if self.ahead is None else self.ahead.is_terminated
 
     def reset(self) -> None:
         """Go back to the beginning of the text."""
-        self._place.matcher.reset()
+        self.matcher.reset()
 
 
 class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ignore]
@@ -150,7 +167,8 @@ class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ig
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
         self._tensors = MaskTensors()
-        self._compilers = compilers_of(tokenizer, vocab_size)
+        self.draft_masks = DraftMasks(vocab_size)
+        self._compilers = compilers_of(tokenizer, vocab_size, vllm_config.model_config)
         self._is_compact = bool(vllm_config.structured_outputs_config.disable_any_whitespace)
 
     def compile_grammar(
@@ -180,7 +198,7 @@ class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ig
         compiled = compile_request(self._compilers, request_type.name, grammar_spec, self._is_compact, stop_token_ids)
         grammar = ConstrainGrammar(compiled, self._tensors, limit)
         # The first mask takes longest; here it holds nobody up.
-        grammar._place.fill(allocate_token_bitmask(1, self.vocab_size), 0)
+        grammar.matcher.fill_next_token_bitmask(allocate_token_bitmask(1, self.vocab_size))
         return grammar
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
@@ -196,12 +214,16 @@ _known: list[tuple[Any, int, Compilers]] = []
 _MOST_KNOWN = 2
 
 
-def compilers_of(tokenizer: Any, vocab_size: int) -> Compilers:
-    """The compilers for a tokenizer, one for all that have the same tokens in this process."""
+def compilers_of(tokenizer: Any, vocab_size: int, model_config: Any) -> Compilers:
+    """The compilers for a tokenizer, one for all that have the same tokens in this process.
+
+    ``model_config`` (a ``vllm.config.ModelConfig``) names the model's own end tokens, which may be more than the
+    tokenizer's.
+    """
     for other, size, compilers in _known:
         if other is tokenizer and size == vocab_size:
             return compilers
-    compilers = Compilers(tokenizer, vocab_size)
+    compilers = Compilers(tokenizer, vocab_size, end_tokens_of(model_config))
     vocabulary = compilers.vocabulary
     for _, _, other_compilers in _known:
         other_vocabulary = other_compilers.vocabulary

@@ -19,6 +19,7 @@ from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
 from constrain.integrations.vllm.requests import grammar_of
 from constrain.limits import Deadline
+from constrain.tokenizers.adapters import adapt
 
 _MOST_VOCABULARIES = 4
 """Vocabularies that are kept for ordinary stop tokens; each takes some 25 MB."""
@@ -54,6 +55,8 @@ class Compilers:
         Of ``transformers``, or what else :meth:`constrain.Vocabulary.from_huggingface` takes.
     size : int
         How many logits the model has.
+    ends : set of int
+        Tokens with which the model's requests end beside the tokenizer's own end tokens, where they are special ones.
 
     Raises
     ------
@@ -61,9 +64,14 @@ class Compilers:
         If the tokens have no exact bytes, the library is not known, or there is no end token.
     """
 
-    def __init__(self, tokenizer: Any, size: int) -> None:
-        self._own = GrammarCompiler(Vocabulary.from_huggingface(tokenizer, size=size))
-        self.vocabulary = self._own.vocabulary
+    def __init__(self, tokenizer: Any, size: int, ends: Iterable[int] = ()) -> None:
+        adapted = adapt(tokenizer)
+        vocabulary = Vocabulary.from_tokenizer(adapted, size=size)
+        more = {token for token in ends if vocabulary.kinds[token] != NORMAL} - set(vocabulary.eos_ids)
+        if more:
+            vocabulary = Vocabulary.from_tokenizer(adapted, sorted({*vocabulary.eos_ids, *more}), size=size)
+        self._own = GrammarCompiler(vocabulary)
+        self.vocabulary = vocabulary
         if not self.vocabulary.eos_ids:
             raise ConstrainError("the tokenizer has no end token, so that no text could end")
         self._others: OrderedDict[tuple[int, ...], GrammarCompiler] = OrderedDict()

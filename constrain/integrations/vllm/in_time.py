@@ -11,7 +11,7 @@ token, the shortest text and its end take.  The text gets what thinking has left
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +84,25 @@ def before_tokens(manager: Any, request: Any, drafts: Sequence[int]) -> None:
         grammar.tokens_at_end = request.num_output_tokens + len(strip_speculative_padding(list(drafts)))
 
 
-def begin_texts(manager: Any, requests: dict[str, Any], drafts: dict[str, list[int]], ids: list[str]) -> dict[str, int]:
-    """Let texts that may begin now begin in what is left; the number of rows that are thinking, of each request."""
+class Thinking(NamedTuple):
+    """How much of a request's drafts is thinking.
+
+    Attributes
+    ----------
+    drafts : int
+        So many of its drafts, from the first on, are no text; more than there are where all of them are thinking.
+    rows : int
+        So many of its masks, from the first on.
+    """
+
+    drafts: int
+    rows: int
+
+
+def begin_texts(
+    manager: Any, requests: dict[str, Any], drafts: dict[str, list[int]], ids: list[str]
+) -> dict[str, Thinking]:
+    """Let texts that may begin now begin in what is left; the requests that are thinking."""
     thinking = {}
     for request_id in ids:
         request = requests[request_id]
@@ -99,8 +116,33 @@ def begin_texts(manager: Any, requests: dict[str, Any], drafts: dict[str, list[i
         # The manager gives drafts one at a time; where they begin has just been said.
         grammar.tokens_at_end = None
         if bounds.constraint_start > 0:
-            thinking[request_id] = min(bounds.constraint_start, len(tokens) + 1)
+            rows = min(bounds.constraint_start, len(tokens) + 1)
+            thinking[request_id] = Thinking(bounds.grammar_start, rows)
     return thinking
+
+
+def read_drafts_ahead(
+    manager: Any,
+    requests: dict[str, Any],
+    drafts: dict[str, list[int]],
+    ids: list[str],
+    thinking: dict[str, Thinking],
+) -> list[ConstrainGrammar]:
+    """Make all masks of the drafts of a step in one call, and tell the grammars of it, which are returned."""
+    grammars, given = [], []
+    for request_id in ids:
+        tokens = strip_speculative_padding(drafts.get(request_id, []))
+        if request_id in thinking:
+            tokens = tokens[thinking[request_id].drafts :]
+        grammar = requests[request_id].structured_output_request.grammar
+        if tokens and isinstance(grammar, ConstrainGrammar) and not grammar.is_terminated():
+            grammars.append(grammar)
+            given.append(grammar.known_tokens(tokens))
+    if grammars:
+        found = manager.backend.draft_masks.read_ahead([grammar.matcher for grammar in grammars], given)
+        for grammar, ahead in zip(grammars, found, strict=True):
+            grammar.ahead = ahead
+    return grammars
 
 
 def mask_thinking(
@@ -108,22 +150,22 @@ def mask_thinking(
     requests: dict[str, Any],
     drafts: dict[str, list[int]],
     ids: list[str],
-    thinking: dict[str, int],
+    thinking: dict[str, Thinking],
     mask: NDArray[np.int32],
 ) -> None:
     """Forbid the end of a request in its thinking; leave only the end of thinking where there is no time for more.
 
     Parameters
     ----------
-    thinking : dict of int
-        The number of rows of each request, from its first on, that are thinking.
+    thinking : dict of Thinking
+        By request.
     mask : int32[rows, words]
         Changed in place.
     """
     begins = first_rows(len(mask), ids, drafts, manager.vllm_config.num_speculative_tokens)
     for request_id, begin in zip(ids, begins, strict=True):
         if request_id in thinking:
-            rows = mask[begin : begin + thinking[request_id]]
+            rows = mask[begin : begin + thinking[request_id].rows]
             _mask_thinking_of(requests[request_id], drafts.get(request_id, []), rows)
 
 

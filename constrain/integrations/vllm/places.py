@@ -107,7 +107,12 @@ def _wrap_manager(manager: Any) -> None:
     ) -> Any:
         ids, drafts = structured_output_request_ids, scheduled_spec_decode_tokens
         thinking = in_time.begin_texts(self, requests, drafts, ids)
-        mask = grammar_bitmask(self, requests, ids, drafts)
+        ahead = in_time.read_drafts_ahead(self, requests, drafts, ids, thinking) if drafts else []
+        try:
+            mask = grammar_bitmask(self, requests, ids, drafts)
+        finally:
+            for grammar in ahead:
+                grammar.ahead = None
         if thinking:
             in_time.mask_thinking(self, requests, drafts, ids, thinking, mask)
         return mask

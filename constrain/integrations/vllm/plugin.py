@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 
-from constrain.errors import ConstrainError
+from constrain.integrations.switches import enable_metrics, is_on
 
 SWITCH = "CONSTRAIN_VLLM"
 """The environment variable that switches it on: 1, or 0 as if it were not set."""
@@ -20,9 +19,7 @@ def register() -> None:
         If the variable has another value than 0 and 1, or this vLLM lacks what takes constrain's parts.  vLLM does not
         start then.
     """
-    value = os.environ.get(SWITCH, "0")
-    if value not in ("", "0", "1"):
-        raise ConstrainError(f"{SWITCH} must be 1 or 0, not {value!r}")
-    if value == "1":
+    if is_on(SWITCH):
         # A server that does not use it must not pay for the import.
         import_module("constrain.integrations.vllm.places").take_places()
+        enable_metrics()

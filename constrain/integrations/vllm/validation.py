@@ -41,8 +41,8 @@ def check_request(params: Any, model_config: Any, config: Any, tokenizer: Any) -
             raise validation_error(f"{name} cannot be combined with structured outputs: {reason}")
     kind, spec = get_structured_output_key(params.structured_outputs)
     try:
-        compilers = compilers_of(tokenizer, model_config.get_vocab_size())
-        # The model's own end tokens are only put among them in the engine.
+        compilers = compilers_of(tokenizer, model_config.get_vocab_size(), model_config)
+        # The model's own end tokens are not among them in all versions; in the engine they are.
         stops = {*compilers.vocabulary.eos_ids, *(params.stop_token_ids or ())}
         compiled = compile_request(compilers, kind.name, spec, bool(config.disable_any_whitespace), stops)
         matcher_within(compiled.grammar, params.max_tokens)

@@ -109,6 +109,13 @@ def limit_of(request: Any, max_model_len: int) -> int | None:
     return min(int(request.max_tokens), max_model_len - int(request.num_prompt_tokens))
 
 
+def end_tokens_of(model_config: Any) -> set[int]:
+    """The end tokens that a model names beside its tokenizer's, by which each of its requests ends too."""
+    named = model_config.try_get_generation_config().get("eos_token_id")
+    ends = [] if named is None else [named] if isinstance(named, int) else named
+    return {int(token) for token in ends if 0 <= token < model_config.get_vocab_size()}
+
+
 def end_of_thinking(reasoner: Any, tokenizer: Any) -> tuple[int, ...]:
     """The tokens that end a request's thinking; none where its reasoning parser does not say."""
     token = getattr(reasoner, "end_token_id", None)

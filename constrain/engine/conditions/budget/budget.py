@@ -26,7 +26,7 @@ from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, place_after, tokens_from
 from constrain.engine.conditions.budget.masks import allow_only
-from constrain.engine.conditions.budget.token_costs import TokenCosts
+from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
 from constrain.engine.grammar_tables import GrammarTables
@@ -61,11 +61,10 @@ _SMALL, _SMALL_EFFORT = 2_000, 20_000
 # And where each step may mean that rules are made.
 _EFFORT_WITH_RULES = 2_000
 
-# Tokens that keys of a completion may need to differ, more or less.
-_ROOM_FOR_KEYS = 64
-
 # Tokens that it takes at most to make a key another one, and several of them that an object needs.
 _RESERVE, _RESERVE_OF_NEEDED = 2, 8
+
+_NEVER_ENOUGH = 1 << 62
 
 # What the bytes cost in the tokens of each vocabulary.
 _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
@@ -80,6 +79,9 @@ _ROOM = {
 }
 
 _NO_TOKENS = np.empty(0, np.int32)
+
+NOTE = NOTE_BITS + 1 >> 1
+"""What a budget notes of every place."""
 
 # Something that holds from a number of steps on, and what held before.
 _Since = tuple[int, Any, Any]
@@ -121,7 +123,9 @@ class Account(NamedTuple):
 
     def spend(self, tokens: int) -> Account:
         """The same after one more step, with so many tokens less."""
-        return self._replace(left=self.left - tokens, steps=self.steps + 1)
+        # Every token takes this; _replace would take three times as long.
+        left, plans, byte_steps, steps = self
+        return Account(left - tokens, plans, byte_steps, steps + 1)
 
     def prices(self) -> dict[int, int]:
         """How many tokens each step of bytes took, by its place."""
@@ -267,7 +271,7 @@ class Budget:
     """
 
     asks_always = True
-    note = NOTE_BITS + 1 >> 1
+    note = NOTE
     companion = ALWAYS_ASKS
 
     def __init__(self, cursor: Walk, most: int) -> None:
@@ -331,6 +335,26 @@ class Budget:
     def left(self) -> int:
         """How many more tokens there may be."""
         return self.account.left
+
+    def is_ample(self, compiled: GrammarTables, state: int, steps: int = 0) -> bool:
+        """Whether all that the grammar allows next is allowed by the budget too, for sure, so that nobody need ask it.
+
+        So neither :meth:`restrict` nor :meth:`push` has anything to do but :meth:`Account.spend`.  False where it is
+        not known, which it is once a mask was asked for there.  The caller holds the lock.
+
+        Parameters
+        ----------
+        compiled : GrammarTables
+        state : int
+            The state that is reached in ``steps`` tokens from here.
+        steps : int
+        """
+        costs, account = self._costs, self.account
+        return (
+            account.left - steps >= costs.enough.get(state, _NEVER_ENOUGH)
+            and account.plans is None
+            and costs.generation == compiled.generation
+        )
 
     def can_pay(self, cursor: Walk, data: bytes, tokens: int | None) -> bool:
         """Let the next step, some bytes, count as so many tokens, or as the fewest that spell them; False if too many.
@@ -405,7 +429,7 @@ class Budget:
         that is asked about.  A completion needs more by what the plan does, by as much again as it is longer than the
         one of this place (it then needs more keys), and by some tokens for a key that a token leads into.
         """
-        if most >= 2 * highest + _ROOM_FOR_KEYS:
+        if most >= 2 * highest + ROOM_FOR_KEYS:
             return most
         here = tokens_from(cursor.compiled, cursor)
         if here == NEVER:
@@ -416,7 +440,7 @@ class Budget:
         enough = most - reserve - max(len(plan or ()) - here, 0)
         if needs_several and enough > here:
             enough = (enough + here) // 2
-        return max(enough, (most - _ROOM_FOR_KEYS) // 2, 0)
+        return max(enough, (most - ROOM_FOR_KEYS) // 2, 0)
 
     def _search_small(self, compiled: GrammarTables, place: Place, most: int) -> list[int] | None:
         """A completion of a place after a token, if the vocabulary is small enough to look for one each time."""

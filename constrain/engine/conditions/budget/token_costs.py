@@ -34,6 +34,10 @@ _MOST_TOKENS = 2_000_000
 
 _NONE = np.empty(0, np.int32)
 
+# Tokens beyond twice the highest cost with which keys that have to differ make no difference either
+# (Budget._most_of_known).
+ROOM_FOR_KEYS = 64
+
 
 def _kept(compiled: GrammarTables, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
     """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
@@ -87,11 +91,21 @@ class StateCosts:
 
 
 class TokenCosts:
-    """Those of all states of a compiled grammar that were asked for."""
+    """Those of all states of a compiled grammar that were asked for.
+
+    Attributes
+    ----------
+    enough : dict of int
+        For states of which this can be said: with so many tokens left, any next token that the grammar allows is
+        allowed by a budget, whatever the text is.
+    generation : int
+        That of the compiled grammar whose states these are.
+    """
 
     def __init__(self, compiled: GrammarTables) -> None:
         self._states: dict[int, StateCosts] = {}
-        self._generation = compiled.generation
+        self.enough: dict[int, int] = {}
+        self.generation = compiled.generation
         self._tables_made = compiled.tables_made
         self._size = 0
         # By lexer state, whose number is good as long as the tables are the same: tokens that are not of the largest
@@ -106,7 +120,7 @@ class TokenCosts:
         """
         # No text takes more, and a kernel takes no number of any size.
         most = min(most, NEVER)
-        if self._generation != compiled.generation:
+        if self.generation != compiled.generation:
             self._clear(compiled)
         found = self._states.get(place._state)
         if found is not None and most >= found.valid_from:
@@ -130,12 +144,14 @@ class TokenCosts:
             new = StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
         if self._size > _MOST_TOKENS:
             self._groups.clear()
-        if self._generation != compiled.generation or self._size > _MOST_TOKENS:
+        if self.generation != compiled.generation or self._size > _MOST_TOKENS:
             self._clear(compiled)
         elif found is not None:
             self._size -= found.size
         self._size += new.size
         self._states[place._state] = new
+        if not new.open_nodes:
+            self.enough[place._state] = 1 + max(2 * new.highest + ROOM_FOR_KEYS, new.valid_from)
         return new
 
     def _by_groups(self, compiled: GrammarTables, place: Place) -> StateCosts | None:
@@ -202,7 +218,8 @@ class TokenCosts:
 
     def _clear(self, compiled: GrammarTables) -> None:
         self._states.clear()
+        self.enough.clear()
         if self._tables_made != compiled.tables_made:
             self._groups.clear()
         self._size = 0
-        self._generation, self._tables_made = compiled.generation, compiled.tables_made
+        self.generation, self._tables_made = compiled.generation, compiled.tables_made
