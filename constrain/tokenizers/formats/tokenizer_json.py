@@ -13,16 +13,20 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.byte_alphabet import tokens_as_bytes
+from constrain.tokenizers.byte_alphabet import bytes_to_text, tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
-from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
 from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
 from constrain.tokenizers.normalizing.normal_forms import NormalForm
 from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids, read_roles
 from constrain.tokenizers.splitting.patterns import SplitPattern
+
+_UNUSUAL = ("byte_fallback", "fuse_unk", "continuing_subword_prefix", "end_of_word_suffix")
+_BYTES_OF_TEXT = bytes_to_text(bytes(byte for byte in range(256) if byte not in (0xC0, 0xC1, *range(0xF5, 0x100))))
+"""The bytes that well-formed UTF-8 has, in the byte-level alphabet."""
 
 
 def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
@@ -54,22 +58,11 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     _check_model(model)
     added = _added_tokens(content.get("added_tokens"))
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
-    if not pre.byte_level:
-        if _is_byte_level(content.get("decoder")):
-            names = " + ".join(map(type_of, parts_of(content.get("pre_tokenizer"), "pretokenizers"))) or "null"
-            raise TokenizerError(f"pre_tokenizer {names} with decoder ByteLevel is not supported")
+    if not _is_usual_byte_level(content, pre):
         return _piece_tokenizer(content, added, folder, eos_ids)
-    if model.get("type", "BPE") != "BPE":
-        raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {type_of(model)} model")
-    for key in ("byte_fallback", "fuse_unk"):
-        if model.get(key):
-            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
     tokens, foreign = _tokens(model.get("vocab"), {token.content for token in added})
     _check_added_ids(added, model["vocab"])
     merges = _merges(model.get("merges"), model["vocab"])
-    if not _is_byte_level(content.get("decoder")):
-        raise TokenizerError(f"decoder {type_of(content.get('decoder'))} is not supported; supported is ByteLevel")
-
     ids = {token.content: token.id for token in added}
 
     def to_id(name: str) -> int | None:
@@ -81,7 +74,7 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     options = ByteLevelOptions(
         split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
         whole_piece=bool(model.get("ignore_merges")),
-        normal_form=_normalizer(content.get("normalizer")),
+        normal_form=_normal_form(content.get("normalizer")),
         added_in_alphabet=True,
         add_prefix_space=pre.prefix,
         before=before,
@@ -120,9 +113,8 @@ def _check_model(model: dict[str, Any]) -> None:
     kind = model.get("type", "BPE")
     if kind not in ("BPE", "Unigram", "WordPiece", "WordLevel"):
         raise TokenizerError(f"model {kind} is not supported; supported are {MODELS}")
-    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix") if kind == "BPE" else ():
-        if model.get(key):
-            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a BPE model')
+    if kind == "BPE" and model.get("dropout"):
+        raise TokenizerError(f'"dropout": {model["dropout"]!r} is not supported in a BPE model')
 
 
 def _added_tokens(entries: Any) -> list[AddedToken]:
@@ -180,16 +172,27 @@ def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
         raise TokenizerError(f"merge {wrong}, {entries[wrong]!r}, is not a pair of tokens that make a token") from None
 
 
-def _normalizer(entry: Any) -> NormalForm | None:
-    parts = parts_of(entry, "normalizers")
-    if not parts:
-        return None
-    if len(parts) != 1:
-        raise TokenizerError("a sequence of several normalizers is not supported in byte-level BPE")
+def _normal_form(entry: Any) -> NormalForm | None:
+    """The form of a normalizer that is one, or nothing."""
     forms: dict[str, NormalForm] = {"NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}
-    if type_of(parts[0]) not in forms:
-        raise TokenizerError(f"normalizer {type_of(parts[0])} is not supported; supported are {', '.join(forms)}")
-    return forms[type_of(parts[0])]
+    parts = parts_of(entry, "normalizers")
+    return forms[type_of(parts[0])] if len(parts) == 1 else None
+
+
+def _is_usual_byte_level(content: dict[str, Any], pre: PreTokenizer) -> bool:
+    """Whether the file is of the usual kind, for which there are kernels: all symbols are bytes, and have tokens."""
+    model = content["model"]
+    normalizers = list(map(type_of, parts_of(content.get("normalizer"), "normalizers")))
+    vocab = model.get("vocab")
+    return (
+        pre.byte_level
+        and not pre.unusual
+        and model.get("type", "BPE") == "BPE"
+        and not any(model.get(key) for key in _UNUSUAL)
+        and (not normalizers or (len(normalizers) == 1 and normalizers[0] in ("NFC", "NFD", "NFKC", "NFKD")))
+        and type_of(content.get("decoder")) == "ByteLevel"
+        and (not isinstance(vocab, dict) or all(char in vocab for char in _BYTES_OF_TEXT))
+    )
 
 
 def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -236,7 +239,3 @@ def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
     if token_id is None:
         raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
     return (token_id,)
-
-
-def _is_byte_level(entry: Any) -> bool:
-    return type_of(entry) == "ByteLevel"
