@@ -287,7 +287,7 @@ def _added(rng: random.Random, model: dict[str, Any]) -> list[dict[str, Any]]:
         # As in all real files: what a text that spells it becomes there, is another thing in each implementation.
         contents.append("<unk>")
     for content in contents:
-        flags = {key: rng.random() < 0.25 for key in ("single_word", "lstrip", "rstrip")}
+        flags = {key: content != "<unk>" and rng.random() < 0.25 for key in ("single_word", "lstrip", "rstrip")}
         special = content in ("<s>", "</s>", "<|x|>", "<unk>")
         token_id = known.get(content, len(known))  # of a new one: see FilePlan.content
         flags |= {"normalized": not special and rng.random() < 0.6, "special": special}

@@ -75,6 +75,7 @@ class TransformersBackend(Backend):
         accepted = inspect.signature(model.forward).parameters
         # Without this, a long prompt has logits at every position.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._all = {"logits_to_keep": 0} if self._last_only else {}
         # Some models with a recurrent state only have it elsewhere; they compute everything each time.
         self._has_cache = "past_key_values" in accepted
         self.can_batch = self._has_cache and self._caches.can_batch and "position_ids" in accepted
@@ -159,6 +160,13 @@ class TransformersBackend(Backend):
         self._cached = list(context)
         return self._numpy(output.logits[0, -1])
 
+    def prompt_logits(self, ids: Sequence[int]) -> Any:
+        """float32[len(ids), vocab_size]: the logits behind each of these tokens, in one go and without a cache."""
+        context = self._context(ids)
+        if len(context) != len(ids):
+            raise ConstrainError(f"{len(ids)} tokens do not fit into the window that slides")
+        return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False, **self._all).logits[0])
+
     def logits_batch(self, contexts: Sequence[Sequence[int] | None]) -> Any:
         if not self.can_batch:
             return super().logits_batch(contexts)
@@ -194,7 +202,7 @@ class TransformersBackend(Backend):
     def _forward(self, **arguments: Any) -> Any:
         try:
             with self._torch.inference_mode():
-                return self._model(**arguments, **self._last_only)
+                return self._model(**{**self._last_only, **arguments})
         except (RuntimeError, IndexError) as error:  # no memory, or a token that the model has not
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise ConstrainError(f"the model cannot go on: {lines[0]}") from error

@@ -217,8 +217,8 @@ class PieceTokenizer(ShortTextTokenizer):
             if inner is not None:
                 ids.append(inner.id)
             else:
-                at_begin = begin == 0 and first == 0 and (origins is None or origins[0][0] == 0)
-                part = apply_steps(self.options.piece_steps, normal[first:last], at_begin)
+                at_begin = _from_first(begin, first, origins)
+                part = apply_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
                 _, tokens = self._encode_normal(part, at_begin)
                 ids += np.ascontiguousarray(tokens[:, 0]).tolist()
         return ids
@@ -237,8 +237,8 @@ class PieceTokenizer(ShortTextTokenizer):
                 if inner is not None:
                     spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
                     continue
-                at_begin = begin == 0 and first == 0 and origins[0][0] == 0
-                part, inner_origins = align_steps(self.options.piece_steps, normal[first:last], at_begin)
+                at_begin = _from_first(begin, first, origins)
+                part, inner_origins = align_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
                 pieces, tokens = reader._encode_normal(part, at_begin)
                 for left, right in _characters(pieces, part, tokens):
                     outer_first = first + inner_origins[left][0]
@@ -248,7 +248,7 @@ class PieceTokenizer(ShortTextTokenizer):
                     )
         return spans
 
-    def _encode_normal(self, text: str, first: bool) -> tuple[Pieces, npt.NDArray[np.int32]]:
+    def _encode_normal(self, text: str, first: int) -> tuple[Pieces, npt.NDArray[np.int32]]:
         data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
         if len(data) >= 2**31:
             raise TokenizerError("the text has more than 2 GiB")
@@ -278,6 +278,18 @@ class PieceTokenizer(ShortTextTokenizer):
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
         return self._texts[token_id]
+
+
+def _from_first(begin: int, first: int, origins: Spans | None) -> int:
+    """How many characters from ``first`` on come from the first character of the text.
+
+    ``origins``: where each character of a normalized stretch that begins at ``begin`` comes from; None: nothing moved.
+    """
+    if begin > 0:
+        return 0
+    if origins is None:
+        return int(first == 0)
+    return next((place for place, span in enumerate(origins[first:]) if span[0] > 0), len(origins) - first)
 
 
 def _all_steps(steps: Sequence[TextStep], stages: Sequence[Stage]) -> list[object]:

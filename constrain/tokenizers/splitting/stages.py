@@ -104,10 +104,11 @@ class Pieces:
     characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
 
 
-def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage], first: bool = True) -> Pieces:
+def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage], first: int = 1) -> Pieces:
     """Apply the stages one after the other; without any the text is one piece.
 
-    ``first``: the text is at the beginning of the whole text, which is what some rewriting asks for.
+    ``first``: how many characters of the text come from the first character of the whole text; some rewriting asks
+    whether a piece does.
     """
     ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
     keeps = np.ones(len(ends), dtype=np.bool_)
@@ -138,7 +139,7 @@ def _rewrite(
     keeps: npt.NDArray[np.bool_],
     characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None,
     rewriter: Rewriter,
-    first: bool,
+    first: int,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
     """The pieces that are kept with their new text; pieces that become empty are dropped."""
     if characters is None:
@@ -154,7 +155,7 @@ def _rewrite(
         if keep:
             old = raw[begin:end].decode()
             at = begin + np.cumsum([0, *(len(char.encode()) for char in old)])
-            text, origins = rewriter.align(old, first and int(characters[0][begin]) == 0)
+            text, origins = rewriter.align(old, int(characters[0][begin]) < first)
             texts.append(text)
             for char, (left, right) in zip(text, origins, strict=True):
                 size = len(char.encode())
