@@ -14,7 +14,8 @@ from constrain.generation import beam_search, prompt_log_probabilities
 from constrain.tokenizers.mock import MockTokenizer
 
 TOKENS = [bytes([byte]) for byte in b"abcd"] + [b"ab", b"cd", b"bc", b"</s>"]
-EOS = len(TOKENS) - 1
+SIZE = len(TOKENS)
+EOS = SIZE - 1
 
 
 class ByteTokenizer:
@@ -25,7 +26,7 @@ class ByteTokenizer:
 class Hashed:
     """A model whose logits depend on everything before."""
 
-    def __init__(self, seed=0, size=len(TOKENS)):
+    def __init__(self, seed=0, size=SIZE):
         self.seed, self.size = seed, size
 
     def logits(self, ids):
