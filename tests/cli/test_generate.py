@@ -344,7 +344,7 @@ def test_sliding(run, folder, gguf):
 
 def test_forgetting_by_attention(run, folder):
     rows = ["generate", "--model", folder, "--no-chat", "--prompt", "name", "--regex", "[a-e]{60,80}", "-n", "80"]
-    for size in ("24", "24KB"):
+    for size in ("24", "12KB"):
         status, out, err = run(*rows, "--json-stats", "--evict", "attention", "--max-kv-size", size)
         assert status == 0, err
         assert re.fullmatch("[a-e]{60,80}\n", out)

@@ -13,6 +13,7 @@ from tokenizer_texts import PIECES
 from bench.fuzz import tokenizer_files
 from bench.fuzz.protocol import Counts
 from bench.fuzz.tokenizer_parts import FilePlan
+from constrain.errors import TokenizerError
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.state_arrays import from_arrays, to_arrays
 
@@ -169,6 +170,15 @@ def test_text_that_spells_a_special_token_of_words_with_suffixes():
     end = ours.token_to_id("<|endoftext|>")
     assert end in ours.encode("a cat<|endoftext|>").ids
     assert end not in ours.encode_ordinary("a cat<|endoftext|>").ids
+
+
+def test_an_added_token_of_which_nothing_is_left():
+    token = {"id": 500, "content": "  ", "single_word": False, "lstrip": False, "rstrip": False, "special": False}
+    content = llama_like()
+    content["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": ""}
+    content["added_tokens"].append({**token, "normalized": True})
+    with pytest.raises(TokenizerError, match="added token '  ' .id 500. is not supported: the normalizer leaves nothing"):
+        parse_tokenizer_json(json.dumps(content).encode())
 
 
 def test_the_campaign_sees_a_difference(monkeypatch):

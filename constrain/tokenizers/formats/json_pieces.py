@@ -55,6 +55,11 @@ def pieces_of_json(
         token.id: apply_steps(options.steps, token.content, False) if token.normalized else token.content
         for token in added
     }
+    for token in added:
+        if token.normalized and token.content and not spelled[token.id]:
+            raise TokenizerError(
+                f"added token {token.content!r} (id {token.id}) is not supported: the normalizer leaves nothing of it"
+            )
     try:
         data = dict(zip(spelled, decoder.all_to_bytes(list(spelled.values())), strict=True))
         shown = {token_id: data.pop(token_id) for token_id in special}
