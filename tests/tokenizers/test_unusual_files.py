@@ -173,11 +173,11 @@ def test_text_that_spells_a_special_token_of_words_with_suffixes():
 
 
 def test_an_added_token_of_which_nothing_is_left():
-    token = {"id": 500, "content": "  ", "single_word": False, "lstrip": False, "rstrip": False, "special": False}
+    token = {"id": 5000, "content": "  ", "single_word": False, "lstrip": False, "rstrip": False, "special": False}
     content = llama_like()
     content["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": ""}
     content["added_tokens"].append({**token, "normalized": True})
-    with pytest.raises(TokenizerError, match="added token '  ' .id 500. is not supported: the normalizer leaves nothing"):
+    with pytest.raises(TokenizerError, match=r"added token '  ' .* is not supported: the normalizer leaves nothing"):
         parse_tokenizer_json(json.dumps(content).encode())
 
 
