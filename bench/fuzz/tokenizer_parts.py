@@ -250,7 +250,7 @@ def _bpe(rng: random.Random, characters: list[str]) -> dict[str, Any]:
     known = set(vocab)
     merges: list[list[str]] = []
     parts = list(symbols)
-    likely = [symbol for symbol in parts if any(char in symbol for char in "abc \u2581\u0120")]
+    likely = [symbol for symbol in parts if any(char in symbol for char in "abc \u2581\u0120")] or list(parts)
     for _ in range(80):
         left, right = rng.choice(likely if _flag(rng) else parts), rng.choice(likely if _flag(rng) else parts)
         if prefix and not right.startswith(prefix):

@@ -77,13 +77,15 @@ def loading() -> Iterator[Callable[[Tokenizer], None]]:
         yield lambda tokenizer: None
         return
     begin = perf_counter()
-    names: list[str] = []
+    opened: list[Tokenizer] = []
     try:
-        yield lambda tokenizer: names.append(type(tokenizer).__name__)
+        yield opened.append
     except Exception as error:
         metrics.errors.labels("unknown", "load", type(error).__name__).inc()
         raise
-    metrics.load_seconds.labels(names[0]).observe(perf_counter() - begin)
+    name = type(opened[0]).__name__
+    metrics.load_seconds.labels(name).observe(perf_counter() - begin)
+    metrics.vocabulary.labels(name).set(opened[0].vocab_size)
 
 
 class _Metrics:
@@ -105,6 +107,10 @@ class _Metrics:
             self._collectors.append(metric)
             return metric
 
+        self.vocabulary = library.Gauge(
+            "constrain_vocabulary_size", "Ids of the tokenizer that was opened last.", ["tokenizer"], registry=registry
+        )
+        self._collectors.append(self.vocabulary)
         self.load_seconds = histogram("load_seconds", "Opening a tokenizer.", _SECONDS)
         self.encode_seconds = histogram("encode_seconds", "Encoding one text.", _SECONDS)
         self.encode_tokens = histogram("encode_tokens", "Tokens of an encoded text.", _COUNTS)
