@@ -20,7 +20,14 @@ from constrain.tokenizers.state_arrays import from_arrays, to_arrays
 CLIP_SPLIT = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
 TEXTS = [
-    *("", " ", "a photo of a cat", "The  Quick\tbrown fox's 123 \u00e9\u0301 \u4e2d\u6587 \U0001f600!", "a\n b"),
+    *(
+        "",
+        " ",
+        "\u00e9\u0301 \u00e9 x\u00e9",
+        "a photo of a cat",
+        "The  Quick\tbrown fox's 123 \u00e9\u0301 \u4e2d\u6587 \U0001f600!",
+        "a\n b",
+    ),
     "".join(PIECES),
     *("".join(PIECES[place : place + 5]) for place in range(0, len(PIECES), 5)),
 ]
@@ -93,6 +100,13 @@ def with_prefix():
     }
 
 
+def added_byte(char):
+    """The token of a byte, added as a word of its own."""
+    token_id = byte_level(tokenizers.pre_tokenizers.Digits())["model"]["vocab"][char]
+    flags = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+    return {"id": token_id, "content": char, **flags}
+
+
 def changed(content, **parts):
     return {**content, **parts}
 
@@ -100,6 +114,11 @@ def changed(content, **parts):
 METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}
 FILES = {
     "clip": clip_like,
+    "an added token that is a byte of the vocabulary": lambda: changed(
+        byte_level(tokenizers.pre_tokenizers.Digits()),
+        model={**byte_level(tokenizers.pre_tokenizers.Digits())["model"], "ignore_merges": True},
+        added_tokens=[added_byte("\u00e9")],
+    ),
     "prefix": with_prefix,
     "several normalizers": lambda: changed(
         byte_level(tokenizers.pre_tokenizers.Digits()),

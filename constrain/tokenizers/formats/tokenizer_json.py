@@ -7,13 +7,14 @@ Every part of the file that changes encoding or decoding is either read or refus
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.byte_alphabet import bytes_to_text, tokens_as_bytes
+from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
@@ -151,10 +152,11 @@ def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, by
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     if len(set(ids)) != len(ids):
         raise TokenizerError("two tokens of the vocabulary have the same id")
-    # An added token may be listed in the vocabulary too, and is plain text there.
+    # An added token may be listed in the vocabulary too.  There it is bytes like the others, or out of reach.
     tokens, foreign = tokens_as_bytes({token_id: token for token, token_id in vocab.items() if token not in added})
     for token in added & vocab.keys():
-        tokens[vocab[token]] = token.encode("utf-8")
+        with suppress(TokenizerError):
+            tokens[vocab[token]] = text_to_bytes(token)
     return tokens, foreign
 
 

@@ -20,6 +20,7 @@ from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.normal_forms import Spans
+from constrain.tokenizers.normalizing.precompiled import Precompiled
 from constrain.tokenizers.normalizing.text_steps import Prepend, Steps, TextStep, align_steps, apply_steps
 from constrain.tokenizers.short.texts import ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_text import Reading
@@ -217,7 +218,7 @@ class PieceTokenizer(ShortTextTokenizer):
             if inner is not None:
                 ids.append(inner.id)
             else:
-                at_begin = _from_first(begin, first, origins)
+                at_begin = self._from_first(begin, first, origins)
                 part = apply_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
                 _, tokens = self._encode_normal(part, at_begin)
                 ids += np.ascontiguousarray(tokens[:, 0]).tolist()
@@ -237,7 +238,7 @@ class PieceTokenizer(ShortTextTokenizer):
                 if inner is not None:
                     spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
                     continue
-                at_begin = _from_first(begin, first, origins)
+                at_begin = self._from_first(begin, first, origins)
                 part, inner_origins = align_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
                 pieces, tokens = reader._encode_normal(part, at_begin)
                 for left, right in _characters(pieces, part, tokens):
@@ -247,6 +248,21 @@ class PieceTokenizer(ShortTextTokenizer):
                         (begin + origins[min(outer_first, last - 1)][0], begin + origins[min(outer_last, last) - 1][1])
                     )
         return spans
+
+    def _from_first(self, begin: int, first: int, origins: Spans | None) -> int:
+        """How many characters from ``first`` on come from the first character of the text.
+
+        ``origins``: where each character of a normalized stretch that begins at ``begin`` comes from; None: nothing
+        moved.
+        """
+        if begin > 0:
+            return 0
+        if origins is None:
+            return int(first == 0)
+        count = next((place for place, span in enumerate(origins[first:]) if span[0] > 0), len(origins) - first)
+        # To the reference's Precompiled what follows removed characters comes from the first one.
+        moved = first == 0 and any(isinstance(step, Precompiled) for step in self.options.steps[:1])
+        return max(count, 1) if moved else count
 
     def _encode_normal(self, text: str, first: int) -> tuple[Pieces, npt.NDArray[np.int32]]:
         data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
@@ -278,18 +294,6 @@ class PieceTokenizer(ShortTextTokenizer):
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
         return self._texts[token_id]
-
-
-def _from_first(begin: int, first: int, origins: Spans | None) -> int:
-    """How many characters from ``first`` on come from the first character of the text.
-
-    ``origins``: where each character of a normalized stretch that begins at ``begin`` comes from; None: nothing moved.
-    """
-    if begin > 0:
-        return 0
-    if origins is None:
-        return int(first == 0)
-    return next((place for place, span in enumerate(origins[first:]) if span[0] > 0), len(origins) - first)
 
 
 def _all_steps(steps: Sequence[TextStep], stages: Sequence[Stage]) -> list[object]:
