@@ -210,6 +210,8 @@ class Tokenizer(Encoder, Decoder):
     """
 
     chat_template: str | Mapping[str, str] | None = None
+    pair_template: tuple[tuple[str | tuple[int, ...], int], ...] | None = None
+    """How two texts are put together (pairs.py): "A", "B" or ids, each with its type; None if the files do not say."""
     vocab_size: int
     special_tokens: SpecialTokens
     special_ids: frozenset[int]

@@ -6,7 +6,6 @@ Every part of the file that changes encoding or decoding is either read or refus
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
+from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
 from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
@@ -71,7 +71,7 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
         return token_id
 
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
-    before, after = _post_processor(content.get("post_processor"), to_id)
+    before, after = around_text(content.get("post_processor"), to_id)
     options = ByteLevelOptions(
         split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
         whole_piece=bool(model.get("ignore_merges")),
@@ -82,7 +82,9 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
         after=after,
     )
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
+    tokenizer = ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
+    tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
+    return tokenizer
 
 
 def _piece_tokenizer(
@@ -95,11 +97,13 @@ def _piece_tokenizer(
     def to_id(name: str) -> int | None:
         return ids.get(name, vocab.get(name))
 
-    around = _post_processor(content.get("post_processor"), to_id)
+    around = around_text(content.get("post_processor"), to_id)
     model, vocabulary, options = pieces_of_json(content, added, around, _merges)
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    return PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
+    tokenizer = PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
+    tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
+    return tokenizer
 
 
 def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
@@ -195,49 +199,3 @@ def _is_usual_byte_level(content: dict[str, Any], pre: PreTokenizer) -> bool:
         and type_of(content.get("decoder")) == "ByteLevel"
         and (not isinstance(vocab, dict) or all(char in vocab for char in _BYTES_OF_TEXT))
     )
-
-
-def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids before and after a single text."""
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-    for part in parts_of(entry, "processors"):
-        kind = type_of(part)
-        if kind == "ByteLevel":  # trims offsets; ours always include the space
-            continue
-        if kind == "TemplateProcessing":
-            more_before, more_after = _template(part)
-        elif kind in ("RobertaProcessing", "BertProcessing"):
-            more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
-        else:
-            raise TokenizerError(
-                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
-                " BertProcessing and RobertaProcessing"
-            )
-        before, after = (*more_before, *before), (*after, *more_after)
-    return before, after
-
-
-def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    before: list[int] = []
-    after: list[int] = []
-    seen_text = False
-    try:
-        for piece in part["single"]:
-            if "Sequence" in piece:
-                seen_text = True
-            else:
-                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
-                (after if seen_text else before).extend(int(token_id) for token_id in ids)
-    except (KeyError, TypeError, ValueError):
-        raise TokenizerError("post_processor TemplateProcessing is malformed") from None
-    return tuple(before), tuple(after)
-
-
-def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
-    """The id of a token given as ``[name, id]``."""
-    name = pair[0] if isinstance(pair, list) and pair else None
-    token_id = to_id(name) if isinstance(name, str) else None
-    if token_id is None:
-        raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
-    return (token_id,)
