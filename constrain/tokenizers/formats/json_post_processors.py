@@ -12,7 +12,7 @@ PairTemplate = tuple[tuple[str | tuple[int, ...], int], ...]
 
 
 def pair_template(entry: Any, to_id: Callable[[str], int | None]) -> PairTemplate | None:
-    """ "A", "B" or ids, each with its type; None where several parts of a sequence have a say.
+    """How two texts are put together: "A", "B" or ids, each with its type; None where several parts have a say.
 
     ``entry`` is one that :func:`around_text` has accepted.
     """
