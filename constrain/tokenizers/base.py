@@ -308,11 +308,6 @@ class Tokenizer(Encoder, Decoder):
             if first in self.first_forms:
                 rest = data[len(self.decode_bytes((first,), skip_special_tokens)) :]
                 return (self.first_forms[first] + rest).decode("utf-8", "replace")
-        elif type(ids) is list and 1 < len(ids) < _MANY_IDS:
-            try:  # what decode_bytes does, sooner
-                data = b"".join(itemgetter(*ids)(self._output_tables()[bool(skip_special_tokens)]))
-            except (IndexError, TypeError, ValueError):
-                data = self.decode_bytes(ids, skip_special_tokens)
         else:
             data = self.decode_bytes(ids, skip_special_tokens)
         if self.strips_leading_space:
