@@ -42,9 +42,9 @@ class Instruments:
         """A new counter."""
         return self._new(self._library.Counter, name, text, labels)
 
-    def gauge(self, name: str, text: str, *labels: str) -> Any:
-        """A new gauge; those of several processes are added up."""
-        return self._new(self._library.Gauge, name, text, labels, multiprocess_mode="livesum")
+    def gauge(self, name: str, text: str, *labels: str, of_processes: str = "livesum") -> Any:
+        """A new gauge; those of several processes are added up, or taken together in another of the library's ways."""
+        return self._new(self._library.Gauge, name, text, labels, multiprocess_mode=of_processes)
 
     def _new(self, kind: Any, name: str, text: str, labels: tuple[str, ...], **options: Any) -> Any:
         metric = kind(f"constrain_{name}", text, labels, registry=self.registry, **options)

@@ -8,7 +8,7 @@ from bench.fuzz.protocol import Kind
 
 NAMES = (
     *("regexes", "lark", "lexing", "schemas", "history", "accelerators", "budgets", "threads"),
-    *("faults", "interrupts", "forks"),
+    *("faults", "interrupts", "forks", "tokenizer_files"),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from constrain.backends.kv_statistics import KVStatistics
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.tokenizers.base import Tokenizer
 
@@ -61,6 +62,10 @@ class Backend(ABC):
         None stands for a row that is over; its logits are 0.  Only where :attr:`can_batch`.
         """
         raise NotImplementedError(f"the {self.name} backend answers for one sequence at a time")
+
+    def kv_statistics(self) -> KVStatistics | None:
+        """What is kept and was forgotten of the last text; None where the backend forgets nothing."""
+        return None
 
     def close(self) -> None:
         """Give memory back now rather than when the object goes."""

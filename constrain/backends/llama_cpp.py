@@ -80,6 +80,8 @@ class LlamaCppBackend(Backend):
                 f"max_seq_len is {options.max_seq_len}, but the model was made for at most {trained} tokens"
             )
         limit = options.max_seq_len or min(trained, DEFAULT_MAX_SEQ_LEN)
+        if options.eviction_policy == "attention":
+            raise ConstrainError("the llama-cpp backend has no eviction_policy 'attention'; transformers has")
         self._window = window_of(options, limit)
         try:
             self._llama: Any = llama_cpp.Llama(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from constrain.backends.base import Backend, common_prefix
+from constrain.backends.kv_statistics import KVStatistics
 from constrain.backends.options import BackendOptions
 from constrain.backends.transformers_batch import BatchCache
 from constrain.backends.transformers_cache import CacheMaker
@@ -21,6 +22,9 @@ from constrain.errors import ConstrainError
 from constrain.extras import how_to_install
 from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.base import Tokenizer
+
+_LEAST_ROOM = 8
+"""Tokens behind the protected ones that a cache must have room for."""
 
 _HOW_TO_INSTALL = f"the transformers backend needs torch and transformers: {how_to_install('transformers')}"
 
@@ -41,7 +45,8 @@ class TransformersBackend(Backend):
     options : BackendOptions, optional
         ``kv_type``: "f32" and "f16" are kept in that type, whatever the model computes in; "q8" and "q4" are
         transformers' ``QuantizedCache``, which needs ``optimum-quanto`` or ``hqq``.  ``max_seq_len``: the model's own
-        limit by default, and at most that.
+        limit by default, and at most that.  ``eviction_policy``: "attention" needs a model whose layers all look at
+        the whole text (transformers_eviction.py); rows of a batch are then made one after the other.
 
     Raises
     ------
@@ -68,17 +73,22 @@ class TransformersBackend(Backend):
         limit = options.max_seq_len or own_limit
         if own_limit is not None and limit > own_limit:
             raise ConstrainError(f"max_seq_len is {limit}, but the model was made for at most {own_limit} tokens")
-        self._window = window_of(options, limit)
+        self._token_size = _bytes_per_token(torch, config, options, model.dtype)
+        self._window = window_of(options, limit, self._token_size)
         self._limit = limit
         self.max_seq_len = None if self._window else limit
         self._caches = CacheMaker(model.config, options.kv_type, model.dtype)
         accepted = inspect.signature(model.forward).parameters
         # Without this, a long prompt has logits at every position.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._all = {"logits_to_keep": 0} if self._last_only else {}
         # Some models with a recurrent state only have it elsewhere; they compute everything each time.
         self._has_cache = "past_key_values" in accepted
         self.can_batch = self._has_cache and self._caches.can_batch and "position_ids" in accepted
+        self._room = self._room_of(options, "position_ids" in accepted)
+        self.can_batch = self.can_batch and self._room is None
         self._batch = BatchCache(self._caches)
+        self._told, self._dropped, self._evictions, self._largest, self._floor = 0, 0, 0, 0, 0
         self._cache: Any = None
         self._cached: list[int] = []
         starts = (tokenizer.special_tokens.bos, getattr(config, "bos_token_id", None), *tokenizer.eos_ids)
@@ -139,6 +149,10 @@ class TransformersBackend(Backend):
 
     def logits(self, ids: Sequence[int]) -> Any:
         context = self._context(ids)
+        if self._window is not None:
+            self._say_window(len(ids))
+        if self._room is not None:
+            return self._logits_with_room(context, self._room)
         if not self._has_cache:
             return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False).logits[0, -1])
         kept = common_prefix(self._cached, context)
@@ -158,6 +172,105 @@ class TransformersBackend(Backend):
             raise
         self._cached = list(context)
         return self._numpy(output.logits[0, -1])
+
+    def _room_of(self, options: BackendOptions, takes_positions: bool) -> Any:
+        """What the cache may hold where the rest is forgotten by attention; None where nothing is."""
+        if options.eviction_policy != "attention":
+            return None
+        most, protected = options.most_tokens(self._token_size), options.protected_prefix
+        if not self.can_batch or not takes_positions:
+            raise ConstrainError(
+                "eviction_policy 'attention' is for models whose layers all look at the whole text, and for a kv_type"
+                " of f32 or f16"
+            )
+        assert most is not None
+        if most < protected + _LEAST_ROOM:
+            raise ConstrainError(
+                f"max_kv_size has room for {most} tokens; with a protected prefix of {protected} at least"
+                f" {protected + _LEAST_ROOM} are needed"
+            )
+        from constrain.backends.transformers_eviction import Room
+
+        return Room(most, max(protected + _LEAST_ROOM // 2, most * 3 // 4), protected)
+
+    def _logits_with_room(self, context: list[int], room: Any) -> Any:
+        # What was forgotten does not come back: before that the text can be cut no more.
+        kept = min(common_prefix(self._cached, context), len(context) - 1)
+        if self._cache is None or kept < self._floor:
+            self._cache, kept = self._caches.make(), 0
+            self._dropped, self._evictions, self._largest, self._floor = 0, 0, 0, 0
+        elif kept < len(self._cached):
+            self._cache.crop(kept - len(self._cached))
+        self._cached = []
+        try:
+            output = self._read(context[kept:], kept)
+            if self._cache.get_seq_length() > room.most:
+                self._forget(context, room)
+        except BaseException:
+            self._cache = None
+            raise
+        self._cached = list(context)
+        self._largest = max(self._largest, self._size_of_cache())
+        self._told = len(context)
+        return self._numpy(output.logits[0, -1])
+
+    def _read(self, tokens: list[int], place: int, **arguments: Any) -> Any:
+        """The answer for tokens that stand at ``place`` of the text; their keys and values go into the cache."""
+        positions = self._torch.arange(place, place + len(tokens), device=self._model.device)[None]
+        return self._forward(
+            input_ids=self._tensor([tokens]),
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            **arguments,
+        )
+
+    def _forget(self, context: list[int], room: Any) -> None:
+        """Have the last tokens read once more, for what they look at, and forget what is not looked at."""
+        from constrain.backends.transformers_eviction import forget
+
+        held = self._cache.get_seq_length()
+        self._largest = max(self._largest, self._size_of_cache())
+        again = room.observed
+        self._cache.crop(-again)
+        usual = self._model.config._attn_implementation
+        self._model.set_attn_implementation("eager")  # the others do not say what is looked at
+        try:
+            output = self._read(context[-again:], len(context) - again, output_attentions=True)
+        finally:
+            self._model.set_attn_implementation(usual)
+        with self._torch.inference_mode():
+            forget(self._cache, output.attentions, room)
+        self._dropped += held - room.left
+        self._evictions += 1
+        self._floor = len(context)
+
+    def _size_of_cache(self) -> int:
+        layers = [] if self._cache is None else getattr(self._cache, "layers", [])
+        tensors = [getattr(layer, name, None) for layer in layers for name in ("keys", "values")]
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors if tensor is not None)
+
+    def _say_window(self, length: int) -> None:
+        assert self._window is not None
+        dropped = self._window.evicted(length)
+        if length <= self._told:
+            self._evictions = 0
+        self._evictions += int(dropped > self._dropped)
+        self._told, self._dropped = length, dropped
+
+    def kv_statistics(self) -> KVStatistics | None:
+        if self._window is None and self._room is None:
+            return None
+        size = self._size_of_cache()
+        kept = self._told - self._dropped
+        return KVStatistics(self._told, kept, self._dropped, self._evictions, size, max(size, self._largest))
+
+    def prompt_logits(self, ids: Sequence[int]) -> Any:
+        """float32[len(ids), vocab_size]: the logits behind each of these tokens, in one go and without a cache."""
+        context = self._context(ids)
+        if len(context) != len(ids):
+            raise ConstrainError(f"{len(ids)} tokens do not fit into the window that slides")
+        return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False, **self._all).logits[0])
 
     def logits_batch(self, contexts: Sequence[Sequence[int] | None]) -> Any:
         if not self.can_batch:
@@ -194,7 +307,7 @@ class TransformersBackend(Backend):
     def _forward(self, **arguments: Any) -> Any:
         try:
             with self._torch.inference_mode():
-                return self._model(**arguments, **self._last_only)
+                return self._model(**{**self._last_only, **arguments})
         except (RuntimeError, IndexError) as error:  # no memory, or a token that the model has not
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise ConstrainError(f"the model cannot go on: {lines[0]}") from error
@@ -205,6 +318,21 @@ class TransformersBackend(Backend):
     @staticmethod
     def _numpy(tensor: Any) -> Any:
         return tensor.float().cpu().numpy()
+
+
+def _bytes_per_token(torch: Any, config: Any, options: BackendOptions, dtype: Any) -> float | None:
+    """The size of a token's keys and values, where the configuration says it and nothing is quantized."""
+    if options.kv_type in ("q8", "q4"):
+        return None
+    kept = {"f32": torch.float32, "f16": torch.float16}.get(options.kv_type or "", dtype)
+    layers, heads = getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None)
+    shared = getattr(config, "num_key_value_heads", None) or heads
+    size = getattr(config, "head_dim", None)
+    if size is None and heads and getattr(config, "hidden_size", None):
+        size = config.hidden_size // heads
+    if not (layers and shared and size):
+        return None
+    return float(2 * layers * shared * size * torch.empty(0, dtype=kept).element_size())
 
 
 @contextlib.contextmanager

@@ -35,17 +35,22 @@ class Window:
         return [*ids[: self.protected], *ids[self.protected + lost :]] if lost else ids
 
 
-def window_of(options: BackendOptions, limit: int | None) -> Window | None:
+def window_of(options: BackendOptions, limit: int | None, bytes_per_token: float | None = None) -> Window | None:
     """The window that the options ask for in a context of ``limit`` tokens; None if they ask for none.
+
+    ``bytes_per_token``: the size of a token's keys and values, if it is known.
 
     Raises
     ------
     ConstrainError
         Prefix and window do not fit into the context, or there is no size at all.
     """
-    if options.eviction_policy == "none":
+    if options.eviction_policy != "sliding":
         return None
     size = options.eviction_window
+    most = options.most_tokens(bytes_per_token)
+    if most is not None:
+        size = most - options.protected_prefix
     if size is None:
         if limit is None:
             raise ConstrainError(

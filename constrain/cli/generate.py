@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,6 +105,28 @@ _LAYOUT = {"indent": 2}
     show_default=True,
     help="So many texts, each with a newline after it; the seed goes up by one each time.",
 )
+@option(
+    "--beams",
+    section=_OUTPUT,
+    metavar="B",
+    type=click.IntRange(min=1),
+    help="Search for the most likely text with B beams, and draw nothing; --count so many of them.",
+)
+@option(
+    "--length-penalty",
+    section=_OUTPUT,
+    metavar="X",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="For --beams: above 0 long texts are preferred, below 0 short ones.",
+)
+@option(
+    "--prompt-log-probabilities",
+    section=_OUTPUT,
+    is_flag=True,
+    help="A line of JSON on stderr says how likely each token of the prompt is.",
+)
 @option("--json-stats", section=_OUTPUT, is_flag=True, help="The summary on stderr is a line of JSON.")
 @option(
     "--temperature",
@@ -177,11 +201,19 @@ _LAYOUT = {"indent": 2}
 )
 @option(
     "--eviction-policy",
+    "--evict",
+    "eviction_policy",
     section=_MEMORY,
     type=click.Choice(EVICTION_POLICIES),
     default="none",
     show_default=True,
-    help="When there are more, end, or forget the oldest.",
+    help="When there are more, end, or forget the oldest, or what is looked at least.",
+)
+@option(
+    "--max-kv-size",
+    section=_MEMORY,
+    metavar="N",
+    help="Keys and values of at most N tokens, or of so much memory, such as 512MB; for --evict.",
 )
 @option(
     "--eviction-window",
@@ -231,9 +263,13 @@ def generate(
         for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
     }
     memory = ("kv_type", "max_seq_len", "eviction_policy", "eviction_window", "protected_prefix")
+    if settings["beams"] is not None and count > settings["beams"]:
+        raise click.UsageError(f"--count {count} is more than --beams {settings['beams']}")
+    if settings["beams"] is not None and stop:
+        raise click.UsageError("--stop is for texts that are drawn, and --beams draws none")
     try:
         check_options(seed=seed, **sampling)
-        options = BackendOptions(**{name: settings[name] for name in memory})
+        options = BackendOptions(**{name: settings[name] for name in memory}, **_kv_size(settings["max_kv_size"]))
         chosen = choose_backend(model, backend) if model is None or backend != "auto" else backend
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
@@ -259,9 +295,14 @@ def generate(
     loaded = load_backend(model, backend, options)
     compiled = None if grammar is None or source is None else _compile(source, grammar, loaded, layout, num_tokens)
     ids = _prompt_ids(loaded, prompt, settings["system"], settings["chat"])
+    if settings["prompt_log_probabilities"]:
+        _say_log_probabilities(loaded, ids)
     if chosen == "demo":
         click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
 
+    if settings["beams"] is not None:
+        _search(loaded, compiled, ids, num_tokens, budget, count, settings)
+        return
     for number in range(count):
         try:
             sampler = make_sampler(seed, sampling, settings, loaded.tokenizer)
@@ -274,10 +315,11 @@ def generate(
                 write(step.text)
         write("\n" if stream else generation.text + "\n")
         statistics = generation.statistics
+        memory_of = loaded.kv_statistics()
         if json_stats:
-            click.echo(as_json(statistics, loaded.name, seed), err=True)
+            click.echo(as_json(statistics, loaded.name, seed, memory_of), err=True)
         else:
-            click.echo(f"constrain: {summary(statistics)}; seed {seed}", err=True)
+            click.echo(f"constrain: {summary(statistics, memory_of)}; seed {seed}", err=True)
         if compiled is not None and statistics.finish_reason == "length":
             why = "the grammar needs more than" if budget else "with --no-budget it is cut after"
             raise Stop(Exit.LENGTH, f"the text is not complete: {why} {statistics.tokens} tokens")
@@ -288,6 +330,20 @@ def generate(
 for _parameter in generate.params:
     if isinstance(_parameter, SectionOption) and _parameter.section == GRAMMAR:
         _parameter.section = "Grammar, at most one"
+
+
+def _kv_size(given: str | None) -> dict[str, Any]:
+    """What --max-kv-size means: a number of tokens, or of bytes."""
+    if given is None:
+        return {}
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?)(i?)b", given.strip().lower())
+    if found is not None:
+        number, power, binary = found.groups()
+        unit = (1024 if binary else 1000) ** (" kmgt".index(power or " "))
+        return {"max_kv_bytes": int(float(number) * unit)}
+    if not given.isdecimal():
+        raise click.UsageError(f"--max-kv-size must be a number of tokens, or of bytes such as 512MB, not {given!r}")
+    return {"max_kv_size": int(given)}
 
 
 def _prompt(
@@ -356,6 +412,54 @@ def _prompt_ids(backend: Backend, prompt: str, system: str | None, chat: bool | 
         raise click.UsageError("a chat needs a --prompt or a --prompt-file")
     messages = [] if system is None else [{"role": "system", "content": system}]
     return encode_chat(backend.tokenizer, [*messages, {"role": "user", "content": prompt}])
+
+
+def _say_log_probabilities(backend: Backend, ids: list[int]) -> None:
+    from constrain.generation import prompt_log_probabilities
+
+    tokens = [
+        {
+            "id": token.token_id,
+            "token": backend.tokenizer.id_to_token(token.token_id),
+            "log_probability": token.log_probability,
+        }
+        for token in prompt_log_probabilities(backend, backend.tokenizer, ids)
+    ]
+    click.echo(json.dumps({"prompt": tokens}), err=True)
+
+
+def _search(
+    backend: Backend,
+    compiled: CompiledGrammar | None,
+    ids: list[int],
+    most: int,
+    budget: bool,
+    count: int,
+    settings: Mapping[str, Any],
+) -> None:
+    """The best texts of a beam search, each with a newline; their log-probabilities go to stderr."""
+    from constrain.generation import beam_search
+
+    found = beam_search(
+        backend,
+        backend.tokenizer,
+        compiled,
+        prompt=ids,
+        beams=settings["beams"],
+        max_tokens=most,
+        length_penalty=settings["length_penalty"],
+        budget=budget,
+    )
+    for beam in found[:count]:
+        write(beam.text + "\n")
+        about = {"tokens": len(beam.token_ids), "log_probability": beam.log_probability, "score": beam.score}
+        if settings["json_stats"]:
+            click.echo(json.dumps({"backend": backend.name, **about, "finish_reason": beam.finish_reason}), err=True)
+        else:
+            said = f"{about['tokens']} tokens, log-probability {beam.log_probability:.4f}, score {beam.score:.4f}"
+            click.echo(f"constrain: {said}", err=True)
+        if compiled is not None and beam.finish_reason == "length":
+            raise Stop(Exit.LENGTH, f"the text is not complete: it is cut after {about['tokens']} tokens")
 
 
 def _start(

@@ -5,6 +5,7 @@ from constrain.tokenizers.factory import load_tokenizer
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE
 from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.streaming.decode_stream import DecodeStream
+from constrain.tokenizers.streaming.offset_stream import OffsetDecodeStream
 from constrain.tokenizers.streaming.sequence import Sequence
 from constrain.tokenizers.streaming.stop_sequences import Held, Stopped, StoppedWithText, StopSequenceDecoder, Text
 
@@ -15,6 +16,7 @@ __all__ = [
     "Encoder",
     "Encoding",
     "Held",
+    "OffsetDecodeStream",
     "Sequence",
     "SpecialTokens",
     "StopSequenceDecoder",

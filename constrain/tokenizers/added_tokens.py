@@ -10,8 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from constrain.tokenizers.splitting.character_properties import members_of_category
 
 _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
@@ -38,7 +43,12 @@ class AddedTokenFinder:
 
     def __init__(self, tokens: Sequence[AddedToken], normalize: Callable[[str], str] = str) -> None:
         """``normalize`` is applied to the tokens; the text to split has been normalized already."""
-        self._by_content = {normalize(token.content): token for token in tokens if token.content}
+        spelled = ((normalize(token.content), token) for token in tokens)
+        # Of equal ones the first counts.
+        self._by_content: dict[str, AddedToken] = {}
+        for content, token in spelled:
+            if content:
+                self._by_content.setdefault(content, token)
         # Compiled once it is needed, which for thousands of tokens takes a tenth of a second.
         self._contents = frozenset(self._by_content)
         self._lengths = sorted({len(content) for content in self._contents}, reverse=True)
@@ -57,6 +67,7 @@ class AddedTokenFinder:
             if token.single_word and (_is_word(text[begin - 1 : begin]) or _is_word(text[end : end + 1])):
                 continue
             if token.lstrip:
+                begin = max(begin, done)  # the token before may have swallowed white space behind it
                 while begin > done and text[begin - 1] in _WHITE_SPACE:
                     begin -= 1
             if token.rstrip:
@@ -64,7 +75,9 @@ class AddedTokenFinder:
                     end += 1
             if done < begin:
                 parts.append((done, begin, None))
-            parts.append((begin, end, token))
+            # Without lstrip a token is read even where the one before has swallowed it; the reference does so.
+            if begin < end:
+                parts.append((begin, end, token))
             done = end
         if done < len(text):
             parts.append((done, len(text), None))
@@ -104,7 +117,15 @@ def moved(permits: Permits, begin: int, origins: Sequence[tuple[int, int]] | Non
 
 
 def _is_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
+    return char != "" and bool(_word_characters()[ord(char)])
+
+
+@cache
+def _word_characters() -> npt.NDArray[np.bool_]:
+    """bool[0x110000]: what ``\\w`` of UTS 18 is; marks and joiners are, fractions are not."""
+    members = members_of_category("Word")
+    assert members is not None
+    return members
 
 
 def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], object]]:

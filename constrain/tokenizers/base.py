@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -209,6 +210,8 @@ class Tokenizer(Encoder, Decoder):
     """
 
     chat_template: str | Mapping[str, str] | None = None
+    pair_template: tuple[tuple[str | tuple[int, ...], int], ...] | None = None
+    """How two texts are put together (pairs.py): "A", "B" or ids, each with its type; None if the files do not say."""
     vocab_size: int
     special_tokens: SpecialTokens
     special_ids: frozenset[int]
@@ -289,8 +292,8 @@ class Tokenizer(Encoder, Decoder):
         else:
             table = self._output_tables()[bool(skip_special_tokens)]
             try:
-                if not len(ids) or min(ids) >= 0:  # a negative index would count from the end
-                    return b"".join(map(table.__getitem__, ids))
+                # Of one id alone the getter gives no tuple.
+                return b"".join(itemgetter(*ids)(table) if len(ids) > 1 else [table[token_id] for token_id in ids])
             except (IndexError, TypeError, ValueError):
                 pass
         # At least one is no id or has no token: find it, and raise the error that names it.
@@ -316,12 +319,14 @@ class Tokenizer(Encoder, Decoder):
         outputs: tuple[FlatOutputs, FlatOutputs] | None = self.__dict__.get("_flat")
         if outputs is None:
             shown, without = self._output_tables()
-            outputs = self.__dict__["_flat"] = (FlatOutputs(shown), FlatOutputs(without))
+            size = self.vocab_size
+            outputs = self.__dict__["_flat"] = (FlatOutputs(shown[:size]), FlatOutputs(without[:size]))
         return outputs
 
     def _output_tables(self) -> tuple[list[bytes], list[bytes]]:
         """What each id adds to the output, with special tokens and without; ids without a token have None.
 
+        Behind them stands None once more for each id: there a negative index ends up, which would find a token else.
         Made when first asked for.  Threads that do so at once make the same.
         """
         tables: tuple[list[bytes], list[bytes]] | None = self.__dict__.get("_outputs")
@@ -333,6 +338,8 @@ class Tokenizer(Encoder, Decoder):
             without = list(shown)
             for token_id in self.special_ids:
                 without[token_id] = b""
+            for table in (shown, without):
+                table += [None] * len(table)
             tables = self.__dict__["_outputs"] = (shown, without)
         return tables
 

@@ -59,7 +59,8 @@ def load_tokenizer(
     folder : path, optional
         For a name: where its rank file is, if not in the caches of tiktoken and Hugging Face.
     download : bool
-        For the id of a repository: fetch it, if it is not in the cache.
+        For the id of a repository: fetch it, if it is not in the cache.  For the name of a model or an encoding: fetch
+        OpenAI's rank file, and check its SHA-256.
     revision : str, optional
         For the id of a repository: a branch, tag or commit.
 
@@ -129,9 +130,9 @@ def _find_by_name(
     """The file or folder that a name stands for, and its encoding."""
     found = encoding_of_name(name)
     if found is not None:
-        if download or revision is not None:
-            raise TokenizerError(f"{name}: download= and revision= are for repositories; rank files are not downloaded")
-        file = find_rank_file(found, None if folder is None else Path(fspath(folder)))
+        if revision is not None:
+            raise TokenizerError(f"{name}: revision= is for repositories; a rank file has none")
+        file = find_rank_file(found, None if folder is None else Path(fspath(folder)), download)
         return file, found if encoding is None else encoding
     if folder is not None:
         raise TokenizerError(

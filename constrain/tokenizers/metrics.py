@@ -48,13 +48,15 @@ def loading() -> Iterator[Callable[[Tokenizer], None]]:
         yield lambda tokenizer: None
         return
     begin = perf_counter()
-    names: list[str] = []
+    opened: list[Tokenizer] = []
     try:
-        yield lambda tokenizer: names.append(type(tokenizer).__name__)
+        yield opened.append
     except Exception as error:
         metrics.errors.labels("unknown", "load", type(error).__name__).inc()
         raise
-    metrics.load_seconds.labels(names[0]).observe(perf_counter() - begin)
+    name = type(opened[0]).__name__
+    metrics.load_seconds.labels(name).observe(perf_counter() - begin)
+    metrics.vocabulary.labels(name).set(opened[0].vocab_size)
 
 
 class _Metrics(Instruments):
@@ -70,6 +72,8 @@ class _Metrics(Instruments):
         def counter(name: str, text: str, *labels: str) -> Any:
             return self.counter(name, text, "tokenizer", *labels)
 
+        about = "Ids of the tokenizer that was opened last."
+        self.vocabulary = self.gauge("vocabulary_size", about, "tokenizer", of_processes="max")
         self.load_seconds = histogram("load_seconds", "Opening a tokenizer.", SECONDS)
         self.encode_seconds = histogram("encode_seconds", "Encoding one text.", SECONDS)
         self.encode_tokens = histogram("encode_tokens", "Tokens of an encoded text.", _COUNTS)

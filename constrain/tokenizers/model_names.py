@@ -1,7 +1,7 @@
 """Names of models and encodings, and where the rank file of an encoding may lie.
 
-Rank files are looked for in the folder that is given, in the cache of tiktoken, and in that of Hugging Face; nothing
-is downloaded.
+Rank files are looked for in the folder that is given, in the cache of tiktoken, and in that of Hugging Face; one is
+downloaded only where the caller says so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS
+from constrain.tokenizers.rank_download import ADDRESS, SHA256, download_rank_file
 
 MODEL_ENCODINGS: dict[str, str] = {
     **dict.fromkeys(("gpt-5*", "gpt-4.5", "gpt-4.1", "gpt-4o", "chatgpt-4o", "o1", "o3", "o4-mini"), "o200k_base"),
@@ -30,9 +31,6 @@ MODEL_ENCODINGS: dict[str, str] = {
 name counts.  A name that ends with ``*`` stands for all that begin so: ``gpt-5*`` for ``gpt-5.1-codex``.  (``gpt-4``
 does not stand for ``gpt-4.1``, which has another encoding.)  The table may be changed."""
 
-_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-_PUBLIC = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
-
 
 def encoding_of_name(name: str) -> str | None:
     """The encoding that an encoding's or a model's name stands for; None if it is neither."""
@@ -49,12 +47,13 @@ def _stands_for(key: str, model: str) -> bool:
     return model == key or model.startswith((f"{key}-", f"{key}:"))
 
 
-def find_rank_file(encoding: str, folder: Path | None = None) -> Path:
+def find_rank_file(encoding: str, folder: Path | None = None, download: bool = False) -> Path:
     """The rank file of an encoding.
 
     ``folder``, or a folder within it, may have it under the name ``<encoding>.tiktoken``; tiktoken keeps it under
     the SHA-1 of its address in ``TIKTOKEN_CACHE_DIR``, ``DATA_GYM_CACHE_DIR`` or the folder for temporary files;
-    Hugging Face in a snapshot of a repository.
+    Hugging Face in a snapshot of a repository.  With ``download`` a file that is nowhere is fetched, checked, and put
+    into ``folder``, or where tiktoken looks for it.
 
     Raises :class:`TokenizerError` with all of these places if it is in none of them.
     """
@@ -63,21 +62,26 @@ def find_rank_file(encoding: str, folder: Path | None = None) -> Path:
     source = ENCODINGS[encoding].file or encoding
     name = f"{source}.tiktoken"
     places: list[Path] = []
+    own = _tiktoken_cache() / sha1(ADDRESS.format(source).encode()).hexdigest()
     if folder is not None:
         if not folder.is_dir():
             raise TokenizerError(f"{folder}: no such folder")
         places.append(folder / name)
         places += sorted(folder.glob(f"*/{name}"))
-    if source in _PUBLIC:
-        places.append(_tiktoken_cache() / sha1(_ADDRESS.format(source).encode()).hexdigest())
+    if source in SHA256:
+        places.append(own)
     hub = hub_cache()
     places += sorted(hub.glob(f"models--*/snapshots/*/{name}"))
     for place in places:
         if place.is_file():
             return place
+    if download:
+        return download_rank_file(source, own if folder is None else folder / name)
     looked = ", ".join(map(str, [*places, hub / "models--*" / "snapshots" / "*" / name]))
+    fetched = " or fetch it with download=True" if source in SHA256 else ""
     raise TokenizerError(
         f"no rank file of the encoding {encoding}; looked for {looked}; give the folder that has {name} as folder="
+        f"{fetched}"
     )
 
 

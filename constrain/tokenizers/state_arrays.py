@@ -23,7 +23,7 @@ from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.splitting.patterns import SplitPattern
-from constrain.tokenizers.splitting.stages import ByteAlphabetStage, RegexStage
+from constrain.tokenizers.splitting.stages import ByteAlphabetStage, LengthStage, RegexStage, RewriteStage
 
 Array = npt.NDArray[Any]
 
@@ -31,11 +31,22 @@ _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(ByteLevelBPE, ByteLevelOptions, PieceTokenizer, PieceOptions, AddedToken, SpecialTokens),
-        *(models.SymbolBPE, models.Unigram, models.WordPiece, models.WordLevel),
-        *(SplitPattern, RegexStage, ByteAlphabetStage, Charsmap, SpaceOptions, precompiled.Precompiled),
+        *(models.SymbolBPE, models.Unigram, models.WordPiece, models.WordLevel, models.SpelledBPE),
+        *(
+            SplitPattern,
+            RegexStage,
+            ByteAlphabetStage,
+            RewriteStage,
+            LengthStage,
+            Charsmap,
+            SpaceOptions,
+            precompiled.Precompiled,
+        ),
         *(text_steps.Form, text_steps.Prepend, text_steps.Replace, text_steps.ReplaceRegex, text_steps.Strip),
         *(
             text_steps.MarkWords,
+            text_steps.ByteAlphabet,
+            text_steps.Steps,
             MarkedBlanks,
             bert_text.BertText,
             bert_text.StripAccents,

@@ -26,7 +26,7 @@ SLIDING = {"eviction_policy": "sliding"}
     [
         ({"kv_type": "q5"}, "kv_type must be one of f32, f16, q8, q4, not 'q5'"),
         ({"max_seq_len": 1}, "max_seq_len must be at least 2, not 1"),
-        ({"eviction_policy": "lru"}, "eviction_policy must be one of none, sliding, not 'lru'"),
+        ({"eviction_policy": "lru"}, "eviction_policy must be one of none, sliding, attention, not 'lru'"),
         ({"eviction_window": 1, **SLIDING}, "eviction_window must be at least 2"),
         ({"protected_prefix": -1, **SLIDING}, "protected_prefix must be 0 or more"),
         ({"eviction_window": 8}, "eviction_window is for eviction_policy 'sliding'"),

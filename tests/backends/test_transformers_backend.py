@@ -305,3 +305,100 @@ def test_a_tokenizer_with_more_tokens_than_the_model(backend):
     large = MockTokenizer(special_tokens=[f"<{i}>" for i in range(ROWS)])
     with pytest.raises(ConstrainError, match=f"logits for {ROWS} tokens, but the tokenizer has {large.vocab_size}"):
         TransformersBackend(backend._model, large)
+
+
+def evicting(backend, **options):
+    return make(backend, eviction_policy="attention", **options)
+
+
+def test_nothing_is_forgotten_where_there_is_room(backend):
+    roomy = evicting(backend, max_kv_size=100)
+    for length in LENGTHS:
+        assert np.allclose(roomy.logits(IDS[:length]), reference(backend._model, IDS[:length]), atol=1e-4)
+    said = roomy.kv_statistics()
+    assert (said.tokens, said.kept, said.dropped, said.evictions) == (1, 1, 0, 0)
+    assert backend.kv_statistics() is None
+
+
+@pytest.mark.parametrize("protected", [0, 3])
+def test_what_is_looked_at_least_is_forgotten(backend, protected):
+    """Keys and values that are kept are those of their token at its own place; the first and the last ones stay."""
+    small = evicting(backend, max_kv_size=24, protected_prefix=protected)
+    for length in (10, 24, 25, 26, 31, 32, 60, 61):
+        small.logits(IDS[:length])
+        said = small.kv_statistics()
+        held = small._cache.get_seq_length()
+        assert said.kept == held <= 24
+        assert said.tokens == length == said.kept + said.dropped
+        assert (said.evictions > 0) == (length > 24)
+        assert said.size == sum(layer.keys.nbytes + layer.values.nbytes for layer in small._cache.layers)
+        assert said.size <= said.largest
+    with torch.inference_mode():
+        whole = backend._model(torch.tensor([IDS[:61]]), use_cache=True).past_key_values
+    for ours, full in zip(small._cache.layers[:1], whole.layers[:1], strict=True):
+        # The keys of the first layer depend on token and position alone, so each that is kept is one of them.
+        for head in range(ours.keys.shape[1]):
+            near = torch.cdist(ours.keys[0, head], full.keys[0, head], compute_mode="donot_use_mm_for_euclid_dist")
+            assert near.min(dim=1).values.max() < 1e-3
+            places = near.argmin(dim=1).tolist()
+            assert places == sorted(set(places))
+            assert places[:protected] == list(range(protected))
+            assert places[-4:] == [57, 58, 59, 60]
+
+
+def test_going_back_before_what_was_forgotten_begins_anew(backend):
+    small = evicting(backend, max_kv_size=24)
+    first = small.logits(IDS[:40])
+    for length in (41, 42, 41):
+        small.logits(IDS[:length])
+    assert small.kv_statistics().evictions == 1
+    assert np.allclose(small.logits(IDS[:20]), reference(backend._model, IDS[:20]), atol=1e-4)
+    assert small.kv_statistics().dropped == 0
+    assert np.allclose(small.logits(IDS[:40]), first, atol=1e-4)
+
+
+def test_a_bound_on_memory(backend):
+    model = backend._model.config
+    token = 2 * model.num_hidden_layers * model.num_key_value_heads * model.head_dim * 4
+    small = evicting(backend, max_kv_bytes=30 * token + 5)
+    small.logits(IDS[:50])
+    assert small.kv_statistics().size <= 30 * token < small.kv_statistics().largest
+    half = evicting(backend, max_kv_bytes=30 * token, kv_type="f16")
+    half.logits(IDS[:59])
+    assert half.kv_statistics().kept == 59
+    sliding = make(backend, eviction_policy="sliding", max_kv_bytes=30 * token, protected_prefix=2)
+    assert sliding._window == Window(2, 28)
+    sliding.logits(IDS[:50])
+    said = sliding.kv_statistics()
+    assert (said.tokens, said.kept, said.dropped, said.evictions) == (50, 22, 28, 1)
+
+
+def test_the_most_attended_stay():
+    from constrain.backends.transformers_eviction import Room, kept_places
+
+    attention = torch.full((2, 16, 60), 0.01)
+    attention[:, :, 20] = 1.0
+    attention[1, :, 40] = 0.5
+    room = Room(60, 30, 2)
+    (places,) = kept_places(attention, 1, room)
+    assert places.tolist()[:2] == [0, 1]
+    assert set(range(17, 24)) <= set(places.tolist())  # with what stands beside it
+    assert set(places.tolist()[-16:]) == set(range(44, 60))
+    both = kept_places(attention, 2, room)
+    assert 40 in both[1].tolist()
+    assert both.shape == (2, 30)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_kv_size": 9, "protected_prefix": 4}, "room for 9 tokens; with a protected prefix of 4 at least 12"),
+        ({}, "needs a max_kv_size"),
+        ({"max_kv_size": 9, "max_kv_bytes": 9}, "exclude each other"),
+        ({"max_kv_size": 30, "eviction_window": 9}, "exclude each other"),
+        ({"max_kv_size": 1}, "at least 2"),
+    ],
+)
+def test_what_cannot_be_forgotten(backend, options, words):
+    with pytest.raises(ConstrainError, match=words):
+        evicting(backend, **options)

@@ -37,6 +37,9 @@ ROWS = ["generate", "--regex", "[a-z]{3,9}", "--seed", "5"]
         (["--max-seq-len", "1"], "'--max-seq-len'"),
         (["--eviction-window", "9"], "eviction_window is for eviction_policy 'sliding'"),
         (["--kv-type", "q5"], "'q5' is not one of"),
+        (["--max-kv-size", "9 pages"], "--max-kv-size must be a number of tokens, or of bytes such as 512MB"),
+        (["--max-kv-size", "900"], "max_kv_size is for eviction_policy 'sliding' and 'attention'"),
+        (["--evict", "attention"], "eviction_policy 'attention' needs a max_kv_size"),
         (["--backend", "onnx"], "'onnx' is not one of"),
         (["--backend", "transformers"], "the transformers backend needs the path of a model"),
         (["--backend", "demo", "--model", "x"], "the demo backend has its own model"),
@@ -337,6 +340,19 @@ def test_sliding(run, folder, gguf):
         assert status == 0, err
         assert re.fullmatch("[a-e]{60,80}\n", out)
         assert stats(err)["tokens"] > 32
+
+
+def test_forgetting_by_attention(run, folder):
+    rows = ["generate", "--model", folder, "--no-chat", "--prompt", "name", "--regex", "[a-e]{60,80}", "-n", "80"]
+    for size in ("24", "12KB"):
+        status, out, err = run(*rows, "--json-stats", "--evict", "attention", "--max-kv-size", size)
+        assert status == 0, err
+        assert re.fullmatch("[a-e]{60,80}\n", out)
+        kv = stats(err)["kv"]
+        assert kv["dropped"] > 0
+        assert kv["kept"] <= 24
+        assert kv["tokens"] == kv["kept"] + kv["dropped"]
+    assert "forgotten" in run(*rows, "--evict", "sliding", "--max-kv-size", "24")[2]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send to one process")

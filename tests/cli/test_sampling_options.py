@@ -70,3 +70,29 @@ def test_the_help_has_a_section_for_them():
     text = CliRunner().invoke(generate, ["--help"]).output
     assert "Further samplers" in text
     assert json.dumps("--dry-base")[1:-1] in text
+
+
+def test_beams_write_the_most_likely_texts():
+    code, text, said = run("--beams", "3", "--count", "3", "--json-stats")
+    assert code == 0, said
+    assert len(text.split()) == 3
+    assert set(text.split()) <= {"alpha", "beta", "gamma"}
+    scores = [json.loads(line)["score"] for line in said.splitlines() if line.startswith("{")]
+    assert scores == sorted(scores, reverse=True)
+    assert run("--beams", "2")[1].strip() == text.split()[0]
+    for options, words in (
+        (["--beams", "1", "--count", "2"], "--count 2 is more than --beams 1"),
+        (["--beams", "1", "--stop", "x"], "--beams draws none"),
+    ):
+        code, _, said = run(*options)
+        assert code == 2
+        assert words in said
+
+
+def test_how_likely_the_prompt_is():
+    _, text, said = run("--prompt", "The dog ran.", "--prompt-log-probabilities")
+    assert text.strip() in ("alpha", "beta", "gamma")
+    tokens = json.loads(next(line for line in said.splitlines() if line.startswith("{")))["prompt"]
+    assert tokens[0]["log_probability"] is None
+    assert all(token["log_probability"] < 0 for token in tokens[1:])
+    assert [token["token"] for token in tokens][-1] == "."

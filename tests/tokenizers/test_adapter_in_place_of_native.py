@@ -18,12 +18,11 @@ tokenizers = pytest.importorskip("tokenizers")
 
 @pytest.fixture
 def folder(small_json, tmp_path):
-    """A byte-level vocabulary behind a normalizer that puts words in front, which nobody has natively."""
+    """A byte-level vocabulary behind a split at scripts, which nobody has natively."""
     content = json.loads(json.dumps(small_json))
-    content["normalizer"] = {
-        "type": "Sequence",
-        "normalizers": [{"type": "Nmt"}, {"type": "Prepend", "prepend": "So "}],
-    }
+    content["normalizer"] = {"type": "Prepend", "prepend": "So "}
+    parts = [{"type": "UnicodeScripts"}, content["pre_tokenizer"]]
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|endoftext|>", "chat_template": "x"}')
     return tmp_path
@@ -31,7 +30,8 @@ def folder(small_json, tmp_path):
 
 def test_the_library_is_used_and_it_is_said(folder):
     with pytest.warns(
-        AdapterWarning, match=r"tokenizer.json: .*normalizer.* supported.*; using the tokenizers library"
+        AdapterWarning,
+        match=r"tokenizer.json: .*pre_tokenizer UnicodeScripts is not supported.*; using the tokenizers library",
     ):
         tokenizer = load_tokenizer(folder)
     assert isinstance(tokenizer, HuggingFaceTokenizer)

@@ -68,6 +68,7 @@ def test_errors_and_loading(registry, small_json, tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(small_json))
     load_tokenizer(tmp_path).encode("x")
     assert value(registry, "load_seconds_count", "ByteLevelBPE") == 1
+    assert value(registry, "vocabulary_size", "ByteLevelBPE") == 401
     assert value(registry, "encode_seconds_count", "ByteLevelBPE") == 1
     with pytest.raises(TokenizerError):
         load_tokenizer(tmp_path / "missing")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import base64
+import inspect
+import io
 import json
 import sys
 from dataclasses import replace
-from hashlib import sha1
+from hashlib import sha1, sha256
 
 import huggingface_hub
 import pytest
 import tiktoken.model
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers import load_tokenizer, model_names
+from constrain.tokenizers import load_tokenizer, model_names, rank_download
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS
 from constrain.tokenizers.hub import is_hub_id
 from constrain.tokenizers.model_names import encoding_of_name, find_rank_file
@@ -112,11 +114,50 @@ def test_what_is_missing_is_said(tmp_path):
         load_tokenizer("gpt-4", folder=tmp_path / "nowhere")
     with pytest.raises(TokenizerError, match=r"neither a model nor an encoding; known: .*gpt-4o"):
         load_tokenizer("gpt", folder=tmp_path)
-    with pytest.raises(TokenizerError, match="rank files are not downloaded"):
-        load_tokenizer("gpt-4", download=True)
+    with pytest.raises(TokenizerError, match="revision= is for repositories"):
+        load_tokenizer("gpt-4", revision="v1")
     file = put(tmp_path / "x.json", b"{}")
     with pytest.raises(TokenizerError, match="are for names"):
         load_tokenizer(file, folder=tmp_path)
+
+
+def test_a_rank_file_is_fetched_and_checked(tmp_path, monkeypatch, small_ranks):
+    asked = []
+    answer = small_ranks
+
+    def urlopen(address, timeout):
+        asked.append(address)
+        if not answer:
+            raise OSError("no route")
+        return io.BytesIO(answer)
+
+    monkeypatch.setattr(rank_download, "urlopen", urlopen)
+    monkeypatch.setitem(rank_download.SHA256, "r50k_base", sha256(small_ranks).hexdigest())
+    assert load_tokenizer("davinci", download=True).eos_ids == (50256,)
+    assert asked == ["https://openaipublic.blob.core.windows.net/encodings/r50k_base.tiktoken"]
+    assert load_tokenizer("davinci").vocab_size == 50257  # where tiktoken would look for it
+    (tmp_path / "own").mkdir()
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "other"))
+    load_tokenizer("gpt2", folder=tmp_path / "own", download=True)
+    assert (tmp_path / "own" / "r50k_base.tiktoken").read_bytes() == small_ranks
+    answer = b"changed"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
+    with pytest.raises(TokenizerError, match=r"has the SHA-256 [0-9a-f]{64}, and should have"):
+        load_tokenizer("davinci", download=True)
+    answer = b""
+    with pytest.raises(TokenizerError, match="could not be downloaded: no route"):
+        load_tokenizer("davinci", download=True)
+    assert not (tmp_path / "empty").exists()
+    with pytest.raises(TokenizerError, match="the rank file of llama3 is not public"):
+        load_tokenizer("llama3", download=True)
+
+
+def test_checksums_are_those_of_tiktoken():
+    import tiktoken_ext.openai_public as reference
+
+    source = inspect.getsource(reference)
+    for name, expected in rank_download.SHA256.items():
+        assert f'{rank_download.ADDRESS.format(name)}",\n        expected_hash="{expected}"' in source
 
 
 def test_ids_of_repositories():

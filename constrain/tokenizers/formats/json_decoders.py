@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.byte_alphabet import alphabet_bytes
 from constrain.tokenizers.formats.json_parts import flag_of, parts_of, pattern_of, text_of, type_of
 from constrain.tokenizers.models.piece_model import byte_of_token
 
@@ -80,6 +81,8 @@ def read_decoder(entry: Any) -> PieceDecoder:
     if not parts:
         return PieceDecoder(lambda token: f" {token}".encode(), True)
     kinds = [type_of(part) for part in parts]
+    if kinds == ["ByteLevel"]:
+        return PieceDecoder(alphabet_bytes, False)
     if kinds == ["WordPiece"]:
         return _word_piece(parts[0])
     if kinds == ["Metaspace"]:

@@ -11,10 +11,22 @@ from constrain.tokenizers.formats.json_parts import flag_of, parts_of, pattern_o
 from constrain.tokenizers.normalizing.bert_text import BertText, Lowercase, StripAccents
 from constrain.tokenizers.normalizing.nmt_text import NmtText
 from constrain.tokenizers.normalizing.precompiled import Precompiled
-from constrain.tokenizers.normalizing.text_steps import Form, Prepend, Replace, ReplaceRegex, Strip, TextStep
+from constrain.tokenizers.normalizing.text_steps import (
+    ByteAlphabet,
+    Form,
+    Prepend,
+    Replace,
+    ReplaceRegex,
+    Strip,
+    TextStep,
+)
+from constrain.tokenizers.splitting.regex import may_be_empty, parse_split
 from constrain.tokenizers.splitting.stages import RegexStage
 
-_KNOWN = "NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, StripAccents, Strip, Prepend, Replace, Precompiled, Nmt"
+_KNOWN = (
+    "NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, StripAccents, Strip, Prepend, Replace, Precompiled, Nmt and"
+    " ByteLevel"
+)
 
 
 def steps_of_normalizer(entry: Any) -> tuple[TextStep, ...]:
@@ -45,9 +57,15 @@ def _steps(entry: Any) -> list[TextStep]:
         if not is_regex:
             return [Replace(pattern, content)]
         RegexStage(pattern, line_anchors=True).check()
+        if may_be_empty(parse_split(pattern, True)):
+            raise TokenizerError(
+                f"normalizer Replace is not supported with the regex {pattern!r}, which may match nothing"
+            )
         return [ReplaceRegex(pattern, content)]
     if kind == "Nmt":
         return [NmtText()]
+    if kind == "ByteLevel":
+        return [ByteAlphabet()]
     if kind == "Precompiled":
         return _precompiled(entry)
     raise TokenizerError(f"normalizer {kind} is not supported; supported are {_KNOWN}")

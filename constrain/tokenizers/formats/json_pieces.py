@@ -10,12 +10,14 @@ import numpy as np
 from constrain.errors import TokenizerError
 from constrain.tokenizers import models
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.byte_alphabet import CHARACTER_OF_BYTE
 from constrain.tokenizers.formats.json_decoders import read_decoder
 from constrain.tokenizers.formats.json_normalizers import steps_of_normalizer
 from constrain.tokenizers.formats.json_parts import MODELS, flag_of, type_of
-from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.formats.json_pre_tokenizers import general_stages, read_pre_tokenizer
 from constrain.tokenizers.formats.json_shortcuts import simplified
 from constrain.tokenizers.models import whole_pieces
+from constrain.tokenizers.models.merge_ids import Pairs
 from constrain.tokenizers.models.piece_model import UNKNOWN_PENALTY, PieceModel, byte_tokens
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceVocabulary
 from constrain.tokenizers.normalizing.text_steps import apply_steps
@@ -33,13 +35,13 @@ def pieces_of_json(
     model = content["model"]
     ids = vocabulary_of(model)
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
-    if pre.byte_level:
-        raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {model.get('type', 'BPE')} model")
+    general = pre.byte_level or pre.unusual
     decoder = read_decoder(content.get("decoder"))
-    steps, stages = simplified(steps_of_normalizer(content.get("normalizer")), pre.stages)
+    parts = general_stages(content.get("pre_tokenizer")) if general else pre.stages
+    steps, stages = simplified(steps_of_normalizer(content.get("normalizer")), parts)
     options = PieceOptions(
         steps=steps,
-        piece_steps=tuple(pre.steps),
+        piece_steps=() if general else tuple(pre.steps),
         stages=stages,
         before=around[0],
         after=around[1],
@@ -53,6 +55,11 @@ def pieces_of_json(
         token.id: apply_steps(options.steps, token.content, False) if token.normalized else token.content
         for token in added
     }
+    for token in added:
+        if token.normalized and token.content and not spelled[token.id]:
+            raise TokenizerError(
+                f"added token {token.content!r} (id {token.id}) is not supported: the normalizer leaves nothing of it"
+            )
     try:
         data = dict(zip(spelled, decoder.all_to_bytes(list(spelled.values())), strict=True))
         shown = {token_id: data.pop(token_id) for token_id in special}
@@ -61,7 +68,8 @@ def pieces_of_json(
     except UnicodeEncodeError:
         raise TokenizerError("a token has a lone surrogate, which has no UTF-8") from None
     vocabulary = PieceVocabulary(spelled, data, added, special, shown=shown, first_forms=first_forms)
-    return _model(model, ids, texts, unknown, read_merges), vocabulary, options
+    all_in_bytes = pre.byte_level and not pre.unusual and set(CHARACTER_OF_BYTE) <= ids.keys()
+    return _model(model, ids, texts, unknown, all_in_bytes, read_merges), vocabulary, options
 
 
 def vocabulary_of(model: dict[str, Any]) -> dict[str, int]:
@@ -108,8 +116,10 @@ def _model(
     ids: dict[str, int],
     texts: dict[int, str],
     unknown: int,
+    all_in_bytes: bool,
     read_merges: Callable[[Any, dict[str, int]], Merges],
 ) -> PieceModel:
+    """``all_in_bytes``: no piece has a character without a token."""
     kind = model.get("type", "BPE")
     byte_ids = None
     if kind in ("BPE", "Unigram") and flag_of(model, "byte_fallback", False):
@@ -119,7 +129,12 @@ def _model(
     if kind == "Unigram":
         scores = np.array([score for _, score in model["vocab"]], dtype=np.float64)
         return models.Unigram(
-            texts, scores, unk=unknown, unknown_score=float(scores.min()) - UNKNOWN_PENALTY, byte_ids=byte_ids
+            texts,
+            scores,
+            unk=unknown,
+            unknown_score=float(scores.min()) - UNKNOWN_PENALTY,
+            byte_ids=byte_ids,
+            whole_spans=True,
         )
     if kind == "WordPiece":
         prefix, most = model.get("continuing_subword_prefix", "##"), model.get("max_input_chars_per_word", 100)
@@ -131,7 +146,45 @@ def _model(
     if kind != "BPE":
         raise TokenizerError(f"model {type_of(model)} is not supported; supported are {MODELS}")
     whole = whole_pieces.ALWAYS if flag_of(model, "ignore_merges", False) else whole_pieces.NEVER
-    merges = read_merges(model.get("merges"), ids)
     tokens = {token_id: text for token_id, text in texts.items() if text}
     fuse = flag_of(model, "fuse_unk", False)
+    prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
+    if not isinstance(prefix, str) or not isinstance(suffix, str):
+        raise TokenizerError('"continuing_subword_prefix" and "end_of_word_suffix" must be strings')
+    if prefix or suffix or (unknown < 0 and byte_ids is None and not all_in_bytes):
+        return models.SpelledBPE(
+            tokens,
+            _merges_by_pair(model, ids, prefix, read_merges),
+            prefix=prefix,
+            suffix=suffix,
+            unk=unknown,
+            fuse=fuse,
+            byte_ids=byte_ids,
+            whole=whole == whole_pieces.ALWAYS,
+        )
+    merges = read_merges(model.get("merges"), ids)
     return models.SymbolBPE(tokens, merges, unk=unknown, fuse=fuse, byte_ids=byte_ids, whole=whole)
+
+
+def _merges_by_pair(
+    model: dict[str, Any], ids: dict[str, int], prefix: str, read_merges: Callable[[Any, dict[str, int]], Merges]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """For each pair its rank and what it becomes: of the second token the prefix is left out."""
+    if not prefix:
+        columns = [column.tolist() for column in read_merges(model.get("merges"), ids)]
+        return {(left, right): (rank, made) for rank, (left, right, made) in enumerate(zip(*columns, strict=True))}
+    merges: dict[tuple[int, int], tuple[int, int]] = {}
+    entries = model.get("merges")
+    if not isinstance(entries, list | Pairs):
+        raise TokenizerError('"merges" must be a list')
+    for rank in range(len(entries)):
+        entry: Any = entries[rank]
+        pair = entry.split(" ") if isinstance(entry, str) else entry
+        try:
+            left, right = pair
+            if not right.startswith(prefix):
+                raise ValueError(right)
+            merges[ids[left], ids[right]] = rank, ids[left + right.removeprefix(prefix)]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise TokenizerError(f"merge {rank}, {pair!r}, is not a pair of tokens that make a token") from None
+    return merges

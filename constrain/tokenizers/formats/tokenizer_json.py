@@ -6,23 +6,28 @@ Every part of the file that changes encoding or decoding is either read or refus
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.byte_alphabet import tokens_as_bytes
+from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
 from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
-from constrain.tokenizers.formats.json_pre_tokenizers import read_pre_tokenizer
+from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
+from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
 from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge, read_json_with_merges
 from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
 from constrain.tokenizers.normalizing.normal_forms import NormalForm
 from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids, read_roles
 from constrain.tokenizers.splitting.patterns import SplitPattern
+
+_UNUSUAL = ("byte_fallback", "fuse_unk", "continuing_subword_prefix", "end_of_word_suffix")
+_BYTES_OF_TEXT = bytes_to_text(bytes(byte for byte in range(256) if byte not in (0xC0, 0xC1, *range(0xF5, 0x100))))
+"""The bytes that well-formed UTF-8 has, in the byte-level alphabet."""
 
 
 def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
@@ -54,22 +59,11 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     _check_model(model)
     added = _added_tokens(content.get("added_tokens"))
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
-    if not pre.byte_level:
-        if _is_byte_level(content.get("decoder")):
-            names = " + ".join(map(type_of, parts_of(content.get("pre_tokenizer"), "pretokenizers"))) or "null"
-            raise TokenizerError(f"pre_tokenizer {names} with decoder ByteLevel is not supported")
+    if not _is_usual_byte_level(content, pre):
         return _piece_tokenizer(content, added, folder, eos_ids)
-    if model.get("type", "BPE") != "BPE":
-        raise TokenizerError(f"pre_tokenizer ByteLevel is not supported with a {type_of(model)} model")
-    for key in ("byte_fallback", "fuse_unk"):
-        if model.get(key):
-            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a byte-level BPE model')
     tokens, foreign = _tokens(model.get("vocab"), {token.content for token in added})
     _check_added_ids(added, model["vocab"])
     merges = _merges(model.get("merges"), model["vocab"])
-    if not _is_byte_level(content.get("decoder")):
-        raise TokenizerError(f"decoder {type_of(content.get('decoder'))} is not supported; supported is ByteLevel")
-
     ids = {token.content: token.id for token in added}
 
     def to_id(name: str) -> int | None:
@@ -77,18 +71,20 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
         return token_id
 
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
-    before, after = _post_processor(content.get("post_processor"), to_id)
+    before, after = around_text(content.get("post_processor"), to_id)
     options = ByteLevelOptions(
         split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
         whole_piece=bool(model.get("ignore_merges")),
-        normal_form=_normalizer(content.get("normalizer")),
+        normal_form=_normal_form(content.get("normalizer")),
         added_in_alphabet=True,
         add_prefix_space=pre.prefix,
         before=before,
         after=after,
     )
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    return ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
+    tokenizer = ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
+    tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
+    return tokenizer
 
 
 def _piece_tokenizer(
@@ -101,11 +97,13 @@ def _piece_tokenizer(
     def to_id(name: str) -> int | None:
         return ids.get(name, vocab.get(name))
 
-    around = _post_processor(content.get("post_processor"), to_id)
+    around = around_text(content.get("post_processor"), to_id)
     model, vocabulary, options = pieces_of_json(content, added, around, _merges)
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    return PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
+    tokenizer = PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
+    tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
+    return tokenizer
 
 
 def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
@@ -120,9 +118,8 @@ def _check_model(model: dict[str, Any]) -> None:
     kind = model.get("type", "BPE")
     if kind not in ("BPE", "Unigram", "WordPiece", "WordLevel"):
         raise TokenizerError(f"model {kind} is not supported; supported are {MODELS}")
-    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix") if kind == "BPE" else ():
-        if model.get(key):
-            raise TokenizerError(f'"{key}": {model[key]!r} is not supported in a BPE model')
+    if kind == "BPE" and model.get("dropout"):
+        raise TokenizerError(f'"dropout": {model["dropout"]!r} is not supported in a BPE model')
 
 
 def _added_tokens(entries: Any) -> list[AddedToken]:
@@ -159,10 +156,11 @@ def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, by
         raise TokenizerError('"vocab" must be an object from tokens to ids')
     if len(set(ids)) != len(ids):
         raise TokenizerError("two tokens of the vocabulary have the same id")
-    # An added token may be listed in the vocabulary too, and is plain text there.
+    # An added token may be listed in the vocabulary too.  There it is bytes like the others, or out of reach.
     tokens, foreign = tokens_as_bytes({token_id: token for token, token_id in vocab.items() if token not in added})
     for token in added & vocab.keys():
-        tokens[vocab[token]] = token.encode("utf-8")
+        with suppress(TokenizerError):
+            tokens[vocab[token]] = text_to_bytes(token)
     return tokens, foreign
 
 
@@ -180,63 +178,24 @@ def _merges(entries: Any, vocab: dict[str, int]) -> Merges:
         raise TokenizerError(f"merge {wrong}, {entries[wrong]!r}, is not a pair of tokens that make a token") from None
 
 
-def _normalizer(entry: Any) -> NormalForm | None:
-    parts = parts_of(entry, "normalizers")
-    if not parts:
-        return None
-    if len(parts) != 1:
-        raise TokenizerError("a sequence of several normalizers is not supported in byte-level BPE")
+def _normal_form(entry: Any) -> NormalForm | None:
+    """The form of a normalizer that is one, or nothing."""
     forms: dict[str, NormalForm] = {"NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}
-    if type_of(parts[0]) not in forms:
-        raise TokenizerError(f"normalizer {type_of(parts[0])} is not supported; supported are {', '.join(forms)}")
-    return forms[type_of(parts[0])]
+    parts = parts_of(entry, "normalizers")
+    return forms[type_of(parts[0])] if len(parts) == 1 else None
 
 
-def _post_processor(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids before and after a single text."""
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-    for part in parts_of(entry, "processors"):
-        kind = type_of(part)
-        if kind == "ByteLevel":  # trims offsets; ours always include the space
-            continue
-        if kind == "TemplateProcessing":
-            more_before, more_after = _template(part)
-        elif kind in ("RobertaProcessing", "BertProcessing"):
-            more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
-        else:
-            raise TokenizerError(
-                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
-                " BertProcessing and RobertaProcessing"
-            )
-        before, after = (*more_before, *before), (*after, *more_after)
-    return before, after
-
-
-def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    before: list[int] = []
-    after: list[int] = []
-    seen_text = False
-    try:
-        for piece in part["single"]:
-            if "Sequence" in piece:
-                seen_text = True
-            else:
-                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
-                (after if seen_text else before).extend(int(token_id) for token_id in ids)
-    except (KeyError, TypeError, ValueError):
-        raise TokenizerError("post_processor TemplateProcessing is malformed") from None
-    return tuple(before), tuple(after)
-
-
-def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
-    """The id of a token given as ``[name, id]``."""
-    name = pair[0] if isinstance(pair, list) and pair else None
-    token_id = to_id(name) if isinstance(name, str) else None
-    if token_id is None:
-        raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
-    return (token_id,)
-
-
-def _is_byte_level(entry: Any) -> bool:
-    return type_of(entry) == "ByteLevel"
+def _is_usual_byte_level(content: dict[str, Any], pre: PreTokenizer) -> bool:
+    """Whether the file is of the usual kind, for which there are kernels: all symbols are bytes, and have tokens."""
+    model = content["model"]
+    normalizers = list(map(type_of, parts_of(content.get("normalizer"), "normalizers")))
+    vocab = model.get("vocab")
+    return (
+        pre.byte_level
+        and not pre.unusual
+        and model.get("type", "BPE") == "BPE"
+        and not any(model.get(key) for key in _UNUSUAL)
+        and (not normalizers or (len(normalizers) == 1 and normalizers[0] in ("NFC", "NFD", "NFKC", "NFKD")))
+        and type_of(content.get("decoder")) == "ByteLevel"
+        and (not isinstance(vocab, dict) or all(char in vocab for char in _BYTES_OF_TEXT))
+    )

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from constrain.tokenizers.models.spelled_bpe import SpelledBPE
     from constrain.tokenizers.models.symbol_bpe import SymbolBPE
     from constrain.tokenizers.models.unigram import Unigram
     from constrain.tokenizers.models.word_level import WordLevel
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
 
 # To load the kernels of a model takes 8 to 40 ms, to compile them 0.4 to 2 s (measured).  The trie that all of them use
 # adds 21 ms and 1.7 s.
-_MODULES = {"SymbolBPE": "symbol_bpe", "Unigram": "unigram", "WordLevel": "word_level", "WordPiece": "wordpiece"}
+_MODULES = {
+    "SpelledBPE": "spelled_bpe",
+    "SymbolBPE": "symbol_bpe",
+    "Unigram": "unigram",
+    "WordLevel": "word_level",
+    "WordPiece": "wordpiece",
+}
 
-__all__ = ["SymbolBPE", "Unigram", "WordLevel", "WordPiece"]
+__all__ = ["SpelledBPE", "SymbolBPE", "Unigram", "WordLevel", "WordPiece"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ Text is cut at added tokens, normalized if the file says so, cut into pieces by 
 the bytes of each piece are merged pair by pair.  Every byte is a token, so any text can be encoded
 and ``decode(encode(text)) == text`` wherever there is no normalizer.
 
-Dropout, continuing-subword prefixes and end-of-word suffixes are not supported; the readers refuse files that ask for
-them.
+Vocabularies that spell characters by their place in a word, and other unusual ones, are for
+:mod:`constrain.tokenizers.models.spelled_bpe`.
 """
 
 from __future__ import annotations
@@ -435,4 +435,5 @@ class _Source(EncodingSource):
         options = self._tokenizer.options
         form = options.normal_form
         spans = [(i, i + 1) for i in range(len(original))] if form is None else normalize_aligned(form, original)[1]
-        return spans if len(segment.text) == len(spans) else [(0, 0), *spans]
+        # A space in front comes from the character behind it, as in the reference.
+        return spans if len(segment.text) == len(spans) else [spans[0], *spans]

@@ -19,11 +19,13 @@ from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
-from constrain.tokenizers.normalizing.text_steps import TextStep, align_steps, apply_steps
+from constrain.tokenizers.normalizing.normal_forms import Spans
+from constrain.tokenizers.normalizing.precompiled import Precompiled
+from constrain.tokenizers.normalizing.text_steps import Prepend, Steps, TextStep, align_steps, apply_steps
 from constrain.tokenizers.short.texts import ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_text import Reading
 from constrain.tokenizers.special_tokens import SpecialTokens
-from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
+from constrain.tokenizers.splitting.stages import Pieces, RewriteStage, Stage, split_in_stages
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,11 @@ class PieceTokenizer(ShortTextTokenizer):
 
         self.around = (options.before, options.after)
         step = options.steps[0] if len(options.steps) == 1 else None
+        # Whether something is done at the beginning of a text only, which normalization may have moved.
+        self._asks_for_begin = any(
+            isinstance(part, Prepend) and part.when == "first"
+            for part in _all_steps(options.piece_steps, options.stages)
+        )
         whole = not options.stages and not options.piece_steps and not any(t.normalized for t in self.added_tokens)
         self._only_charsmap = step if whole and isinstance(step, Charsmap) else None
         has_kernel = type(self.model).short is not PieceModel.short
@@ -202,15 +209,18 @@ class PieceTokenizer(ShortTextTokenizer):
             return ids
         normal = apply_steps(self.options.steps, whole, begin == 0)
         permits: Permits | None = None
+        origins: Spans | None = None
+        if normal != whole and (reading is not None or self._asks_for_begin):
+            origins = align_steps(self.options.steps, whole, begin == 0)[1]
         if reading is not None:
-            origins = None if normal == whole else align_steps(self.options.steps, whole, begin == 0)[1]
             permits = moved(reading.permits, begin, origins)
         for first, last, inner in self._find_normalized.split(normal, permits):
             if inner is not None:
                 ids.append(inner.id)
             else:
-                part = apply_steps(self.options.piece_steps, normal[first:last], begin == 0 and first == 0)
-                _, tokens = self._encode_normal(part)
+                at_begin = self._from_first(begin, first, origins)
+                part = apply_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
+                _, tokens = self._encode_normal(part, at_begin)
                 ids += np.ascontiguousarray(tokens[:, 0]).tolist()
         return ids
 
@@ -228,10 +238,9 @@ class PieceTokenizer(ShortTextTokenizer):
                 if inner is not None:
                     spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
                     continue
-                part, inner_origins = align_steps(
-                    self.options.piece_steps, normal[first:last], begin == 0 and first == 0
-                )
-                pieces, tokens = reader._encode_normal(part)
+                at_begin = self._from_first(begin, first, origins)
+                part, inner_origins = align_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
+                pieces, tokens = reader._encode_normal(part, at_begin)
                 for left, right in _characters(pieces, part, tokens):
                     outer_first = first + inner_origins[left][0]
                     outer_last = first + max(inner_origins[right - 1][1], inner_origins[left][0] + 1)
@@ -240,11 +249,26 @@ class PieceTokenizer(ShortTextTokenizer):
                     )
         return spans
 
-    def _encode_normal(self, text: str) -> tuple[Pieces, npt.NDArray[np.int32]]:
+    def _from_first(self, begin: int, first: int, origins: Spans | None) -> int:
+        """How many characters from ``first`` on come from the first character of the text.
+
+        ``origins``: where each character of a normalized stretch that begins at ``begin`` comes from; None: nothing
+        moved.
+        """
+        if begin > 0:
+            return 0
+        if origins is None:
+            return int(first == 0)
+        count = next((place for place, span in enumerate(origins[first:]) if span[0] > 0), len(origins) - first)
+        # To the reference's Precompiled what follows removed characters comes from the first one.
+        moved = first == 0 and any(isinstance(step, Precompiled) for step in self.options.steps[:1])
+        return max(count, 1) if moved else count
+
+    def _encode_normal(self, text: str, first: int) -> tuple[Pieces, npt.NDArray[np.int32]]:
         data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
         if len(data) >= 2**31:
             raise TokenizerError("the text has more than 2 GiB")
-        pieces = split_in_stages(data, self.options.stages)
+        pieces = split_in_stages(data, self.options.stages, first)
         return pieces, self.model.encode(pieces.data, pieces.ends)
 
     def tokens_as_bytes(self) -> list[bytes | None]:
@@ -272,6 +296,12 @@ class PieceTokenizer(ShortTextTokenizer):
         return self._texts[token_id]
 
 
+def _all_steps(steps: Sequence[TextStep], stages: Sequence[Stage]) -> list[object]:
+    """The steps, and those of stages that rewrite text."""
+    rewriters = [stage.rewriter for stage in stages if isinstance(stage, RewriteStage)]
+    return [*steps, *(step for part in rewriters for step in (part.steps if isinstance(part, Steps) else (part,)))]
+
+
 class _Source(EncodingSource):
     def __init__(self, tokenizer: PieceTokenizer, text: str, with_special: bool, reading: Reading | None) -> None:
         self._tokenizer = tokenizer
@@ -297,9 +327,12 @@ class _Source(EncodingSource):
 
 def _characters(pieces: Pieces, text: str, tokens: npt.NDArray[np.int32]) -> list[tuple[int, int]]:
     """The characters of ``text`` that each token covers."""
+    begins, lasts = tokens[:, 1].astype(np.int64), tokens[:, 2].astype(np.int64) - 1
+    if pieces.characters is not None:
+        firsts, ends = pieces.characters
+        return list(zip(firsts[begins].tolist(), ends[lasts].tolist(), strict=True))
     data = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
     character = np.cumsum((data & 0xC0) != 0x80) - 1
-    begins, lasts = tokens[:, 1].astype(np.int64), tokens[:, 2].astype(np.int64) - 1
     if pieces.origin is not None:
         begins, lasts = pieces.origin[begins], pieces.origin[lasts]
     return list(zip(character[begins].tolist(), (character[lasts] + 1).tolist(), strict=True))

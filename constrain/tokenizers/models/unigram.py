@@ -18,6 +18,8 @@ from constrain.tokenizers.short.piece_frames import piece_kernel
 from constrain.tokenizers.short.texts import ShortKernel
 from constrain.tokenizers.trie_kernels import trie_of
 
+_LONGEST_CHARACTER = 4
+
 
 class Unigram(PieceModel):
     """A Unigram model.
@@ -38,6 +40,8 @@ class Unigram(PieceModel):
         The tokens of the bytes of an unknown character, instead of ``unk``.
     single : bool
         Sums are rounded as sentencepiece does it.
+    whole_spans : bool
+        Each byte token of neighbouring unknown characters covers all of them, as in ``tokenizers``.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Unigram(PieceModel):
         fuse: bool = True,
         byte_ids: npt.NDArray[np.int32] | None = None,
         single: bool = False,
+        whole_spans: bool = False,
     ) -> None:
         check_vocabulary(tokens)
         self._scores = np.ascontiguousarray(scores, dtype=np.float64)
@@ -58,6 +63,7 @@ class Unigram(PieceModel):
         self._unk, self._fuse, self._single = unk, fuse, single
         self._unk_score = float(unknown_score)
         self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids
+        self._whole_spans = whole_spans and byte_ids is not None
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
 
     def without(self, ids: npt.NDArray[np.int64]) -> Unigram:
@@ -83,7 +89,21 @@ class Unigram(PieceModel):
             out,
         )
         result: npt.NDArray[np.int32] = out[:count].copy()
+        if self._whole_spans:
+            self._join_spans(result, ends)
         return result
+
+    def _join_spans(self, tokens: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]) -> None:
+        """Have neighbouring unknown characters of a piece cover each other."""
+        # A byte token that the text spells is longer than a character.
+        unknown = np.isin(tokens[:, 0], self._byte_ids) & (tokens[:, 2] - tokens[:, 1] <= _LONGEST_CHARACTER)
+        begins = np.ones(len(tokens), dtype=np.bool_)
+        begins[1:] = ~unknown[1:] | ~unknown[:-1] | (np.isin(tokens[1:, 1], ends) & (tokens[1:, 1] > tokens[:-1, 1]))
+        runs = np.flatnonzero(begins)
+        sizes = np.diff(np.append(runs, len(tokens)))
+        lasts = runs + sizes - 1
+        tokens[:, 1] = np.repeat(tokens[runs, 1], sizes)
+        tokens[:, 2] = np.repeat(tokens[lasts, 2], sizes)
 
     def short(self, step: Charsmap) -> tuple[Sequence[Any], ShortKernel]:
         return piece_kernel(step, encode_short, encode_unigram, self._short_arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from constrain.tokenizers.normalizing.normal_forms import normalize
 from constrain.tokenizers.normalizing.text_steps import CharTable, is_white_space
 from constrain.tokenizers.splitting.stages import RegexStage
-from constrain.tokenizers.splitting.unicode_older import older_controls, older_marks
+from constrain.tokenizers.splitting.unicode_older import older_combining_marks, older_controls, older_marks
 
 BERT_STAGES = (RegexStage(r"\s", "Removed"), RegexStage(r"[!-/:-@\[-`{-~\p{OlderPunctuation}]"))
 """White space is removed, and each sign is a piece of its own."""
@@ -47,10 +47,10 @@ class BertText(CharTable):
 
 
 class StripAccents(CharTable):
-    """Removes nonspacing marks."""
+    """Removes marks of any kind, those that take space too."""
 
     def replacement(self, char: str) -> str:
-        return "" if char in older_marks() else char
+        return "" if char in older_combining_marks() else char
 
 
 class Lowercase(CharTable):

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, Spans, normalize, normalize_aligned
 from constrain.tokenizers.splitting.stages import RegexStage, split_in_stages
 
@@ -63,6 +64,31 @@ class Prepend(TextStep):
         added = len(result) - len(text)
         # What is put in front comes from the character behind it, as in the reference.
         return result, [(0, 1)] * added + [(i, i + 1) for i in range(len(text))]
+
+
+@dataclass(frozen=True)
+class ByteAlphabet(TextStep):
+    """Writes each byte as its character in the byte-level alphabet (byte_alphabet.py)."""
+
+    def apply(self, text: str, first: bool) -> str:
+        return bytes_to_text(text.encode())
+
+    def align(self, text: str, first: bool) -> tuple[str, Spans]:
+        spans = [(place, place + 1) for place, char in enumerate(text) for _ in char.encode()]
+        return self.apply(text, first), spans
+
+
+@dataclass(frozen=True)
+class Steps(TextStep):
+    """Several steps one after the other."""
+
+    steps: tuple[TextStep, ...]
+
+    def apply(self, text: str, first: bool) -> str:
+        return apply_steps(self.steps, text, first)
+
+    def align(self, text: str, first: bool) -> tuple[str, Spans]:
+        return align_steps(self.steps, text, first)
 
 
 @dataclass(frozen=True)

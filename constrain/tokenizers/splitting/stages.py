@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,32 @@ class ByteAlphabetStage:
     stage: SplitPattern | RegexStage
 
 
-Stage = SplitPattern | RegexStage | ByteAlphabetStage
+class Rewriter(Protocol):
+    """What changes the text of a piece, such as a :class:`~constrain.tokenizers.normalizing.text_steps.TextStep`."""
+
+    def align(self, text: str, first: bool) -> tuple[str, list[tuple[int, int]]]:
+        """The new text, and for each of its characters the characters of the old one that it comes from."""
+        ...
+
+
+@dataclass(frozen=True)
+class RewriteStage:
+    """Changes the text of each piece, and cuts nothing; for pre-tokenizers that write markers or bytes between splits.
+
+    It is Python for each piece, where the other stages are kernels.
+    """
+
+    rewriter: Rewriter
+
+
+@dataclass(frozen=True)
+class LengthStage:
+    """Cuts pieces of so many characters."""
+
+    length: int
+
+
+Stage = SplitPattern | RegexStage | ByteAlphabetStage | RewriteStage | LengthStage
 
 
 @dataclass(frozen=True)
@@ -67,29 +93,83 @@ class Pieces:
         The end of each piece.
     origin : int64[n] or None
         Where each byte was before something was removed; None if nothing was.
+    characters : (int64[n], int64[n]) or None
+        Where something was rewritten: the first character of the text that each byte comes from, and the one behind
+        the last.
     """
 
     data: npt.NDArray[np.uint8]
     ends: npt.NDArray[np.int32]
     origin: npt.NDArray[np.int64] | None = None
+    characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
 
 
-def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage]) -> Pieces:
-    """Apply the stages one after the other; without any the text is one piece."""
+def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage], first: int = 1) -> Pieces:
+    """Apply the stages one after the other; without any the text is one piece.
+
+    ``first``: how many characters of the text come from the first character of the whole text; some rewriting asks
+    whether a piece does.
+    """
     ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
     keeps = np.ones(len(ends), dtype=np.bool_)
+    characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
     for stage in stages:
-        if isinstance(stage, ByteAlphabetStage):
+        if isinstance(stage, RewriteStage):
+            data, ends, characters = _rewrite(data, ends, keeps, characters, stage.rewriter, first)
+            keeps = np.ones(len(ends), dtype=np.bool_)
+        elif isinstance(stage, ByteAlphabetStage):
             written, places = _in_byte_alphabet(data)
             ends, keeps = _split(written, places[ends], keeps, stage.stage)
             ends = (np.searchsorted(places, ends)).astype(np.int32)
         else:
             ends, keeps = _split(data, ends, keeps, stage)
     if keeps.all():
-        return Pieces(data, ends)
+        return Pieces(data, ends, None, characters)
     lengths = np.diff(ends, prepend=0)
     origin = np.flatnonzero(np.repeat(keeps, lengths))
-    return Pieces(data[origin], np.cumsum(lengths[keeps]).astype(np.int32), origin)
+    kept_ends = np.cumsum(lengths[keeps]).astype(np.int32)
+    if characters is not None:
+        return Pieces(data[origin], kept_ends, None, (characters[0][origin], characters[1][origin]))
+    return Pieces(data[origin], kept_ends, origin)
+
+
+def _rewrite(
+    data: npt.NDArray[np.uint8],
+    ends: npt.NDArray[np.int32],
+    keeps: npt.NDArray[np.bool_],
+    characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None,
+    rewriter: Rewriter,
+    first: int,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """The pieces that are kept with their new text; pieces that become empty are dropped."""
+    if characters is None:
+        starts = (data & 0xC0) != 0x80
+        begins = np.cumsum(starts) - 1
+        characters = begins, begins + 1
+    raw = data.tobytes()
+    texts: list[str] = []
+    new_ends: list[int] = []
+    spans: tuple[list[int], list[int]] = [], []
+    length = begin = 0
+    for end, keep in zip(ends.tolist(), keeps.tolist(), strict=True):
+        if keep:
+            old = raw[begin:end].decode()
+            at = begin + np.cumsum([0, *(len(char.encode()) for char in old)])
+            text, origins = rewriter.align(old, int(characters[0][begin]) < first)
+            texts.append(text)
+            for char, (left, right) in zip(text, origins, strict=True):
+                size = len(char.encode())
+                low = int(characters[0][at[left]]) if left < len(old) else int(characters[1][end - 1])
+                high = int(characters[1][at[right] - 1]) if right > left else low
+                spans[0].extend([low] * size)
+                spans[1].extend([high] * size)
+                length += size
+            if text:
+                new_ends.append(length)
+        begin = end
+    made = np.frombuffer(bytearray("".join(texts).encode()), dtype=np.uint8)
+    found = np.array(spans[0], dtype=np.int64), np.array(spans[1], dtype=np.int64)
+    return made, np.array(new_ends, dtype=np.int32), found
 
 
 def _split(
@@ -97,6 +177,8 @@ def _split(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     if isinstance(stage, RegexStage):
         return _split_by_regex(data, ends, keeps, stage)
+    if isinstance(stage, LengthStage):
+        return _split_by_length(data, ends, keeps, stage.length)
     assert isinstance(stage, SplitPattern)
     if len(ends) == 1 and keeps[0]:
         ends = stage.ends(data)
@@ -131,6 +213,23 @@ def _split_pieces(
     if not new_ends:
         return ends, keeps
     return np.concatenate(new_ends).astype(np.int32), np.concatenate(new_keeps)
+
+
+def _split_by_length(
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], length: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Every ``length`` characters of a piece that is kept are one, and so is what is left of it."""
+    begins = np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
+    places = np.searchsorted(begins, ends)
+    new_ends: list[int] = []
+    new_keeps: list[bool] = []
+    before = 0
+    for end, keep in zip(places.tolist(), keeps.tolist(), strict=True):
+        cuts = [*range(before + length, end, length), end] if keep else [end]
+        new_ends += begins[cuts].tolist()
+        new_keeps += [keep] * len(cuts)
+        before = end
+    return np.array(new_ends, dtype=np.int32), np.array(new_keeps, dtype=np.bool_)
 
 
 def _split_by_regex(

@@ -1,4 +1,4 @@
-"""What the reference of BERT, and of the pre-tokenizer Punctuation, takes for marks, controls and punctuation.
+"""What the reference of BERT, StripAccents and the pre-tokenizer Punctuation takes for marks, controls and punctuation.
 
 That reference has an older Unicode than the split patterns.  Newer characters have none of these categories there, and
 a few characters have another category than today.  Code points and ranges are hexadecimal.
@@ -27,6 +27,19 @@ _NEWER_MARKS = (
 )
 """Nonspacing marks today, but not in the reference."""
 
+_NEWER_COMBINING = (
+    "7FD 897-89F 8CA-8D3 9FE AFA-AFF B55 C04 C3C CF3 D00 D3B-D3C D81 EBA ECE 1715 180F 1ABF-1ACE 1CF7 1DF6-1DFA A82C "
+    "A8FF 10D24-10D27 10D69-10D6D 10EAB-10EAC 10EFC-10EFF 10F46-10F50 10F82-10F85 11070 11073-11074 110C2 11145-11146 "
+    "111C9 111CE-111CF 11241 1133B 113B8-113C0 113C2 113C5 113C7-113CA 113CC-113D0 113D2 113E1-113E2 1145E 1182C-1183A "
+    "11930-11935 11937-11938 1193B-1193E 11940 11942-11943 119D1-119D7 119DA-119E0 119E4 11A01-11A0A 11A33-11A39 "
+    "11A3B-11A3E 11A47 11A51-11A5B 11A8A-11A99 11D31-11D36 11D3A 11D3C-11D3D 11D3F-11D45 11D47 11D8A-11D8E 11D90-11D91 "
+    "11D93-11D97 11EF3-11EF6 11F00-11F01 11F03 11F34-11F3A 11F3E-11F42 11F5A 13440 13447-13455 1611E-1612F 16F4F "
+    "16F7F-16F87 16FE4 16FF0-16FF1 1CF00-1CF2D 1CF30-1CF46 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF 1E5EE-1E5EF"
+)
+"""Marks of any kind today, but not in the reference of StripAccents."""
+
+_FORMER_COMBINING = "1CF2-1CF3"
+
 _NEWER_CONTROLS = "890-891 8E2 110CD 13430-1343F"
 """Format controls today, but not in the reference."""
 
@@ -46,6 +59,12 @@ _FORMER_PUNCTUATION = "166D 111C9"
 def older_marks() -> frozenset[str]:
     """Nonspacing marks."""
     return _characters(("Mn",), _NEWER_MARKS, _FORMER_MARKS)
+
+
+@lru_cache(maxsize=1)
+def older_combining_marks() -> frozenset[str]:
+    """Marks of any kind."""
+    return _characters(("Mn", "Mc", "Me"), _NEWER_COMBINING, _FORMER_COMBINING)
 
 
 @lru_cache(maxsize=1)

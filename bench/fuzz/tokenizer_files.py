@@ -1,0 +1,183 @@
+"""Kind "tokenizer_files": random ``tokenizer.json`` files of all parts that `tokenizers` writes, judged by it.
+
+A file may ask for what the native tokenizers do not have; then loading it must say so, and name the part.  A file that
+loads must give the ids, offsets and texts of the library.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
+from bench.fuzz.tokenizer_parts import FilePlan, random_plan, random_texts
+from constrain.errors import TokenizerError
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+
+_FILES = 25
+_TEXTS = 12
+
+# What a refusal at load must say: that a part is not supported, and which, or what of it is missing.
+_NAMES_A_PART = re.compile(r"supported|without a token for every byte|must be")
+_CHARACTERS_OF_BYTES = re.compile("\ufffd+")
+
+
+def _needs() -> str:
+    try:
+        import tokenizers  # noqa: F401
+    except ImportError:
+        return "it needs the package tokenizers"
+    return ""
+
+
+def _reference(content: dict[str, Any]) -> Any:
+    """The library's tokenizer, or None if it does not read the file."""
+    import tokenizers
+
+    return _asked(tokenizers.Tokenizer.from_str, json.dumps(content))
+
+
+def _asked(call: Any, *arguments: Any, **named: Any) -> Any:
+    """What the library answers; None where it raises or panics."""
+    try:
+        return call(*arguments, **named)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a panic is no Exception
+        return None
+
+
+def _difference(
+    ours: Tokenizer, reference: Any, text: str, unmarked: frozenset[int], has_offsets: bool, counts: Counts
+) -> str:
+    """What differs for a text; an empty string if nothing does.
+
+    ``unmarked``: the token for what is unknown, where the file does not say that it is special: here it is.
+    """
+    for around in (False, True):
+        expected = _asked(reference.encode, text, add_special_tokens=around)
+        if expected is None:
+            counts["texts that the library refuses"] += 1
+            return ""
+        try:
+            got = ours.encode(text, around)
+        except TokenizerError as error:
+            return f"encode({text!r}) raises {str(error)!r}, the library has {expected.ids}"
+        if got.ids != expected.ids:
+            return f"encode({text!r}, {around}) is {got.ids}, the library has {expected.ids}"
+        if has_offsets and got.offsets != expected.offsets:
+            return f"offsets of {text!r} are {got.offsets}, the library has {expected.offsets} for {got.ids}"
+    counts["texts"] += 1
+    for skip in (False, True) if unmarked.isdisjoint(got.ids) else (False,):
+        wanted = _asked(reference.decode, got.ids, skip_special_tokens=skip)
+        if wanted is None:
+            continue
+        decoded = ours.decode(got.ids, skip)
+        # One U+FFFD for each ill-formed sequence here, and for each byte there.
+        if _CHARACTERS_OF_BYTES.sub("\ufffd", decoded) != _CHARACTERS_OF_BYTES.sub("\ufffd", wanted):
+            return f"decode({got.ids}, {skip}) is {decoded!r}, the library has {wanted!r}"
+    return ""
+
+
+def _has_twins(plan: FilePlan, reference: Any) -> bool:
+    """Whether a normalizer spells two added tokens the same: which one the library finds changes from run to run."""
+    contents = [token["content"] for token in plan.added if token["normalized"]]
+    if reference.normalizer is not None:
+        contents = [_asked(reference.normalizer.normalize_str, content) for content in contents]
+    return len(set(contents)) < len(contents)
+
+
+def _asks_for_lost_places(plan: FilePlan) -> bool:
+    """Whether something is done at the beginning of the text only, behind ``Precompiled``.
+
+    What follows a character that it removes is at the place of that character in the library.
+    """
+    first = any(part.get("prepend_scheme") == "first" for part in plan.pre_tokenizers)
+    return first and any(part["type"] == "Precompiled" for part in plan.normalizers)
+
+
+def _has_offsets(plan: FilePlan) -> bool:
+    """Whether the library's offsets are those of characters.
+
+    Bytes of a prefix or a suffix move all that follows there.  ``Precompiled`` gives what it makes of a cluster to the
+    first character of it.
+    """
+    model = plan.model
+    spelled = model.get("continuing_subword_prefix") or model.get("end_of_word_suffix")
+    moved = model.get("byte_fallback") and model["type"] == "BPE" and spelled
+    return not moved and not any(part["type"] == "Precompiled" for part in plan.normalizers)
+
+
+def _check(plan: FilePlan, texts: list[str], counts: Counts) -> str:
+    content = plan.content()
+    reference = _reference(content)
+    if reference is None:
+        counts["files that the library does not read"] += 1
+        return ""
+    try:
+        ours = parse_tokenizer_json(json.dumps(content).encode())
+    except TokenizerError as error:
+        if not _NAMES_A_PART.search(str(error)):
+            return f"loading raises {str(error)!r}, which names no part that is not supported"
+        counts["files refused by name"] += 1
+        return ""
+    if _asks_for_lost_places(plan):
+        counts["files that ask for places that the library loses"] += 1
+        return ""
+    if _has_twins(plan, reference):
+        counts["files about which the library draws lots"] += 1
+        return ""
+    counts["files"] += 1
+    unmarked = ours.special_ids - {token["id"] for token in plan.added if token["special"]}
+    for text in texts:
+        wrong = _difference(ours, reference, text, unmarked, _has_offsets(plan), counts)
+        if wrong:
+            return wrong
+    return ""
+
+
+def run(rng: random.Random, budget: Budget) -> Counts:
+    counts: Counts = Counts()
+    for _ in range(_FILES):
+        plan = random_plan(rng)
+        texts = random_texts(rng, plan, _TEXTS)
+        wrong = _check(plan, texts, counts)
+        if wrong:
+            raise _smallest_difference(plan, texts, wrong)
+        if budget.is_over():
+            break
+    return counts
+
+
+def _smallest_difference(plan: FilePlan, texts: list[str], wrong: str) -> Difference:
+    """The same with fewer parts and shorter texts."""
+
+    def still(plan: FilePlan, texts: list[str]) -> str:
+        return isolated(lambda: _check(plan, texts, Counts()))
+
+    texts, wrong = smallest(texts, lambda fewer: still(plan, fewer), wrong)
+    for name in FilePlan.LISTS:
+        whole = plan
+
+        def without(fewer: list[Any], name: str = name, whole: FilePlan = whole) -> str:
+            return still(whole.having(**{name: fewer}), texts)
+
+        steps, wrong = smallest(getattr(plan, name), without, wrong)
+        plan = whole.having(**{name: steps})
+    if len(texts) == 1:
+        letters, wrong = smallest(list(texts[0]), lambda fewer: still(plan, ["".join(fewer)]), wrong)
+        texts = ["".join(letters)]
+    return Difference(wrong, f"content = {plan.content()!r}\ntexts = {texts!r}")
+
+
+KIND = Kind(
+    "tokenizer_files",
+    "ids, offsets and texts of random tokenizer.json files by `tokenizers`",
+    run,
+    40,
+    {"files": 300, "texts": 3000},
+    _needs,
+)

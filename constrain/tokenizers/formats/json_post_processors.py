@@ -1,0 +1,96 @@
+"""The post-processors of ``tokenizer.json``: the ids around a text, and how two texts are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.formats.json_parts import parts_of, type_of
+
+PairTemplate = tuple[tuple[str | tuple[int, ...], int], ...]
+
+
+def pair_template(entry: Any, to_id: Callable[[str], int | None]) -> PairTemplate | None:
+    """How two texts are put together: "A", "B" or ids, each with its type; None where several parts have a say.
+
+    ``entry`` is one that :func:`around_text` has accepted.
+    """
+    parts = [part for part in parts_of(entry, "processors") if type_of(part) != "ByteLevel"]
+    if not parts:
+        return ("A", 0), ("B", 1)
+    if len(parts) > 1:
+        return None
+    kind = type_of(parts[0])
+    if kind == "TemplateProcessing":
+        return _pair_of_template(parts[0])
+    begin, end = _named_id(parts[0].get("cls"), to_id), _named_id(parts[0].get("sep"), to_id)
+    if kind == "BertProcessing":
+        return (begin, 0), ("A", 0), (end, 0), ("B", 1), (end, 1)
+    return (begin, 0), ("A", 0), (end * 2, 0), ("B", 0), (end, 0)
+
+
+def _pair_of_template(part: dict[str, Any]) -> PairTemplate | None:
+    if part.get("pair") is None:
+        return None
+    found: list[tuple[str | tuple[int, ...], int]] = []
+    try:
+        for piece in part["pair"]:
+            kind, inner = next(iter(piece.items()))
+            type_id = int(inner["type_id"])
+            if kind == "Sequence":
+                if inner["id"] not in ("A", "B"):
+                    raise ValueError(inner)
+                found.append((inner["id"], type_id))
+            else:
+                ids = part["special_tokens"][inner["id"]]["ids"]
+                found.append((tuple(int(token_id) for token_id in ids), type_id))
+    except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
+        raise TokenizerError("post_processor TemplateProcessing: its pair is malformed") from None
+    return tuple(found)
+
+
+def around_text(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids before and after a single text."""
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    for part in parts_of(entry, "processors"):
+        kind = type_of(part)
+        if kind == "ByteLevel":  # trims offsets; ours always include the space
+            continue
+        if kind == "TemplateProcessing":
+            more_before, more_after = _template(part)
+        elif kind in ("RobertaProcessing", "BertProcessing"):
+            more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
+        else:
+            raise TokenizerError(
+                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
+                " BertProcessing and RobertaProcessing"
+            )
+        before, after = (*more_before, *before), (*after, *more_after)
+    return before, after
+
+
+def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    before: list[int] = []
+    after: list[int] = []
+    seen_text = False
+    try:
+        for piece in part["single"]:
+            if "Sequence" in piece:
+                seen_text = True
+            else:
+                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
+                (after if seen_text else before).extend(int(token_id) for token_id in ids)
+    except (KeyError, TypeError, ValueError):
+        raise TokenizerError("post_processor TemplateProcessing is malformed") from None
+    return tuple(before), tuple(after)
+
+
+def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
+    """The id of a token given as ``[name, id]``."""
+    name = pair[0] if isinstance(pair, list) and pair else None
+    token_id = to_id(name) if isinstance(name, str) else None
+    if token_id is None:
+        raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
+    return (token_id,)
