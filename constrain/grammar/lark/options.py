@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lark import Token, Tree
-
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
+from constrain.grammar.lark.tree import Token, Tree
 
 
 @dataclass(frozen=True)

@@ -10,30 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from lark import Token, Tree
-
-from constrain.errors import ConstrainError, GrammarError, SchemaError
+from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.json_schema.document.document import parse
-from constrain.grammar.json_schema.embedded import embed_schema
-from constrain.grammar.json_schema.lexical.layout import any_space_layout
-from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
-from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import range_language
-from constrain.grammar.lark.longest import from_lark_longest
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
+from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.lark.validate import validate
 from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import EPSILON, Regular, concat
@@ -144,6 +137,9 @@ def from_lark(
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
             )
+        # Only here Lark itself is needed, which takes as long to import as the whole engine.
+        from constrain.grammar.lark.longest import from_lark_longest
+
         return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
     builder = EmbeddingBuilder()
     compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
@@ -239,7 +235,11 @@ class _Compiler:
         if self._hooks:
             start = self._narrow(start)
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
-        stock = stock_for(self._builder.formats) if self._builder.has_schemas else None
+        stock = None
+        if self._builder.has_schemas:
+            from constrain.grammar.lark.schemas import stock_of
+
+            stock = stock_of(self._builder)
         return self._builder.finish_whole(start, stock, ignore=ignored, make_error=self._make_error())
 
     def _narrow(self, start: Symbol) -> Symbol:
@@ -367,8 +367,6 @@ class _Compiler:
                 return self._reference(values[0], body, arguments)
             if kind == "template_usage":
                 return self._usage(node, tuple(values), body, arguments)
-            if kind == "value":
-                return values[0]
             if kind == "expansion":
                 return tuple(symbol(value, node) for value in values)
             if kind == "expansions":
@@ -473,11 +471,10 @@ class _Compiler:
         return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
 
     def _json(self, token: BlockToken, source: Source) -> Symbol:
-        try:
-            schema = parse(token.block.text)
-            symbol = embed_schema(self._builder, schema, any_space_layout(USUAL_NOTATION))
-        except SchemaError as error:
-            raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+        # Only here the front-end of JSON Schema is needed, which is larger than this one.
+        from constrain.grammar.lark.schemas import schema_symbol
+
+        symbol = schema_symbol(self._builder, token, source)
         self._shared.closed.add(symbol)
         return symbol
 
@@ -524,5 +521,6 @@ def _has_inner_grammars(definitions: Definitions) -> bool:
         tree.data == "block" and str(tree.children[0]) in ("%json", "%lark")
         for definition in definitions.by_name.values()
         for body in definition.bodies
+        if "block" in body.contents.kinds
         for tree in subtrees_of(body.tree)
     )

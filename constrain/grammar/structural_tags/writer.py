@@ -14,6 +14,13 @@ from collections.abc import Sequence as SequenceOf
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.free_text import (
+    grouped,
+    reached,
+    text_before,
+    text_through,
+    text_without,
+)
 from constrain.grammar.gbnf import from_gbnf
 from constrain.grammar.ir import Symbol
 from constrain.grammar.prefix_tree import prefix_tree
@@ -39,13 +46,6 @@ from constrain.grammar.structural_tags.formats import (
     TokenOnce,
     TokenTriggeredTags,
     TriggeredTags,
-)
-from constrain.grammar.structural_tags.free_text import (
-    grouped,
-    reached,
-    text_before,
-    text_through,
-    text_without,
 )
 from constrain.grammar.structural_tags.schemas import write_schema
 from constrain.grammar.tokens import Named, any_tokens, token_set
