@@ -258,6 +258,64 @@ class Automaton:
         """The class of a character."""
         return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
 
+    def after(self, text: str) -> _List | None:
+        """The state behind a text; None if nothing begins so."""
+        state: _List | None = self._start
+        for char in text:
+            state = None if state is None else self._steps(state).get(self.class_of(char))
+        return state
+
+    def goes_on(self, state: _List | None) -> set[int]:
+        """The classes of characters with which a state goes on."""
+        return set() if state is None else set(self._steps(state))
+
+    def ends(self) -> list[set[int]]:
+        """By state in which a text may end: the classes of characters with which it goes on."""
+        found: list[set[int]] = []
+        seen, todo = {self._start}, [self._start]
+        while todo:
+            spend()
+            state = todo.pop()
+            steps = self._steps(state)
+            if state.matches:
+                found.append(set(steps))
+            new = set(steps.values()) - seen
+            if len(seen) + len(new) > _MAX_STATES:
+                raise GrammarError("it has too many states to be followed exactly by a lexer")
+            seen |= new
+            todo += new
+        return found
+
+    def begins_all(self, other: Automaton) -> bool:
+        """Whether each text of another automaton begins with a text of this one, or is one."""
+        start = self._start, other._start
+        seen, todo = {start}, [start]
+        while todo:
+            spend()
+            here, there = todo.pop()
+            if here.matches:
+                continue
+            if there.matches:
+                return False
+            own = self._steps(here)
+            for symbol, after in other._steps(there).items():
+                if symbol not in own:
+                    return False
+                pair = own[symbol], after
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+        return True
+
+    @property
+    def class_count(self) -> int:
+        """How many classes of characters there are."""
+        return len(self._classes)
+
+    def firsts(self) -> set[int]:
+        """The classes of characters with which a text begins."""
+        return set(self._steps(self._start))
+
     def continuations(self, other: Automaton) -> set[int]:
         """The classes of characters behind a text of this automaton with which a text of another one goes on."""
         found: set[int] = set()

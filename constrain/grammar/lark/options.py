@@ -39,7 +39,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 }
 
 
-def read_options(token: Token | Tree[Token], source: Source, conventions: Conventions) -> Conventions:
+def read_options(token: Token | Tree, source: Source, conventions: Conventions) -> Conventions:
     """The conventions with what a block says.
 
     Raises

@@ -303,7 +303,7 @@ class _Parser:
             return Tree("expr", [operand, self._next()])
         if kind != "TILDE":
             return operand
-        children = [operand, self._next(), self._take("NUMBER")]
+        children: list[Node | Token] = [operand, self._next(), self._take("NUMBER")]
         if self._taken(".."):
             children.append(self._take("NUMBER"))
         return Tree("expr", children)

@@ -19,6 +19,7 @@ from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
+from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.options import Conventions
@@ -78,6 +79,7 @@ def from_lark(
     narrow: Mapping[str, Hook] | None = None,
     case: Case = "unicode",
     initial_ignore: bool = True,
+    indenting: Indenting | None = None,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -99,6 +101,8 @@ def from_lark(
         Which letters the flag ``i`` of strings and regexes is about.
     initial_ignore : bool
         Whether what ``%ignore`` names may stand before the first terminal.
+    indenting : Indenting, optional
+        What makes indents and dedents of line ends, for the lexings of Lark.
 
     Raises
     ------
@@ -114,7 +118,9 @@ def from_lark(
     source = Source("", None if base_path is None else Path(base_path))
     conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
-    validate(definitions)
+    if indenting is not None and lexing == "any":
+        raise source.error('indenter is for lexing="longest" or "longest-basic", not "any"')
+    validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent))
     if (definition := definitions.by_name.get(start)) is None:
         known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
         listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
@@ -140,7 +146,7 @@ def from_lark(
         # Only here Lark itself is needed, which takes as long to import as the whole engine.
         from constrain.grammar.lark.longest import from_lark_longest
 
-        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
+        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual", indenting)
     builder = EmbeddingBuilder()
     compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
     return compiler.finish(compiler.compile(start))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, attribute_references, references
 from constrain.grammar.lark.source import Node, subtrees_of
 from constrain.grammar.lark.terminals import terminal_references
 from constrain.grammar.lark.tree import Token, Tree
 
 
-def validate(definitions: Definitions) -> None:
-    """Check that all names are defined and used as what they are.
+def validate(definitions: Definitions, produced: Collection[str] = ()) -> None:
+    """Check that all names are defined and used as what they are; ``produced`` terminals need only be declared.
 
     Raises
     ------
@@ -20,25 +22,25 @@ def validate(definitions: Definitions) -> None:
     has_numbers = any(definition.has_number for definition in definitions.by_name.values())
     for definition in definitions.by_name.values():
         for body in definition.bodies:
-            _check_names(body, definition, definitions)
+            _check_names(body, definition, definitions, produced)
             if definition.is_terminal:
                 _check_terminal_body(body, definition.name)
             else:
                 _check_templates(body, definition, definitions, has_numbers)
     for body in definitions.ignored:
         ignore = Definition("%ignore", Token("TERMINAL", "%ignore"), True, (), [body], body.source)
-        _check_names(body, ignore, definitions)
+        _check_names(body, ignore, definitions, ())
         _check_terminal_body(body, "%ignore")
     _check_recursion(definitions)
 
 
-def _check_names(body: Body, definition: Definition, definitions: Definitions) -> None:
+def _check_names(body: Body, definition: Definition, definitions: Definitions, produced: Collection[str]) -> None:
     for name, token in (*references(body, definition.params), *attribute_references(definition)):
         if name not in definitions.by_name:
             kind = "terminal" if token.type == "TERMINAL" else "rule"
             raise body.source.error(f'the {kind} "{token}" is not defined', token)
         declared = definitions.by_name[name]
-        if not declared.bodies:
+        if not declared.bodies and name not in produced:
             raise declared.source.error(
                 f'%declare is not supported: "{declared.name}" would come from outside of the grammar, '
                 "so there is no text it could stand for",
