@@ -21,8 +21,9 @@ from lark.lexer import PatternStr, TerminalDef
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.lark.finishing import Finishing, Lexing
-from constrain.grammar.lark.first_match import automata, first_match_language
+from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
+from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.source import Source
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
@@ -90,6 +91,9 @@ class _Longest:
         self._ignored = set(parser.lexer_conf.ignore)
         # What the lexer looks for in each state.
         self._always = self._ignored | ({indenting.newline} if indenting is not None else set())
+        # By terminal: its texts with what must not follow them.
+        self._refused: dict[str, Regular] = {terminal.name: EMPTY for terminal in terminals}
+        self._guards: dict[str, int] = {}
         self._languages = {terminal.name: self._language(terminal) for terminal in terminals}
         # By regex: the strings that it matches as a whole, and which its values are compared with.
         self._inside = {terminal.name: self._strings_in(terminal) for terminal in terminals}
@@ -98,13 +102,21 @@ class _Longest:
         self._lines: list[int] = []
         if indenting is not None:
             self._check_indenting(indenting)
+        try:
+            self._automata = automata({terminal.name: terminal.pattern.to_regexp() for terminal in terminals})
+            if any(each.looks_ahead for each in self._automata.values()):
+                self._terminals = self._ordered()
+        except GrammarError as error:
+            raise self._source.error(error.reason) from None
 
     def _language(self, terminal: TerminalDef) -> Regular:
         pattern = terminal.pattern
         if isinstance(pattern, PatternStr) and not pattern.flags:
             return literal(pattern.value)
         try:
-            return first_match_language(pattern.to_regexp())
+            found = first_match(pattern.to_regexp())
+            self._refused[terminal.name] = found.refused
+            return found.language
         except GrammarError as error:
             shown = pattern.raw or pattern.value
             raise self._source.error(f'the terminal "{terminal.name}" ({shown}): {error.reason}') from None
@@ -120,6 +132,26 @@ class _Longest:
                 if match is not None and match.group() == other.pattern.value:
                     found.append(other)
         return found
+
+    def _ordered(self) -> list[TerminalDef]:
+        """The terminals, those with look-ahead where they can be read."""
+        rows = list(cast(Any, self._parser).parser.parser._parse_table.states.values())
+        numbers = {
+            items: number for number, items in enumerate(cast(Any, self._parser).parser.parser._parse_table.states)
+        }
+        shifts: dict[str, set[int]] = {}
+        for row in rows:
+            for name, (action, target) in row.items():
+                if action.name == "Shift":
+                    shifts.setdefault(name, set()).add(numbers[target])
+        return ordered(self._terminals, self._automata, self._contexts(rows), shifts, self._inside)
+
+    def _contexts(self, rows: Iterable[dict[str, Any]]) -> list[frozenset[str]]:
+        """By state of the parser: the terminals that the lexer looks for."""
+        names = set(self._languages)
+        if self._parser.options.lexer != "contextual":
+            return [frozenset(names) for _ in rows]
+        return [frozenset((set(row) & names) | self._always) for row in rows]
 
     def _check_indenting(self, indenting: Indenting) -> None:
         if self._newline not in self._languages:
@@ -176,6 +208,12 @@ class _Longest:
                 lexemes.append(TableLexeme(rank, column, self._line_of(string.name)))
                 languages += [language, language]
                 names += [string.name, string.name]
+            if self._refused[terminal.name] != EMPTY:
+                # No parser takes it.
+                self._guards[terminal.name] = len(lexemes)
+                lexemes.append(TableLexeme(rank, columns[""]))
+                languages += [self._refused[terminal.name]] * 2
+                names += [terminal.name, terminal.name]
         contexts = [self._context(state, set(actions), places) for state, actions in sorted(states.items())]
         rules: dict[Any, int] = {}
         lefts: dict[str, int] = {}
@@ -224,15 +262,9 @@ class _Longest:
 
     def _check_finishing(self, parse_table: Any, start: str) -> None:
         """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
-        contextual = self._parser.options.lexer == "contextual"
-        names = set(self._languages)
-        contexts = [
-            frozenset(((set(row) & names) | self._always) if contextual else names)
-            for row in parse_table.states.values()
-        ]
+        contexts = self._contexts(parse_table.states.values())
         try:
-            patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in self._terminals}
-            lexing = Lexing(self._terminals, automata(patterns), contexts, self._inside, self._ignored, self._newline)
+            lexing = Lexing(self._terminals, self._automata, contexts, self._inside, self._ignored, self._newline)
             numbers = {items: number for number, items in enumerate(parse_table.states)}
             finishing = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers, self._indenting)
             obstacle = finishing.obstacle()
@@ -274,6 +306,7 @@ class _Longest:
         found += [places[name, name] for name in self._languages if name in accepted and name not in within]
         if self._newline in accepted:
             found += self._lines
+        found += [place for name, place in self._guards.items() if name in accepted]
         return tuple(sorted(set(found)))
 
     def _actions(
