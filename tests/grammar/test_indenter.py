@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import random
+from pathlib import Path
 from typing import Any
 
+import lark
 import pytest
 from lark import Lark
-from lark.indenter import Indenter
+from lark.indenter import Indenter, PythonIndenter
 
 import constrain
 from constrain.errors import GrammarError
@@ -165,9 +169,107 @@ def test_masks_are_those_of_the_bytes() -> None:
             assert allowed == found, text
             if not allowed:
                 break
-            token = rng.choice(allowed)
-            assert matcher.accept_token(token)
-            text += tokens[token]
+            chosen = rng.choice(allowed)
+            assert matcher.accept_token(chosen)
+            text += tokens[chosen]
+
+
+STATEMENTS = [
+    *('x = ""\n', 'x = """a"""\n', "x = '' ''\n", 'x = """a\n"""\n', "x = rb\"a\" Rb'''b'''\n", 'x = u""r""\n'),
+    *(
+        "x=0\n",
+        "x=00\n",
+        "x=0_0\n",
+        "x=01\n",
+        "x=001\n",
+        "x=0.5\n",
+        "x=1if a else b\n",
+        "x=1..real\n",
+        "x = 1j + 00j\n",
+    ),
+    *(
+        "def f(a, *b, c=1, **d):\n    return a\n",
+        "class A(B):\n  x: int = 3\n  def f(self): pass\n",
+        "@a.b(c)\ndef f(): pass\n",
+    ),
+    *("try:\n  a\nexcept E as e:\n  b\nfinally:\n  c\n", "match x:\n  case [a, *b]: pass\n", "match = case\n"),
+    *(
+        "print(a,\n  b)\n",
+        "if a:\n  b\n\n  # c\n  d\n",
+        "x = a \\\n  + b\n",
+        'x = "a\\"b"\n',
+        "x = not a in b is not c\n",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def of_python() -> tuple[constrain.CompiledGrammar, Lark]:
+    """The grammar that Lark comes with."""
+    text = (Path(lark.__file__).parent / "grammars" / "python.lark").read_text(encoding="utf-8")
+    ir = constrain.Grammar.from_lark(text, start="file_input", lexing="longest", indenter=PythonIndenter).ir
+    judge = Lark(text, parser="lalr", postlex=PythonIndenter(), start="file_input")
+    return constrain.CompiledGrammar(ir, BYTES), judge
+
+
+def test_python_is_what_larks_grammar_accepts(of_python: tuple[constrain.CompiledGrammar, Lark]) -> None:
+    compiled, judge = of_python
+    rng = random.Random(11)
+    accepted = 0
+    for text in STATEMENTS:
+        assert reads(compiled, text) == accepts(judge, text), text
+    for _ in range(1500):
+        text = "".join(rng.choices(STATEMENTS, k=rng.randint(1, 2)))
+        for _ in range(rng.randint(0, 3)):
+            at = rng.randint(0, len(text))
+            char = rng.choice("\"'0123 \n\t\\#()[]{}:=.,_abrfux+-*@")
+            text = rng.choice((text[:at] + char + text[at:], text[:at] + text[at + 1 :]))
+        expected = accepts(judge, text)
+        accepted += expected
+        assert reads(compiled, text) == expected, text
+    assert 400 < accepted < 1200
+
+
+@pytest.mark.parametrize("module", ["bisect", "colorsys", "keyword", "sched"])
+def test_files_of_the_standard_library_are_accepted(
+    module: str, of_python: tuple[constrain.CompiledGrammar, Lark]
+) -> None:
+    text = inspect.getsource(importlib.import_module(module))
+    compiled, judge = of_python
+    assert accepts(judge, text)
+    assert reads(compiled, text)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "right", "wrong"),
+    [
+        # A match that is void lets one in that comes later in the order.
+        ('start: A "c" | B "d"\nA.1: /a(?!b)/\nB: /abb/\n', ["ac", "abbd"], ["abc", "abd", "abbc"]),
+        # Behind a void match comes the next best of the same regex.
+        ("start: A B\nA: /ab?(?!c)/\nB: /c|d|xd/\n", ["abd", "ad", "axd", "abxd"], ["ac", "abc", "abbd"]),
+        # Within a regex.
+        ('start: A "x"\nA: /"(?!ab)[a-z]*"/\n', ['"a"x', '"ba"x', '""x'], ['"ab"x', '"abc"x']),
+    ],
+)
+def test_look_ahead_is_followed(grammar: str, right: list[str], wrong: list[str]) -> None:
+    judge = Lark(grammar, parser="lalr")
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, lexing="longest").ir, BYTES)
+    assert [accepts(judge, text) for text in right + wrong] == [True] * len(right) + [False] * len(wrong)
+    assert [reads(compiled, text) for text in right + wrong] == [True] * len(right) + [False] * len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "other"),
+    [
+        # Both match ac.
+        ('start: (A | B | "c")*\nA.1: /a(?!b)/\nB: /a[bc]/\n', "B"),
+        # In abcd the lexer goes back to a.
+        ("start: A B\nA: /ab?(?!c)/\nB: /d|bcd/\n", "A"),
+    ],
+)
+def test_look_ahead_that_cannot_be_followed_is_refused(grammar: str, other: str) -> None:
+    with pytest.raises(GrammarError, match=f'"A": its look-ahead, beside "{other}", cannot be followed exactly'):
+        constrain.Grammar.from_lark(grammar, lexing="longest")
 
 
 class NoTab(Blocks):
@@ -180,6 +282,7 @@ class NoTab(Blocks):
         (BLOCKS, {"lexing": "any", "indenter": Blocks}, 'indenter is for lexing="longest"'),
         (BLOCKS, {"lexing": "longest"}, '%declare is not supported: "_INDENT"'),
         (BLOCKS, {"lexing": "longest", "indenter": 5}, "indenter must be a lark.indenter.Indenter"),
+        (BLOCKS, {"lexing": "longest", "indenter": NoTab}, "tab_len of an indenter must be a positive number"),
         ('start: "a"', {"lexing": "longest", "indenter": Blocks}, 'the grammar has no terminal "_NL"'),
         (
             BLOCKS.replace("_NL _INDENT stmt+ _DEDENT", "_NL _INDENT stmt+"),

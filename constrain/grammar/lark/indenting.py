@@ -57,18 +57,20 @@ class Indenting:
         GrammarError
             If it lacks an attribute, or one is of another type.
         """
-        if isinstance(indenter, type):
-            indenter = indenter()
+        # Lark's own check of it is an assertion.
+        tab = getattr(indenter, "tab_len", None)
+        if tab is not None and (type(tab) is not int or tab < 1):
+            raise GrammarError(f"tab_len of an indenter must be a positive number, not {tab!r}")
         try:
+            if isinstance(indenter, type):
+                indenter = indenter()
             names = (indenter.NL_type, indenter.INDENT_type, indenter.DEDENT_type)
             brackets = (_names(indenter.OPEN_PAREN_types), _names(indenter.CLOSE_PAREN_types))
-            tab = indenter.tab_len
-        except AttributeError as error:
+            tab = int(indenter.tab_len)
+        except (AttributeError, TypeError) as error:
             raise GrammarError(f"indenter must be a lark.indenter.Indenter: {error}") from None
         if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in names) or len(set(names)) < 3:
             raise GrammarError("NL_type, INDENT_type and DEDENT_type of an indenter must be three names of terminals")
-        if type(tab) is not int or tab < 1:
-            raise GrammarError(f"tab_len of an indenter must be a positive number, not {tab!r}")
         return cls(indenter, *names, *brackets, tab)
 
     def line_languages(self, newline: Regular) -> list[Regular]:

@@ -11,6 +11,7 @@ otherwise is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lark.lexer import TerminalDef
 
@@ -95,7 +96,7 @@ def _goes_on_instead(automaton: Automaton, other: Automaton) -> bool:
 def _both_match(automaton: Automaton, other: Automaton) -> bool:
     """Whether some text begins with a match of both terminals."""
     # Behind a match of one, only the other is followed.
-    todo = [(automaton.start, other.start)]
+    todo: list[tuple[Any, Any]] = [(automaton.start, other.start)]
     seen = set(todo)
     while todo:
         spend()
@@ -135,7 +136,8 @@ def _behind_shorter(automaton: Automaton, other: Automaton) -> set[int]:
             for symbol, after in own.items():
                 longer = other.steps(there).get(symbol)
                 # Where the other terminal matches one more character, that is its text.
-                if after in guarded and (longer is None or not longer.matches):
+                is_longer = longer is not None and longer.matches and not other.guard(longer)
+                if after in guarded and not is_longer:
                     found.add(symbol)
         for symbol, after in other.steps(there).items():
             if symbol in own and (own[symbol], after) not in seen:
