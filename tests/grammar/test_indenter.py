@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +277,11 @@ class NoTab(Blocks):
     tab_len = 0
 
 
+class OwnWay(Blocks):
+    def handle_NL(self, token: lark.Token) -> Iterator[lark.Token]:
+        yield token
+
+
 @pytest.mark.parametrize(
     ("grammar", "options", "message"),
     [
@@ -283,6 +289,12 @@ class NoTab(Blocks):
         (BLOCKS, {"lexing": "longest"}, '%declare is not supported: "_INDENT"'),
         (BLOCKS, {"lexing": "longest", "indenter": 5}, "indenter must be a lark.indenter.Indenter"),
         (BLOCKS, {"lexing": "longest", "indenter": NoTab}, "tab_len of an indenter must be a positive number"),
+        (BLOCKS, {"lexing": "longest", "indenter": OwnWay}, "an indenter with a handle_NL() of its own"),
+        (
+            BLOCKS.replace("| COMMENT)+", "| COMMENT)+ /(?!x)/"),
+            {"lexing": "longest", "indenter": Blocks},
+            '"_NL" has look-ahead',
+        ),
         ('start: "a"', {"lexing": "longest", "indenter": Blocks}, 'the grammar has no terminal "_NL"'),
         (
             BLOCKS.replace("_NL _INDENT stmt+ _DEDENT", "_NL _INDENT stmt+"),

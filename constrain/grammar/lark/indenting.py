@@ -69,6 +69,9 @@ class Indenting:
             tab = int(indenter.tab_len)
         except (AttributeError, TypeError) as error:
             raise GrammarError(f"indenter must be a lark.indenter.Indenter: {error}") from None
+        for method in ("process", "_process", "handle_NL"):
+            if getattr(getattr(indenter, method, None), "__module__", "") != "lark.indenter":
+                raise GrammarError(f"an indenter with a {method}() of its own is not supported")
         if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in names) or len(set(names)) < 3:
             raise GrammarError("NL_type, INDENT_type and DEDENT_type of an indenter must be three names of terminals")
         return cls(indenter, *names, *brackets, tab)

@@ -135,10 +135,9 @@ class _Longest:
 
     def _ordered(self) -> list[TerminalDef]:
         """The terminals, those with look-ahead where they can be read."""
-        rows = list(cast(Any, self._parser).parser.parser._parse_table.states.values())
-        numbers = {
-            items: number for number, items in enumerate(cast(Any, self._parser).parser.parser._parse_table.states)
-        }
+        states = cast(Any, self._parser).parser.parser._parse_table.states
+        rows = list(states.values())
+        numbers = {items: number for number, items in enumerate(states)}
         shifts: dict[str, set[int]] = {}
         for row in rows:
             for name, (action, target) in row.items():
@@ -162,6 +161,10 @@ class _Longest:
         if self._inside[self._newline] or self._newline in strings:
             raise self._source.error(
                 f'"{self._newline}" and a string match the same text, of which the indenter sees one only'
+            )
+        if self._refused[self._newline] != EMPTY:
+            raise self._source.error(
+                f'"{self._newline}" has look-ahead, which is not supported in what an indenter sees'
             )
         for name in (indenting.indent, indenting.dedent):
             if name in self._languages:
