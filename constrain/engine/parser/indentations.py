@@ -2,8 +2,8 @@
 
 An indentation is a list, and is interned as an Earley set is: one item (what was opened last, the indentation below).
 A level is its column, from 1; a bracket is 0.  Set 0 stands for nothing open, where the column is 0.  With levels 4 and
-8 and a bracket open: ``(0, (8, (4, 0)))``.  No level is opened or closed while a bracket is open.  The item's dot is that
-number plus the count of parser states, so that no stack is the same set.
+8 and a bracket open: ``(0, (8, (4, 0)))``.  No level is opened or closed while a bracket is open.  The item's dot is
+that number plus the count of parser states, so that no stack is the same set.
 """
 
 # mypy: allow-untyped-defs

@@ -1,8 +1,8 @@
 """From formats to rules and lexemes.
 
 Where text is free, it is free up to a string that means something: a trigger, or the end of the tag around it.  So what
-is free and the string behind it are one lexeme (:mod:`~constrain.grammar.free_text`), and a format is written either alone
-(:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).
+is free and the string behind it are one lexeme (:mod:`~constrain.grammar.free_text`), and a format is written either
+alone (:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).
 
 A token is never a part of a text, so a token that ends a tag stands behind the content, and only has to be kept out of
 what is any tokens.
