@@ -92,7 +92,7 @@ _EXTRAS = {
     "bench": "checkout of the source",
     "pytest": "[test]",
 }
-_OF_THE_PACKAGE = {"constrain", "numpy", *sys.stdlib_module_names}
+_OF_THE_PACKAGE = {"constrain", "lark", "numpy", *sys.stdlib_module_names}
 
 
 @pytest.mark.parametrize("page", PAGES[1:], ids=name)

@@ -100,7 +100,9 @@ def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None
 
 
 def _load_parse_table(tables: Tables, table: ParseTable) -> None:
-    roles = np.array([(lexeme.rank, lexeme.column) for lexeme in table.lexemes for _ in range(2)], np.int32)
+    roles = np.array(
+        [(lexeme.rank, lexeme.column, lexeme.line) for lexeme in table.lexemes for _ in range(2)], np.int32
+    )
     tables.put(LEXEME_ROLES, roles)
     contexts = list(table.contexts)
     counts = np.array([len(context) for context in contexts], np.int32)
@@ -110,7 +112,7 @@ def _load_parse_table(tables: Tables, table: ParseTable) -> None:
     tables.put(PARSE_ACTIONS, np.array(table.actions, np.int32))
     tables.put(PARSE_GOTOS, np.array(table.gotos, np.int32))
     tables.put(PARSE_RULES, np.array(table.rules, np.int32))
-    tables.put(PARSE_ENDS, np.array([table.first, table.last], np.int32))
+    tables.put(PARSE_ENDS, np.array([table.first, table.last, *table.indentation], np.int32))
 
 
 def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:

@@ -17,10 +17,9 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from lark import Token
-
 from constrain.errors import GrammarError
 from constrain.grammar.captures import CaptureRule
+from constrain.grammar.free_text import text_without, write_text_through
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.lark.attributes import (
@@ -35,9 +34,9 @@ from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.substring import parts_of
+from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, intersect, literal, repeat, union
-from constrain.grammar.structural_tags.free_text import text_without, write_text_through
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import encode, negate, normalize
 
@@ -107,8 +106,7 @@ class _EbnfReader(GbnfReader):
         end = self._text.find("]", self._at)
         if end < 0:
             raise self._error("these attributes are never closed", self._at)
-        line, column = self._place(self._at)
-        token = Token("ATTRIBUTES", self._text[self._at : end + 1], line=line, column=column)
+        token = Token("ATTRIBUTES", self._text[self._at : end + 1], Lines(self._text), self._at)
         self._attributes = read_attributes(token, Source("", None))
         self._at = end + 1
         self._skip_space(newlines=True)

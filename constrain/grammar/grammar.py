@@ -296,6 +296,7 @@ class Grammar:
         narrow: Mapping[str, Callable[[str], Iterable[str] | None]] | None = None,
         case: Literal["unicode", "ascii"] = "unicode",
         initial_ignore: bool = True,
+        indenter: Any = None,
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """Texts of a grammar in Lark's notation.
@@ -322,6 +323,9 @@ class Grammar:
         initial_ignore : bool
             Whether what ``%ignore`` names may stand before the first terminal.  ``allow_initial_skip`` of
             ``%llguidance`` in the grammar counts before it.
+        indenter : lark.indenter.Indenter or a class of them, optional
+            What makes the terminals ``INDENT_type`` and ``DEDENT_type`` (``%declare``) of the ends of lines, as Lark's
+            ``postlex`` does.  For the lexings of Lark; no line of a statement is indented by more than 100 columns.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -333,6 +337,7 @@ class Grammar:
             If reading it takes too long, or makes too much.
         """
         from constrain.grammar.lark import from_lark
+        from constrain.grammar.lark.indenting import Indenting
 
         _check_text(text, "a grammar")
         _check_text(start, "the name of the start rule")
@@ -347,10 +352,12 @@ class Grammar:
         if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
             raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
         with _reading(time_limit):
+            indenting = None if indenter is None else Indenting.of(indenter)
             ir = from_lark(
                 text,
                 start=start,
                 base_path=base_path,
+                indenting=indenting,
                 lexing=lexing,
                 narrow=narrow,
                 case=case,
@@ -358,7 +365,7 @@ class Grammar:
             )
         # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
         # with functions.
-        is_whole = base_path is None and not narrow
+        is_whole = base_path is None and not narrow and indenter is None
         return cls(ir, ("lark", text, start, lexing, case, initial_ignore) if is_whole else None)
 
     @classmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 IGNORED = -1
+ANY_LINE, OPENS, CLOSES = -1, -2, -3
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,15 @@ class TableLexeme:
         regex: the first of them that matches the text as far as the regex matches is meant.
     column : int
         The column of its terminal in the parser's actions; IGNORED if the parser does not see it.
+    line : int
+        What it is to the indenter: ``1 + column`` for the end of a line whose next line begins at that column, outside
+        of brackets; ANY_LINE for the end of any line, which is ignored within brackets and refused elsewhere; OPENS and
+        CLOSES for brackets; 0 for all others.
     """
 
     rank: int
     column: int
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class ParseTable:
         The nonterminal of a rule, and how many symbols it has.
     first, last : int
         The state in which a text begins, and the one in which it has ended.
+    indentation : (int, int)
+        The columns of what the indenter makes of a deeper line, and of each level that is closed; -1 without one.
     """
 
     lexemes: tuple[TableLexeme, ...]
@@ -59,6 +67,7 @@ class ParseTable:
     rules: tuple[tuple[int, int], ...]
     first: int
     last: int
+    indentation: tuple[int, int] = (-1, -1)
 
     def is_read(self, lexeme: int) -> bool:
         """Whether a lexeme of the IR is one that the parser reads: neither refused nor a guard."""

@@ -7,6 +7,7 @@ what comes out of :func:`encode` is only ever well-formed UTF-8 (Unicode Standar
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -18,6 +19,7 @@ CodePoints = tuple[tuple[int, int], ...]
 LAST = 0x10FFFF
 ALL: CodePoints = ((0, LAST),)
 _SURROGATES: CodePoints = ((0xD800, 0xDFFF),)
+_MANY_TIMES = 8
 
 
 def normalize(ranges: Iterable[tuple[int, int]]) -> CodePoints:
@@ -49,17 +51,30 @@ def negate(points: CodePoints) -> CodePoints:
 
 def common(left: CodePoints, right: CodePoints) -> CodePoints:
     """The code points that are in both."""
-    out = []
+    if len(left) > len(right):
+        left, right = right, left
+    out: list[tuple[int, int]] = []
     i = j = 0
+    many = len(right) > _MANY_TIMES * len(left)
     while i < len(left) and j < len(right):
-        first = max(left[i][0], right[j][0])
-        last = min(left[i][1], right[j][1])
-        if first <= last:
-            out.append((first, last))
-        if left[i][1] < right[j][1]:
+        # Without calls of min() and max(): classes of letters have hundreds of ranges.
+        begin, end = left[i]
+        first, last = right[j]
+        if many and last < begin:
+            # Ranges that end before this one begins are leapt over.
+            j = max(bisect_right(right, (begin, LAST)) - 1, j + 1)
+            if j == len(right):
+                break
+            first, last = right[j]
+        if begin > first:
+            first = begin
+        if end < last:
+            last = end
             i += 1
         else:
             j += 1
+        if first <= last:
+            out.append((first, last))
     return tuple(out)
 
 

@@ -94,7 +94,10 @@ def doubling_terminals(count: int) -> str:
 
 HOSTILE = {
     "backslashes in an open string": ('start: "' + "\\\\" * 5000, "not closed"),
-    "blank lines": ('start: "a"' + "\n" * 200_000, "blank lines in a row"),
+    "blank lines": ("start: a" + "\n" * 200_000, 'the rule "a" is not defined'),
+    "blank lines before a comment": ("start: a" + "\n" * 200_000 + "// end", 'the rule "a" is not defined'),
+    "blanks in a line": ("start: a" + " " * 200_000 + "$", "unexpected '\\$'"),
+    "open brackets": ("start: " + "[" * 200_000, "unexpected end of line"),
     "nested terminal": ("start: A\nA: " + "(" * 20_000 + '"a"' + ')* "b"' * 20_000, "nested more than 100 levels"),
     "chained terminals": (
         'start: A3000\nA0: "a"\n' + "".join(f'A{i + 1}: (A{i} "x")?\n' for i in range(3000)),

@@ -8,6 +8,7 @@ and is interned as one:
 * The stack at which a lexeme begins has a second item: the number of parser states plus an accept set, which lists the
   lexemes that the lexer looks for there.  Those that lead the parser to an error have an odd number (longest_match.py):
   an LALR state may have an action for a terminal that only other stacks with this state can use.
+* The origin of that item is the indentation (indentations.py).  Where it does not matter that is 0.
 
 So the core of a stack says which lexemes may begin, as for any Earley set, and all else is as it was.
 """
@@ -16,8 +17,20 @@ So the core of a stack says which lexemes may begin, as for any Earley set, and 
 from __future__ import annotations
 
 from constrain.engine.automata import longest_match  # noqa: F401 (through pointers)
+from constrain.engine.parser.indentations import (
+    BETWEEN,
+    CLOSES,
+    DEEPER,
+    NEWLINE,
+    OPENS,
+    closed_levels,
+    in_brackets,
+    level_count,
+    opened,
+)
+from constrain.engine.parser.indentations import below as level_below
 from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.header import RESULT0, RESULT2, RESULT3
+from constrain.engine.storage.header import CTX, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
@@ -57,6 +70,7 @@ from constrain.kernels.language import int64
 
 _MOST_REDUCTIONS = 1_000_000
 _LOW = 0x7FFFFFFF
+_LEFT_OUT = 2
 
 
 @njit_inner(RESULT2)
@@ -114,68 +128,195 @@ def _probe(ctx, state, below, column):
 
 
 @njit_inner(RESULT3)
-def _push(ctx, state, below, begins):
-    """The set of the stack with a state on top of ``below``; with ``begins`` also what the lexer looks for there."""
-    states = used(ctx, PARSE_CONTEXTS)
-    accepts = int64(0)
-    looks_for = int64(0)
-    if begins:
-        first, count = parse_contexts(ctx)[state].first, parse_contexts(ctx)[state].count
-        if not room(ctx, WORK_STACK, count):
+def _drive_line(ctx, below, lexeme, closed):
+    """Run the parser on the end of a line, and on what the indenter makes of it: so many levels closed, or one opened.
+
+    Otherwise as :func:`_drive`.
+    """
+    result = _drive(ctx, below, int64(lexeme_roles(ctx)[lexeme].column))
+    column = int64(parse_ends(ctx)[2 if closed == DEEPER else 3])
+    for _ in range(1 if closed == DEEPER else closed):
+        if result < 0 or result & _LOW == 0:
+            return result
+        if not room(ctx, WORK_LIST, 1):
             return int64(FAIL)
-        base = used(ctx, WORK_STACK)
-        set_used(ctx, WORK_STACK, base + count)
-        for i in range(count):
-            lexeme = int64(context_lexemes(ctx)[first + i])
-            column = int64(lexeme_roles(ctx)[lexeme].column)
-            leads = int64(1) if column < 0 else _probe(ctx, state, below, column)
-            if leads < 0:
-                return leads
-            work_stack(ctx)[base + i] = lexeme + (leads == 0)
-        set_used(ctx, WORK_STACK, base)
-        looks_for = far_call(ctx, F_ACCEPT_SET, base, count)
-        if looks_for < 0:
-            return looks_for
-        accepts = _probe(ctx, state, below, used(ctx, PARSE_ACTIONS) // states - 1)
-        if accepts < 0:
-            return accepts
-    set_used(ctx, KERNEL_ITEMS, 0)
-    if not room(ctx, KERNEL_ITEMS, 2):
-        return int64(FAIL)
-    kernel_items(ctx)[0] = state << 32 | below
-    kernel_items(ctx)[1] = (states + looks_for) << 32
-    return far_call(ctx, F_EARLEY_SET, int64(2 if begins else 1), int64(accepts != 0))
+        work_list(ctx)[used(ctx, WORK_LIST)] = (result & _LOW) - 1
+        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
+        result = _drive(ctx, result >> 32, column)
+    return result
 
 
-@njit_inner(RESULT0)
-def first_stack(ctx):
-    """Earley set 0: the stack of the parser's first state."""
-    return _push(ctx, int64(parse_ends(ctx)[0]), int64(0), int64(1))
-
-
-@njit_inner(RESULT2)
-def shift(ctx, earley_set, accept):
-    """The stack behind the lexeme of an accept set; an ignored one leaves the stack as it is."""
-    lexeme = accept_members(ctx)[accept_sets(ctx)[accept].offset]
-    column = int64(lexeme_roles(ctx)[lexeme].column)
-    if column < 0:
-        return earley_set
-    item = earley_items(ctx)[earley_sets(ctx)[earley_set].offset]
-    state, below = int64(item.dot), int64(item.origin)
+@njit_inner(RESULT3)
+def _probe_end(ctx, state, below, levels):
+    """1 if the text may end with ``state`` on top of a set and so many levels open, which the indenter closes; or 0."""
     set_used(ctx, WORK_LIST, 0)
     if not room(ctx, WORK_LIST, 2):
         return int64(FAIL)
     work_list(ctx)[0] = state
     set_used(ctx, WORK_LIST, 1)
-    result = _drive(ctx, below, column)
-    if result < 0:
-        return result
-    below, state = result >> 32, (result & _LOW) - 1
+    for _ in range(levels):
+        result = _drive(ctx, below, int64(parse_ends(ctx)[3]))
+        if result < 0 or result & _LOW == 0:
+            return result
+        if not room(ctx, WORK_LIST, 1):
+            return int64(FAIL)
+        below = result >> 32
+        work_list(ctx)[used(ctx, WORK_LIST)] = (result & _LOW) - 1
+        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
+    result = _drive(ctx, below, used(ctx, PARSE_ACTIONS) // used(ctx, PARSE_CONTEXTS) - 1)
+    return result if result < 0 else int64(result & _LOW != 0)
+
+
+@njit_inner(RESULT2)
+def _stack(ctx, state, below):
+    """The set of the stack with a state on top of ``below``, at which no lexeme begins."""
+    set_used(ctx, KERNEL_ITEMS, 0)
+    if not room(ctx, KERNEL_ITEMS, 1):
+        return int64(FAIL)
+    kernel_items(ctx)[0] = state << 32 | below
+    return far_call(ctx, F_EARLEY_SET, int64(1), int64(0))
+
+
+@njit_inner(RESULT1)
+def _stack_of_list(ctx, below):
+    """The set of the stack with the states of WORK_LIST on top of ``below``."""
     for i in range(used(ctx, WORK_LIST)):
-        below = _push(ctx, int64(work_list(ctx)[i]), below, int64(0))
+        below = _stack(ctx, int64(work_list(ctx)[i]), below)
         if below < 0:
             return below
-    return _push(ctx, state, below, int64(1))
+    return below
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64, int64))
+def _line_leads(ctx, state, below, lexeme, closed, levels):
+    """1 if a line may end with a lexeme and something can follow, or the text can end there; else 0.
+
+    So many levels are closed (or one is opened) by it, and then ``levels`` are open.
+    """
+    set_used(ctx, WORK_LIST, 0)
+    if not room(ctx, WORK_LIST, 2):
+        return int64(FAIL)
+    work_list(ctx)[0] = state
+    set_used(ctx, WORK_LIST, 1)
+    result = _drive_line(ctx, below, lexeme, closed)
+    if result < 0 or result & _LOW == 0:
+        return result if result < 0 else int64(0)
+    below = _stack_of_list(ctx, result >> 32)
+    if below < 0:
+        return below
+    state = (result & _LOW) - 1
+    first, count = parse_contexts(ctx)[state].first, parse_contexts(ctx)[state].count
+    for i in range(count):
+        role = lexeme_roles(ctx)[context_lexemes(ctx)[first + i]]
+        column, line = int64(role.column), int64(role.line)
+        if column >= 0 and (line == 0 or line == OPENS):
+            leads = _probe(ctx, state, below, column)
+            if leads != 0:
+                return leads if leads < 0 else int64(1)
+    return _probe_end(ctx, state, below, levels)
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _leads(ctx, state, below, lexeme, indentation):
+    """Whether the parser can use a lexeme: 1, 0, or _LEFT_OUT for the end of a line that another lexeme stands for."""
+    column, line = int64(lexeme_roles(ctx)[lexeme].column), int64(lexeme_roles(ctx)[lexeme].line)
+    if line == NEWLINE:
+        return in_brackets(ctx, indentation)
+    if line == CLOSES and not in_brackets(ctx, indentation):
+        return int64(0)
+    if line > 0:
+        if in_brackets(ctx, indentation):
+            return int64(_LEFT_OUT)
+        closed = closed_levels(ctx, indentation, line - 1)
+        if closed == BETWEEN:
+            return int64(_LEFT_OUT)
+        levels = level_count(ctx, indentation) - closed
+        leads = _line_leads(ctx, state, below, lexeme, closed, levels)
+        return leads if leads != 0 else int64(_LEFT_OUT)
+    if column < 0:
+        return int64(1)
+    leads = _probe(ctx, state, below, column)
+    return leads if leads < 0 else int64(leads != 0)
+
+
+@njit_inner(RESULT3)
+def _push(ctx, state, below, indentation):
+    """The set of the stack with a state on top of ``below``, and with what the lexer looks for there."""
+    states = used(ctx, PARSE_CONTEXTS)
+    first, count = parse_contexts(ctx)[state].first, parse_contexts(ctx)[state].count
+    if not room(ctx, WORK_STACK, count):
+        return int64(FAIL)
+    base = used(ctx, WORK_STACK)
+    set_used(ctx, WORK_STACK, base + count)
+    members = int64(0)
+    deeper = int64(-1)
+    for i in range(count):
+        lexeme = int64(context_lexemes(ctx)[first + i])
+        line = int64(lexeme_roles(ctx)[lexeme].line)
+        # A line may be deeper at any column, or at none.
+        is_deeper = line > 0 and not in_brackets(ctx, indentation)
+        is_deeper = is_deeper and closed_levels(ctx, indentation, line - 1) == DEEPER
+        leads = deeper if is_deeper and deeper >= 0 else _leads(ctx, state, below, lexeme, indentation)
+        if leads < 0:
+            return leads
+        if is_deeper:
+            deeper = leads
+        if leads != _LEFT_OUT:
+            work_stack(ctx)[base + members] = lexeme + (leads == 0)
+            members += 1
+    set_used(ctx, WORK_STACK, base)
+    looks_for = far_call(ctx, F_ACCEPT_SET, base, members)
+    if looks_for < 0:
+        return looks_for
+    accepts = _probe_end(ctx, state, below, level_count(ctx, indentation))
+    if accepts < 0:
+        return accepts
+    set_used(ctx, KERNEL_ITEMS, 0)
+    if not room(ctx, KERNEL_ITEMS, 2):
+        return int64(FAIL)
+    kernel_items(ctx)[0] = state << 32 | below
+    kernel_items(ctx)[1] = (states + looks_for) << 32 | indentation
+    return far_call(ctx, F_EARLEY_SET, int64(2), accepts)
+
+
+@njit_inner(RESULT0)
+def first_stack(ctx):
+    """The stack of the parser's first state; Earley set 0 is what is below it."""
+    state = int64(parse_ends(ctx)[0])
+    bottom = _stack(ctx, state, int64(0))
+    return bottom if bottom < 0 else _push(ctx, state, int64(0), int64(0))
+
+
+@njit_inner(RESULT2)
+def shift(ctx, earley_set, accept):
+    """The stack behind the lexeme of an accept set; an ignored one leaves the stack as it is."""
+    lexeme = int64(accept_members(ctx)[accept_sets(ctx)[accept].offset])
+    column, line = int64(lexeme_roles(ctx)[lexeme].column), int64(lexeme_roles(ctx)[lexeme].line)
+    if column < 0:
+        return earley_set
+    offset = earley_sets(ctx)[earley_set].offset
+    state, below = int64(earley_items(ctx)[offset].dot), int64(earley_items(ctx)[offset].origin)
+    indentation = int64(earley_items(ctx)[offset + 1].origin)
+    set_used(ctx, WORK_LIST, 0)
+    if not room(ctx, WORK_LIST, 2):
+        return int64(FAIL)
+    work_list(ctx)[0] = state
+    set_used(ctx, WORK_LIST, 1)
+    closed = closed_levels(ctx, indentation, line - 1) if line > 0 else int64(0)
+    result = _drive_line(ctx, below, lexeme, closed)
+    if result < 0:
+        return result
+    state = (result & _LOW) - 1
+    below = _stack_of_list(ctx, result >> 32)
+    if below < 0:
+        return below
+    if line == OPENS or closed == DEEPER:
+        indentation = opened(ctx, indentation, line - 1 if closed == DEEPER else int64(0))
+        if indentation < 0:
+            return indentation
+    for _ in range(1 if line == CLOSES else closed):
+        indentation = level_below(ctx, indentation)
+    return _push(ctx, state, below, indentation)
 
 
 far_entry(F_SHIFT, shift)

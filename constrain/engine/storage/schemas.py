@@ -152,8 +152,9 @@ ACCEPT_SET_HASHES, accept_set_hashes = _table("accept set hashes", 128, np.int32
 ACCEPT_SET_BUCKETS, accept_set_buckets = _table("accept set buckets", 256, np.int32, hashes=ACCEPT_SET_HASHES)
 
 # Of a grammar that is read as Lark's LALR parser reads it (parser/lr_stacks.py, automata/longest_match.py); else empty.
-LEXEME_ROLES, lexeme_roles = _table("lexeme roles", 0, _record("rank column"))
-"""By lexeme: its place in the lexer's order; the column of its terminal in PARSE_ACTIONS, -1 if it is ignored."""
+LEXEME_ROLES, lexeme_roles = _table("lexeme roles", 0, _record("rank column line"))
+"""By lexeme: its place in the lexer's order; the column of its terminal in PARSE_ACTIONS, -1 if it is ignored; what it
+is to the indenter (parser/indentations.py)."""
 LEXER_LIVES, lexer_lives = _table("liveness of lexer states", 0, np.uint8)
 """By lexer state: UNKNOWN, ALIVE, DEAD or VISITED: whether a lexeme can still end (automata/longest_match.py)."""
 PARSE_CONTEXTS, parse_contexts = _table("lexemes of parser states", 0, _record("first count"))
@@ -167,7 +168,8 @@ PARSE_GOTOS, parse_gotos = _table("parser gotos", 0, np.int32)
 PARSE_RULES, parse_rules = _table("parser rules", 0, _record("left length"))
 """By rule of the parser: its nonterminal, and how many symbols it has."""
 PARSE_ENDS, parse_ends = _table("first and last parser state", 0, np.int32)
-"""The parser state in which a text begins, and that in which it has ended."""
+"""The parser state in which a text begins, and that in which it has ended; the columns of what the indenter makes of a
+line that is deeper, and of each level that is closed."""
 
 # The grammar, flattened (parser/rules.py).
 SYMBOLS, symbols = _table("symbols", 512, np.int32)

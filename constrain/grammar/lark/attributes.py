@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lark import Token
-
 from constrain.grammar.lark.literals import token_place
 from constrain.grammar.lark.source import Source
+from constrain.grammar.lark.tree import Token
 
 _ITEM = re.compile(
     r"""[ \t]*(?P<name>[a-z_]+)[ \t]*
@@ -128,6 +127,5 @@ def _is_capture_name(value: Token | None, name: str) -> bool:
 def _value(item: re.Match[str], token: Token) -> Token | None:
     for group, kind in (("string", "STRING"), ("regex", "REGEXP"), ("number", "NUMBER"), ("terminal", "TERMINAL")):
         if item[group] is not None:
-            line, column = token_place(token, item.start(group))
-            return Token(kind, item[group], line=line, column=column)
+            return token.part(kind, item.start(group), item.end(group))
     return None

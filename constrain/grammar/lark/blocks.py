@@ -1,7 +1,4 @@
-"""Other notations inside a grammar: ``%json {...}`` and its like are cut out of the text before it is parsed.
-
-What stands between the braces is replaced by blanks, of the same length, so that all places stay what they are.
-"""
+"""Other notations inside a grammar, in braces: ``%json {...}`` and its like."""
 
 from __future__ import annotations
 
@@ -10,13 +7,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lark import Token
-
-from constrain.grammar.lark.notation import BLANK, SPECIAL
 from constrain.grammar.lark.source import Source
+from constrain.grammar.lark.tree import Lines, Token
 from constrain.limits import spend
 
-BEGIN = re.compile(r"%(json|regex|lark|llguidance|grammar_options)\b[ \t\r\n]*(?=\{)")
+SPECIAL = re.compile(r"<(?:\[[^\]<>\n]*\]|[^<>\s\[][^<>\s]*)>")
+"""A token, by its name or its id."""
+
+_BEGIN = re.compile(r"%(json|regex|lark|llguidance|grammar_options)\b[ \t\r\n]*(?=\{)")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _REGEXP = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _COMMENT = re.compile(r"(?:#|//)[^\n]*")
@@ -63,7 +61,16 @@ class Block:
 class BlockToken(Token):
     """The keyword of a block, with the block."""
 
+    __slots__ = ("block",)
+
     block: Block
+
+    @classmethod
+    def of(cls, kind: str, block: Block, text: str, lines: Lines) -> BlockToken:
+        """The token of the keyword that a block begins with."""
+        token = cls(kind, text[block.keyword : block.keyword + 1 + len(block.kind)], lines, block.keyword)
+        token.block = block
+        return token
 
 
 def read_block(text: str, offset: int, source: Source, place: tuple[int, int]) -> Block | None:
@@ -74,7 +81,7 @@ def read_block(text: str, offset: int, source: Source, place: tuple[int, int]) -
     GrammarError
         If it is not closed, or not JSON where it has to be.
     """
-    found = BEGIN.match(text, offset)
+    found = _BEGIN.match(text, offset)
     if found is None:
         return None
     kind, begin = found[1], found.end()
@@ -115,16 +122,3 @@ def _closing_brace(text: str, begin: int, source: Source, place: tuple[int, int]
                 return offset
         offset = offset + 1 if token is None else token.end()
     raise source.error('the "{" of this %lark is never closed', place)
-
-
-def blanked(text: str, blocks: list[Block]) -> str:
-    """The text with blanks instead of the contents of blocks."""
-    pieces: list[str] = []
-    done = 0
-    for block in blocks:
-        keyword = text[done : block.begin - (block.kind == "lark")]
-        head = keyword.rstrip(" \t\r\n")
-        pieces.append(head)
-        pieces.append("".join(BLANK if char == "\n" else " " for char in text[done + len(head) : block.end]))
-        done = block.end
-    return "".join([*pieces, text[done:]])

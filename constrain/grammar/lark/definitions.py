@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
 
-from lark import Token, Tree
-
+from constrain.errors import ConstrainError
 from constrain.grammar.lark.attributes import Attribute, read_attributes
 from constrain.grammar.lark.options import Conventions, read_options
 from constrain.grammar.lark.reader import read
-from constrain.grammar.lark.source import Node, Source, subtrees_of, tokens_of
+from constrain.grammar.lark.source import Node, Source, tokens_of
+from constrain.grammar.lark.tree import Token, Tree
+from constrain.limits import spend
 
 # More files than this are not a grammar but files that import each other in ever new ways.
 _MAX_IMPORTS = 500
@@ -50,6 +55,24 @@ class Scope:
         return name
 
 
+class Contents(NamedTuple):
+    """What stands in a tree, in the order of the text.
+
+    Attributes
+    ----------
+    kinds : frozenset of str
+        What its nodes are.
+    names : tuple of Token
+        Of rules, templates, their parameters, and terminals that it uses.
+    literals : tuple of Token
+        Strings and regexes, without the ends of ranges.
+    """
+
+    kinds: frozenset[str]
+    names: tuple[Token, ...]
+    literals: tuple[Token, ...]
+
+
 @dataclass(frozen=True)
 class Body:
     """The right-hand side of a definition, or of an ``%extend`` of it."""
@@ -57,6 +80,31 @@ class Body:
     tree: Node
     source: Source
     scope: Scope
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What stands in it, looked for once."""
+        kinds: set[str] = set()
+        names: list[Token] = []
+        literals: list[Token] = []
+        stack: list[Node | Token] = [self.tree]
+        while stack:
+            tree = stack.pop()
+            if isinstance(tree, Token):
+                continue
+            kind = tree.data
+            kinds.add(kind)
+            if kind == "alias":
+                # What it names is not used.
+                stack.append(tree.children[0])
+            elif kind in ("terminal", "nonterminal"):
+                names += tree.children  # type: ignore[arg-type]
+            elif kind == "literal":
+                literals += tree.children  # type: ignore[arg-type]
+            else:
+                stack += tree.children[::-1]
+        spend(len(names) + len(literals))
+        return Contents(frozenset(kinds), tuple(names), tuple(literals))
 
 
 @dataclass
@@ -129,17 +177,10 @@ def collect(text: str, source: Source, conventions: Conventions | None = None) -
 
 def references(body: Body, params: tuple[str, ...] = ()) -> Iterator[tuple[str, Token]]:
     """The names a body uses, as called in the whole grammar, with the token of each use."""
-    for tree in subtrees_of(body.tree):
-        for at, child in enumerate(tree.children):
-            if (
-                isinstance(child, Tree)
-                and child.data in ("terminal", "nonterminal")
-                and not (tree.data == "alias" and at == 1)
-            ):
-                token = child.children[0]
-                assert isinstance(token, Token)
-                if token not in params:
-                    yield body.scope.resolve(token), token
+    resolve = body.scope.resolve
+    for token in body.contents.names:
+        if token not in params:
+            yield resolve(token), token
 
 
 def attribute_references(definition: Definition) -> Iterator[tuple[str, Token]]:
@@ -179,7 +220,7 @@ class _Loader:
         definition = _definition(statement, source, scope)
         name = scope.resolve(definition.name)
         if (known := into.by_name.get(name)) is not None:
-            line = f"line {known.token.line}" if known.source == source else known.source.name
+            line = f"line {known.token.place[0]}" if known.source == source else known.source.name
             raise source.error(
                 f'the {definition.kind} "{definition.name}" is defined twice (first in {line})', definition.token
             )
@@ -270,7 +311,7 @@ def _definition(statement: Node, source: Source, scope: Scope) -> Definition:
     parameters: tuple[str, ...] = ()
     has_number = False
     if statement.data == "rule":
-        _, name, params, extras, _, tree = statement.children
+        name, params, extras, tree = statement.children
         assert isinstance(params, Tree)
         assert isinstance(extras, Tree)
         for token in tokens_of(params):
@@ -327,7 +368,7 @@ def _open(is_relative: bool, path: tuple[str, ...], source: Source, at: Token) -
     """The text of an imported grammar, its source, and a key that tells files apart."""
     dotted = ".".join(path)
     if not is_relative:
-        file = resources.files("lark") / "grammars" / f"{'/'.join(path)}.lark"
+        file = _grammars_of_lark().joinpath(*path[:-1], f"{path[-1]}.lark")
         if not file.is_file():
             raise source.error(
                 f'Lark has no grammar "{dotted}" (it has common, python, unicode and lark); '
@@ -347,6 +388,15 @@ def _open(is_relative: bool, path: tuple[str, ...], source: Source, at: Token) -
     except ValueError as error:
         raise source.error(f"cannot import {str(found)!r}: {error}", at) from None
     return Source(found.name, found.parent), text, str(found.resolve())
+
+
+@cache
+def _grammars_of_lark() -> Path:
+    """The folder of the grammars that Lark comes with; Lark is not imported for it, which takes long."""
+    found = find_spec("lark")
+    if found is None or found.origin is None:
+        raise ConstrainError("lark is not installed, from which %import takes grammars: pip install lark")
+    return Path(found.origin).parent / "grammars"
 
 
 def _reachable(definitions: Mapping[str, Definition], names: list[str]) -> list[str]:

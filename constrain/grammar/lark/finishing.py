@@ -10,6 +10,11 @@ checked for all its steps, whatever the stack is:
 * The parser reduces where this way does (conflicts are resolved for it).
 * Behind each terminal the next one can be written so that the lexer reads just that: it begins with a character with
   which no lexeme goes on that the lexer would rather have, or with an ignored one for which that holds.
+
+With an indenter between the lexer and the parser, an indent or a dedent can be had behind the end of a line only, whose
+text can be written as needed.  Where a line has ended already, its text says what comes; the engine allows it only if
+some terminal can follow, or the text can end there.  In all that follows from that terminal another line ends before
+the next dedent.
 """
 
 from __future__ import annotations
@@ -23,7 +28,9 @@ from typing import Any
 
 from lark.lexer import PatternStr, TerminalDef
 
+from constrain.errors import GrammarError
 from constrain.grammar.lark.first_match import Automaton
+from constrain.grammar.lark.indenting import Indenting
 from constrain.limits import spend
 
 END = "$END"
@@ -51,6 +58,8 @@ class Lexing:
     inside : dict of str to list of TerminalDef
         By regex: the strings that it matches as a whole.
     ignored : set of str
+    newline : str
+        The terminal of line ends that an indenter sees; empty without one.
     """
 
     terminals: list[TerminalDef]
@@ -58,6 +67,8 @@ class Lexing:
     contexts: list[frozenset[str]]
     inside: dict[str, list[TerminalDef]]
     ignored: set[str]
+    newline: str = ""
+    _hidden: set[str] | None = None
     _bad: dict[str, frozenset[int]] = field(default_factory=dict)
     _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
     _regexes: dict[str, re.Pattern[str]] = field(default_factory=dict)
@@ -74,14 +85,56 @@ class Lexing:
             for name in context:
                 self._together.setdefault(name, set()).update(other for other in context if rank[other] <= last[name])
 
+    def ignored_in(self, state: int) -> set[str]:
+        """The ignored terminals that the lexer may read in a state of the parser."""
+        if self._hidden is None:
+            names = [terminal.name for terminal in self.terminals]
+            self._hidden = {
+                name
+                for name in self.ignored
+                if self.newline
+                and names.index(self.newline) < names.index(name)
+                # The end of a line, which the lexer looks for everywhere, is read in its place: a comment, say.
+                and self.automata[self.newline].begins_all(self.automata[name])
+            }
+        return (self.ignored & self.contexts[state]) - self._hidden
+
     def goes_on(self, name: str) -> frozenset[int]:
         """The classes of characters behind a text of a terminal with which the lexer might find another match."""
         if name not in self._bad:
             found: set[int] = set()
-            for other in self._together.get(name, ()):
-                found |= self.automata[name].continuations(self.automata[other])
+            if name == self.newline:
+                found = self._goes_on_in_line()
+            else:
+                for other in self._together.get(name, ()):
+                    found |= self.automata[name].continuations(self.automata[other])
             self._bad[name] = frozenset(found)
         return self._bad[name]
+
+    def _goes_on_in_line(self) -> set[int]:
+        """The same behind line ends that are a line break with blanks, which suffice for any indentation.
+
+        Behind others either the same characters go on, or all do: then nothing else can follow, as behind a comment.
+        """
+        found: set[int] = set()
+        others = sorted(self._together.get(self.newline, ()))
+        seen = set()
+        todo = ["\n"]
+        while todo:
+            spend()
+            text = todo.pop()
+            if self.automata[self.newline].after(text) is None:
+                raise GrammarError(f'"{self.newline}" has to match a line break with any blanks behind it')
+            states = tuple(self.automata[other].after(text) for other in others)
+            if states not in seen:
+                seen.add(states)
+                for other, state in zip(others, states, strict=True):
+                    found |= self.automata[other].goes_on(state)
+                todo += [text + " ", text + "\t"]
+        automaton = self.automata[self.newline]
+        if any(not steps <= found and len(steps) < automaton.class_count for steps in automaton.ends()):
+            raise GrammarError(f'of some texts of "{self.newline}" it is not certain what can follow them')
+        return found
 
     def read(self, state: int, text: str) -> tuple[str, str] | None:
         """The first token that Lark's lexer reads of a text in a state of the parser: its name and text."""
@@ -113,6 +166,10 @@ class Lexing:
 
     def _flags(self, name: str) -> Iterable[str]:
         return next(terminal.pattern.flags for terminal in self.terminals if terminal.name == name)
+
+    def firsts(self, name: str) -> set[int]:
+        """The classes of characters with which a terminal begins."""
+        return self.automata[name].firsts()
 
     def can_follow(self, before: str | None, state: int, name: str) -> bool:
         """Whether a terminal can be written behind any text of another one (None: at the start) in a parser's state."""
@@ -154,9 +211,20 @@ class Finishing:
     lexing : Lexing
     numbers : dict
         The numbers of the states.
+    indenting : Indenting, optional
+        What stands between the lexer and the parser.
     """
 
-    def __init__(self, states: dict[Any, dict[str, Any]], start: Any, lexing: Lexing, numbers: dict[Any, int]) -> None:
+    def __init__(
+        self,
+        states: dict[Any, dict[str, Any]],
+        start: Any,
+        lexing: Lexing,
+        numbers: dict[Any, int],
+        indenting: Indenting | None = None,
+    ) -> None:
+        self._indenting = indenting
+        self._made_of_lines = set() if indenting is None else {indenting.indent, indenting.dedent}
         self._states = states
         self._start = start
         self._lexing = lexing
@@ -182,7 +250,7 @@ class Finishing:
 
     def _cost_of(self, symbol: Any) -> int:
         if symbol.is_term:
-            return _AVOIDED if symbol.name in self._avoided else 1
+            return _AVOIDED if symbol.name in self._avoided or symbol.name in self._made_of_lines else 1
         return self._cost.get(symbol.name, _NEVER)
 
     def _ways_out(self, state: Any) -> dict[str, Any]:
@@ -232,6 +300,8 @@ class Finishing:
 
     def obstacle(self) -> str:
         """What stands in the way of finishing every text, in words; empty if nothing does."""
+        if self._indenting is not None and (obstacle := self._unbalanced(self._indenting)):
+            return obstacle
         while True:
             obstacle, token = self._obstacle()
             # Another way may do without this terminal.
@@ -348,22 +418,78 @@ class Finishing:
             f"<{rule.origin.name} : {' '.join(symbol.name for symbol in rule.expansion)}>, as conflicts are resolved"
         )
 
+    def _unbalanced(self, indenting: Indenting) -> str:
+        """What is wrong with a rule that opens a bracket or an indent and does not close it, in words; or empty."""
+        holds_lines = {indenting.newline, indenting.indent, indenting.dedent}
+        changed = True
+        while changed:
+            changed = False
+            for rule in self._rules:
+                if rule.origin.name not in holds_lines and any(each.name in holds_lines for each in rule.expansion):
+                    holds_lines.add(rule.origin.name)
+                    changed = True
+        opening, closing = {*indenting.opening, indenting.indent}, {*indenting.closing, indenting.dedent}
+        for rule in sorted(self._rules, key=str):
+            brackets: list[bool] = []
+            for symbol in rule.expansion:
+                if symbol.name in opening:
+                    brackets.append(symbol.name == indenting.indent)
+                elif symbol.name in closing:
+                    if not brackets or brackets.pop() != (symbol.name == indenting.dedent):
+                        return f"the rule {rule.origin.name} closes a bracket or an indent that it does not open"
+                if symbol.name in holds_lines and not all(brackets):
+                    return f"the rule {rule.origin.name} ends a line within brackets, where the indenter sees no line"
+            if brackets:
+                return f"the rule {rule.origin.name} opens a bracket or an indent that it does not close"
+        return ""
+
+    def _line_obstacle(self) -> tuple[str, str]:
+        """Why an indent or a dedent may be impossible where it is needed; ("", "") if that cannot be."""
+        indenting = self._indenting
+        assert indenting is not None
+        for (kind, state, name), tokens in self._follow.items():
+            if name not in self._lexing.automata and name not in self._made_of_lines:
+                continue
+            after = self._states[state][name][1]
+            for token in sorted(tokens & self._made_of_lines):
+                if token == indenting.dedent:
+                    works = name in (indenting.dedent, indenting.newline)
+                    works = works or (kind == "stack" and name == indenting.indent)
+                else:
+                    only = set(self._states[after]) <= {indenting.indent}
+                    works = name == indenting.newline and (kind == "made" or only)
+                if not works:
+                    return f"a text may be impossible to finish: {token} would have to come behind {name}", token
+        lines = self._lexing.goes_on(indenting.newline)
+        for name in sorted(self._lexing.automata):
+            if name != indenting.newline and name not in self._lexing.ignored and not self._lexing.firsts(name) - lines:
+                return f"{name} can never be read behind {indenting.newline}, which goes on with it", name
+        return "", ""
+
     def _lexical_obstacle(self) -> tuple[str, str]:
         lexing = self._lexing
+        if self._indenting is not None:
+            obstacle, token = self._line_obstacle()
+            if obstacle:
+                return obstacle, token
         events: set[tuple[str, int, str]] = set()
         begins = {self._first(item.next) for item in self._start if item.rule.origin.name.startswith("$root_")}
         for token in sorted(token for token in begins if token is not None):
+            if token in self._made_of_lines:
+                return f"no text is possible: it would begin with {token}", token
             if not lexing.can_follow(None, self._numbers[self._start], token):
                 reason = f"no text may be possible: it would begin with {token}, which the lexer never reads there"
                 return reason, token
             first = self._numbers[self._start]
-            events |= {(ignored, first, token) for ignored in lexing.ignored & lexing.contexts[first]}
+            events |= {(ignored, first, token) for ignored in lexing.ignored_in(first)}
         for (_, state, name), tokens in self._follow.items():
-            if name in lexing.automata:
+            # An indent or a dedent is made of the end of a line.
+            before = self._indenting.newline if self._indenting and name in self._made_of_lines else name
+            if before in lexing.automata:
                 after = self._numbers[self._states[state][name][1]]
-                events |= {(name, after, token) for token in tokens if token != END}
+                events |= {(before, after, token) for token in tokens - self._made_of_lines if token != END}
         for _, after, token in list(events):
-            events |= {(ignored, after, token) for ignored in lexing.ignored & lexing.contexts[after]}
+            events |= {(ignored, after, token) for ignored in lexing.ignored_in(after)}
         for before, after, token in sorted(events):
             spend()
             if not lexing.can_follow(before, after, token):

@@ -18,9 +18,9 @@ from itertools import combinations
 from typing import TypeAlias
 
 from constrain.errors import GrammarError
+from constrain.grammar.free_text import text_through, text_without, write_text_through
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.regular import Concat, Regular, byte_range, complement, concat, intersect, repeat, union
-from constrain.grammar.structural_tags.free_text import text_through, text_without, write_text_through
 from constrain.grammar.utf8 import ANY_TEXT
 from constrain.grammar.words import few_strings, is_nullable
 from constrain.limits import spend

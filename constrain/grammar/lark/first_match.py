@@ -6,6 +6,9 @@ order of preference (Pike's machine; Cox, "Regular Expression Matching: the Virt
 thread matches, those behind it are cut.  The lists are the states of a finite automaton, and the first match of the
 regex is the longest text that this automaton accepts.  So the lexer can take the longest match of every terminal, if
 its language is that of the automaton.
+
+What must not follow, ``(?!...)`` with some characters in a row, is *pending* in the threads that have passed it.  A
+match with something pending counts only if the next character is none of its *guard*; those behind it are cut if so.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from constrain.errors import GrammarError
 from constrain.grammar.regex import regex_language
@@ -35,8 +38,16 @@ _MOST_VISITS = 4
 _sre: Any = cast(Any, re)._parser
 _FLAGS = {re.IGNORECASE: "i", re.DOTALL: "s", re.MULTILINE: "m", re.ASCII: "a"}
 
-# Instructions: (CHAR, set), (SPLIT, preferred, other), (JUMP, to), (BEHIND, set, negated), (MATCH,).
-_CHAR, _SPLIT, _JUMP, _BEHIND, _MATCH = range(5)
+# Instructions: (CHAR, set), (SPLIT, preferred, other), (JUMP, to), (BEHIND, set, negated), (MATCH,), (NOT_AHEAD, sets).
+_CHAR, _SPLIT, _JUMP, _BEHIND, _MATCH, _NOT_AHEAD = range(6)
+
+# The place of a thread that has matched.
+_DONE = -1
+
+# What must not follow: words, as the sets of their characters, and how much of each has come.
+_Pending = frozenset[tuple[tuple[int, ...], int]]
+_Thread = tuple[int, _Pending]
+_NOTHING: _Pending = frozenset()
 
 _AT_START = -1
 
@@ -45,8 +56,23 @@ class _NotFollowed(Exception):
     """The regex has something that threads cannot follow; the argument names it."""
 
 
+class FirstMatch(NamedTuple):
+    """What ``re.match`` matches of a pattern.
+
+    Attributes
+    ----------
+    language : Regular
+        The longest text of it is the match, if there is one.
+    refused : Regular
+        The texts of the language behind which something must not follow, with the characters that must not.
+    """
+
+    language: Regular
+    refused: Regular
+
+
 @lru_cache(maxsize=4096)
-def first_match_language(pattern: str) -> Regular:
+def first_match(pattern: str) -> FirstMatch:
     """The language of which the longest match is what ``re.match`` matches of a pattern, if it matches at all.
 
     Raises
@@ -64,8 +90,8 @@ def first_match_language(pattern: str) -> Regular:
         frozenset(i for i, each in enumerate(classes) if _has(points[p], each[0][0])) for p in range(len(points))
     ]
     machine = _Machine(code, members, len(classes))
-    if machine.takes_the_longest() and not machine.looks_behind:
-        return regex_language(pattern)
+    if not machine.looks_around and machine.takes_the_longest():
+        return FirstMatch(regex_language(pattern), EMPTY)
     return machine.language([encode(each) for each in classes])
 
 
@@ -158,6 +184,9 @@ def _compile(tree: Any) -> tuple[list[tuple[Any, ...]], list[CodePoints]]:
                 ((inner_name, inner_argument),) = argument[1]
                 seen = _points_of(str(inner_name), inner_argument, flags)
                 emit(_BEHIND, number(seen), name == "ASSERT_NOT")
+            elif name == "ASSERT_NOT" and argument[1] and all(map(_is_one_character, [[each] for each in argument[1]])):
+                word = tuple(number(_points_of(str(what), which, flags)) for what, which in argument[1])
+                emit(_NOT_AHEAD, word)
             elif name in ("ASSERT", "ASSERT_NOT"):
                 raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
             elif name == "AT":
@@ -227,10 +256,14 @@ def _set_of(text: str, letters: str) -> CodePoints:
 
 @dataclass(frozen=True)
 class _List:
-    """The threads that wait for a character, the preferred first; whether there is a match behind them."""
+    """The threads that wait for a character or have matched, the preferred first; without those that are cut."""
 
-    threads: tuple[int, ...]
-    matches: bool
+    threads: tuple[_Thread, ...]
+
+    @property
+    def matches(self) -> bool:
+        """Whether one has matched."""
+        return any(place == _DONE for place, _ in self.threads)
 
 
 class Automaton:
@@ -249,7 +282,7 @@ class Automaton:
             known = {}
             for symbol in self._machine.symbols(state):
                 after = self._machine.step(state, symbol)
-                if after.threads or after.matches:
+                if after.threads:
                     known[symbol] = after
             self._after[state] = known
         return known
@@ -257,6 +290,82 @@ class Automaton:
     def class_of(self, char: str) -> int:
         """The class of a character."""
         return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
+
+    def guard(self, state: _List) -> frozenset[int]:
+        """The classes of characters that must not follow if a text ends in a state, where one can."""
+        return self._machine.guard(state)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether something must not follow some texts."""
+        return self._machine.looks_ahead
+
+    @property
+    def start(self) -> _List:
+        """The first state."""
+        return self._start
+
+    def steps(self, state: _List) -> dict[int, _List]:
+        """By class of characters: the next state, if there is one."""
+        return self._steps(state)
+
+    def after(self, text: str) -> _List | None:
+        """The state behind a text; None if nothing begins so."""
+        state: _List | None = self._start
+        for char in text:
+            state = None if state is None else self._steps(state).get(self.class_of(char))
+        return state
+
+    def goes_on(self, state: _List | None) -> set[int]:
+        """The classes of characters with which a state goes on."""
+        return set() if state is None else set(self._steps(state))
+
+    def ends(self) -> list[set[int]]:
+        """By state in which a text may end: the classes of characters with which it goes on."""
+        found: list[set[int]] = []
+        seen, todo = {self._start}, [self._start]
+        while todo:
+            spend()
+            state = todo.pop()
+            steps = self._steps(state)
+            if state.matches:
+                found.append(set(steps))
+            new = set(steps.values()) - seen
+            if len(seen) + len(new) > _MAX_STATES:
+                raise GrammarError("it has too many states to be followed exactly by a lexer")
+            seen |= new
+            todo += new
+        return found
+
+    def begins_all(self, other: Automaton) -> bool:
+        """Whether each text of another automaton begins with a text of this one, or is one."""
+        start = self._start, other._start
+        seen, todo = {start}, [start]
+        while todo:
+            spend()
+            here, there = todo.pop()
+            if here.matches:
+                continue
+            if there.matches:
+                return False
+            own = self._steps(here)
+            for symbol, after in other._steps(there).items():
+                if symbol not in own:
+                    return False
+                pair = own[symbol], after
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+        return True
+
+    @property
+    def class_count(self) -> int:
+        """How many classes of characters there are."""
+        return len(self._classes)
+
+    def firsts(self) -> set[int]:
+        """The classes of characters with which a text begins."""
+        return set(self._steps(self._start))
 
     def continuations(self, other: Automaton) -> set[int]:
         """The classes of characters behind a text of this automaton with which a text of another one goes on."""
@@ -270,6 +379,7 @@ class Automaton:
             steps = other._steps(there)
             if here.matches:
                 found.update(steps)
+                found |= self.guard(here)
             own = self._steps(here)
             for symbol in own.keys() & steps.keys():
                 pair = own[symbol], steps[symbol]
@@ -328,52 +438,77 @@ def automata(patterns: dict[str, str]) -> dict[str, Automaton]:
     }
 
 
+def _place(thread: _Thread) -> int:
+    return thread[0]
+
+
 class _Machine:
     def __init__(self, code: list[tuple[Any, ...]], members: list[frozenset[int]], classes: int) -> None:
         self._code = code
         self._members = members
         self._classes = classes
-        self._known: dict[tuple[tuple[int, ...], int], _List] = {}
-        self.looks_behind = any(instruction[0] == _BEHIND for instruction in code)
+        kinds = {instruction[0] for instruction in code}
+        self.looks_ahead = _NOT_AHEAD in kinds
+        self.looks_around = self.looks_ahead or _BEHIND in kinds
 
-    def _close(self, places: list[int], last: int, cut: bool) -> _List:
-        """The threads at some places, behind a character of class ``last``."""
+    def _close(self, threads: list[_Thread], last: int, cut: bool) -> _List:
+        """The threads behind a character of class ``last``."""
         code = self._code
-        threads: list[int] = []
-        seen: set[int] = set()
-        matches = False
-        todo = places[::-1]
+        found: list[_Thread] = []
+        seen: set[_Thread] = set()
+        todo = threads[::-1]
         while todo:
             spend()
-            place = todo.pop()
-            if place in seen:
+            thread = todo.pop()
+            if thread in seen:
                 continue
-            seen.add(place)
+            seen.add(thread)
+            place, pending = thread
             kind = code[place][0]
             if kind == _CHAR:
-                threads.append(place)
+                found.append(thread)
             elif kind == _SPLIT:
-                todo += (code[place][2], code[place][1])
+                todo += ((code[place][2], pending), (code[place][1], pending))
             elif kind == _JUMP:
-                todo.append(code[place][1])
+                todo.append((code[place][1], pending))
             elif kind == _BEHIND:
                 if last == _AT_START:
                     raise GrammarError("looking behind its beginning cannot be followed exactly by a lexer")
                 if (last in self._members[code[place][1]]) != code[place][2]:
-                    todo.append(place + 1)
+                    todo.append((place + 1, pending))
+            elif kind == _NOT_AHEAD:
+                todo.append((place + 1, pending | {(code[place][1], 0)}))
             else:
-                matches = True
-                if cut:
+                if any(at + 1 < len(word) for word, at in pending):
+                    raise GrammarError("look-ahead over several characters behind its end cannot be followed exactly")
+                found.append((_DONE, pending))
+                if cut and not pending:
                     break
-        return _List(tuple(threads), matches)
+        return _List(tuple(found))
+
+    def _guard_of(self, pending: _Pending) -> frozenset[int]:
+        return frozenset().union(*(self._members[word[-1]] for word, _ in pending))
+
+    def guard(self, state: _List) -> frozenset[int]:
+        """The classes that must not follow if a text ends in a state: those that none of its matches allows."""
+        guards = [self._guard_of(pending) for place, pending in state.threads if place == _DONE]
+        return guards[0].intersection(*guards[1:])
 
     def _step(self, state: _List, symbol: int, cut: bool) -> _List:
-        places = [place + 1 for place in state.threads if symbol in self._members[self._code[place][1]]]
-        return self._close(places, symbol, cut)
+        threads: list[_Thread] = []
+        for place, pending in state.threads:
+            if place == _DONE:
+                if cut and symbol not in self._guard_of(pending):
+                    break
+            elif symbol in self._members[self._code[place][1]]:
+                come = [(word, at) for word, at in pending if symbol in self._members[word[at]]]
+                if all(at + 1 < len(word) for word, at in come):
+                    threads.append((place + 1, frozenset((word, at + 1) for word, at in come) if come else _NOTHING))
+        return self._close(threads, symbol, cut)
 
     def start(self) -> _List:
         """The first state of the automaton."""
-        return self._close([0], _AT_START, True)
+        return self._close([(0, _NOTHING)], _AT_START, True)
 
     def step(self, state: _List, symbol: int) -> _List:
         """The state behind a character."""
@@ -381,19 +516,20 @@ class _Machine:
 
     def symbols(self, state: _List) -> set[int]:
         """The classes with which a state may go on."""
-        return set().union(*(self._members[self._code[place][1]] for place in state.threads))
+        return set().union(*(self._members[self._code[place][1]] for place, _ in state.threads if place != _DONE))
 
     def takes_the_longest(self) -> bool:
         """Whether the first match is always the longest."""
-        first = self._close([0], _AT_START, True)
-        start = (first, frozenset(self._close([0], _AT_START, False).threads))
+        begin = [(0, _NOTHING)]
+        first = self._close(begin, _AT_START, True)
+        start = (first, frozenset(self._close(begin, _AT_START, False).threads))
         seen = {start}
         todo = [start]
         while todo:
             cut, threads = todo.pop()
             for symbol in range(self._classes):
-                everything = self._step(_List(tuple(sorted(threads)), False), symbol, False)
-                if not everything.threads and not everything.matches:
+                everything = self._step(_List(tuple(sorted(threads, key=_place))), symbol, False)
+                if not everything.threads:
                     continue
                 some = self._step(cut, symbol, True)
                 if everything.matches and not some.matches:
@@ -406,16 +542,16 @@ class _Machine:
                     todo.append(pair)
         return True
 
-    def language(self, classes: list[Regular]) -> Regular:
+    def language(self, classes: list[Regular]) -> FirstMatch:
         """The language of the automaton of thread lists, by elimination of its states."""
-        start = self._close([0], _AT_START, True)
+        start = self.start()
         numbers = {start: 0}
         order = [start]
         edges: dict[tuple[int, int], Regular] = {}
         for at, state in enumerate(order):
             for symbol in range(len(classes)):
-                after = self._step(state, symbol, True)
-                if not after.threads and not after.matches:
+                after = self.step(state, symbol)
+                if not after.threads:
                     continue
                 if after not in numbers:
                     if len(order) >= _MAX_ELIMINATED:
@@ -424,10 +560,17 @@ class _Machine:
                     order.append(after)
                 key = at, numbers[after]
                 edges[key] = union(edges.get(key, EMPTY), classes[symbol])
-        end = len(order)
-        for at, state in enumerate(order):
-            if state.matches:
-                edges[at, end] = EPSILON
+        ends = [at for at, state in enumerate(order) if state.matches]
+        language = self._paths(edges, len(order), dict.fromkeys(ends, EPSILON))
+        refused: dict[int, Regular] = {}
+        for at in ends:
+            if guard := self.guard(order[at]):
+                refused[at] = union(*(classes[symbol] for symbol in sorted(guard)))
+        return FirstMatch(language, self._paths(edges, len(order), refused) if refused else EMPTY)
+
+    def _paths(self, edges: dict[tuple[int, int], Regular], end: int, last: dict[int, Regular]) -> Regular:
+        """The ways from state 0 to some states, with something behind each."""
+        edges = {**edges, **{(at, end): behind for at, behind in last.items()}}
         # The states that are left last have the most edges.
         left = list(range(1, end))
         while left:

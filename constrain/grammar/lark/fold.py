@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lark import Token
-
 from constrain.grammar.lark.source import Node, Source
+from constrain.grammar.lark.tree import Token, Tree
 from constrain.limits import spend
 
 MAX_REPEAT = 1_000_000
 """The largest number in ``~n..m``: far above what a generation can reach."""
-
-_DONE = object()
 
 
 def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
@@ -22,21 +19,27 @@ def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
     Tokens are handed through as they are.  An alias is not handed to ``combine`` (what it names
     is), nor is the name of what is used with arguments or a number.
     """
-    values: list[Any] = []
-    todo: list[tuple[Any, Node | Token]] = [(None, tree)]
+    # First all trees, each before its parts and those from the right; backwards, each comes behind its parts.
+    order: list[tuple[Node, list[Node | Token], int]] = []
+    todo = [tree]
     while todo:
+        node = todo.pop()
+        parts = _parts(node)
+        inner = [part for part in parts if type(part) is Tree]
+        order.append((node, parts, len(inner)))
+        todo += inner
+    spend(len(order))
+    values: list[Any] = []
+    for node, parts, count in reversed(order):
+        if count == 0:
+            values.append(combine(node, list(parts)))
+            continue
+        # Tokens stand behind trees.
+        arguments = values[-count:]
+        del values[-count:]
+        arguments += parts[count:]
+        values.append(arguments[0] if node.data == "alias" else combine(node, arguments))
         spend()
-        state, node = todo.pop()
-        if isinstance(node, Token):
-            values.append(node)
-        elif state is _DONE:
-            count = len(_parts(node))
-            arguments = values[len(values) - count :]
-            del values[len(values) - count :]
-            values.append(arguments[0] if node.data == "alias" else combine(node, arguments))
-        else:
-            todo.append((_DONE, node))
-            todo.extend((None, child) for child in reversed(_parts(node)))
     return values[0]
 
 
@@ -61,7 +64,7 @@ def bounds(node: Node, source: Source) -> tuple[int, int | None]:
         return _counts(operator, source)
     if operator in ("?", "*", "+"):
         return (1 if operator == "+" else 0), (1 if operator == "?" else None)
-    counts = [_count(token, source) for token in node.children[2:] if isinstance(token, Token)]
+    counts = [_count(token, str(token), source) for token in node.children[2:] if isinstance(token, Token)]
     low, high = counts[0], counts[-1]
     if low > high:
         assert isinstance(operator, Token)
@@ -72,19 +75,19 @@ def bounds(node: Node, source: Source) -> tuple[int, int | None]:
 def _counts(token: Token, source: Source) -> tuple[int, int | None]:
     """The counts of ``{2}``, ``{2,}``, ``{,5}`` and ``{2,5}``."""
     low, comma, high = (part.strip() for part in str(token)[1:-1].partition(","))
-    lowest = _count(Token.new_borrow_pos("NUMBER", low or "0", token), source)
+    lowest = _count(token, low or "0", source)
     if not comma:
         return lowest, lowest
-    highest = _count(Token.new_borrow_pos("NUMBER", high, token), source) if high else None
+    highest = _count(token, high, source) if high else None
     if highest is not None and lowest > highest:
         raise source.error(f"the counts {{{low},{high}}} are in the wrong order", token)
     return lowest, highest
 
 
-def _count(token: Token, source: Source) -> int:
-    digits = str(token).lstrip("+-").lstrip("0") or "0"
-    if str(token).startswith("-") and digits != "0":
-        raise source.error(f"a negative count {token}", token)
+def _count(token: Token, text: str, source: Source) -> int:
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    if text.startswith("-") and digits != "0":
+        raise source.error(f"a negative count {text}", token)
     if len(digits) > len(str(MAX_REPEAT)) or int(digits) > MAX_REPEAT:
         shown = digits if len(digits) < 20 else f"{digits[:10]}..."
         raise source.error(f"the count {shown} is above the limit of {MAX_REPEAT}", token)

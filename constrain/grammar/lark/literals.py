@@ -8,12 +8,12 @@ offsets, so that an error inside a regex can be placed in the grammar.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from lark import Token
 
 from constrain.errors import GrammarError
 from constrain.grammar.lark.source import Node, Source
+from constrain.grammar.lark.tree import Token
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import Regular, literal
 from constrain.grammar.utf8 import encode
@@ -23,6 +23,7 @@ _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 # Look-around and anchors: what they mean depends on the text around them.
 _ASSERTION = re.compile(r"\\[bBAZz]|\(\?<?[=!]|\^|\$")
+_LAZY = re.compile(r"[*+?}]\?")
 _REGEX_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<?[=!]|(?:[*+?]|\{\d*,?\d*\})\??|.", re.DOTALL)
 
 
@@ -37,7 +38,7 @@ class Pattern:
     is_regex : bool
     flags : str
         The letters after the closing delimiter, without ``u`` (it is how regexes work anyway).
-    offsets : tuple of int
+    offsets : sequence of int
         For each character of ``text`` and for its end: offset from the token's first character.
     token : Token
     warnings : tuple of str
@@ -46,20 +47,26 @@ class Pattern:
     text: str
     is_regex: bool
     flags: str
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
     token: Token
     warnings: tuple[str, ...] = ()
 
     @property
     def has_assertion(self) -> bool:
         """Whether the pattern contains look-around, an anchor or a word boundary."""
-        return self.is_regex and any(_ASSERTION.fullmatch(unit) for unit in _REGEX_UNIT.findall(self.text))
+        return (
+            self.is_regex
+            and _ASSERTION.search(self.text) is not None
+            and any(_ASSERTION.fullmatch(unit) for unit in _REGEX_UNIT.findall(self.text))
+        )
 
     @property
     def is_lazy(self) -> bool:
         """Whether a quantifier is followed by ``?``, which has no meaning without a longest match."""
-        return self.is_regex and any(
-            len(unit) > 1 and unit[0] in "*+?{" and unit[-1] == "?" for unit in _REGEX_UNIT.findall(self.text)
+        return (
+            self.is_regex
+            and _LAZY.search(self.text) is not None
+            and any(len(unit) > 1 and unit[0] in "*+?{" and unit[-1] == "?" for unit in _REGEX_UNIT.findall(self.text))
         )
 
     def to_regex(self) -> str:
@@ -83,6 +90,8 @@ def read_pattern(token: Token, source: Source) -> Pattern:
     if "l" in raw[close + 1 :]:
         raise source.error("the regex flag l (locale) is not supported", token)
     flags = "".join(sorted(set(raw[close + 1 :]) - {"u"}))
+    if "\\" not in raw:
+        return Pattern(raw[1:close], is_regex, flags, range(1, close + 1), token)
     text: list[str] = []
     offsets: list[int] = []
     warnings: list[str] = []
@@ -127,7 +136,7 @@ def _unit(raw: str, at: int, close: int, token: Token, source: Source) -> tuple[
 def token_place(token: Token, offset: int) -> tuple[int, int]:
     """Line and column of a character of a token."""
     before = str(token)[:offset]
-    line, column = token.line or 1, token.column or 1
+    line, column = token.place
     newlines = before.count("\n")
     return (line + newlines, offset - before.rfind("\n")) if newlines else (line, column + offset)
 

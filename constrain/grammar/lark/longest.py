@@ -21,15 +21,19 @@ from lark.lexer import PatternStr, TerminalDef
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.lark.finishing import Finishing, Lexing
-from constrain.grammar.lark.first_match import automata, first_match_language
+from constrain.grammar.lark.first_match import automata, first_match
+from constrain.grammar.lark.indenting import Indenting
+from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.source import Source
-from constrain.grammar.parse_table import IGNORED, ParseTable, TableLexeme
+from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
 
 _END = "$END"
 
 
-def from_lark_longest(text: str, source: Source, start: str, lexer: str) -> GrammarIR:
+def from_lark_longest(
+    text: str, source: Source, start: str, lexer: str, indenting: Indenting | None = None
+) -> GrammarIR:
     """The IR of a grammar whose texts Lark's LALR parser is to read.
 
     Parameters
@@ -40,6 +44,8 @@ def from_lark_longest(text: str, source: Source, start: str, lexer: str) -> Gram
     start : str
         The start rule.
     lexer : "contextual" or "basic"
+    indenting : Indenting, optional
+        What stands between the lexer and the parser.
 
     Raises
     ------
@@ -47,18 +53,20 @@ def from_lark_longest(text: str, source: Source, start: str, lexer: str) -> Gram
         If Lark refuses the grammar (conflicts that it does not resolve, terminals that match the empty string), or a
         terminal cannot be followed exactly; the message names it.
     """
-    parser = _lark_of(text, source, start, lexer)
+    parser = _lark_of(text, source, start, lexer, indenting)
     terminals = _in_order(parser.terminals)
-    return _Longest(parser, terminals, source).ir(start)
+    return _Longest(parser, terminals, source, indenting).ir(start)
 
 
-def _lark_of(text: str, source: Source, start: str, lexer: str) -> Any:
+def _lark_of(text: str, source: Source, start: str, lexer: str, indenting: Indenting | None) -> Any:
     logger = logging.getLogger("lark")
     level = logger.level
     try:
         logger.setLevel(logging.CRITICAL)
         folders = [] if source.folder is None else [os.fspath(source.folder)]
         options: Any = {"parser": "lalr", "lexer": lexer, "start": start, "import_paths": folders, "debug": True}
+        if indenting is not None:
+            options["postlex"] = indenting.indenter
         return lark.Lark(text, **options)
     except LarkError as error:
         reason = " ".join(str(error).split())
@@ -75,21 +83,40 @@ def _in_order(terminals: Iterable[TerminalDef]) -> list[TerminalDef]:
 
 
 class _Longest:
-    def __init__(self, parser: Any, terminals: list[TerminalDef], source: Source) -> None:
+    def __init__(self, parser: Any, terminals: list[TerminalDef], source: Source, indenting: Indenting | None) -> None:
         self._parser = parser
+        self._indenting = indenting
         self._terminals = terminals
         self._source = source
         self._ignored = set(parser.lexer_conf.ignore)
+        # What the lexer looks for in each state.
+        self._always = self._ignored | ({indenting.newline} if indenting is not None else set())
+        # By terminal: its texts with what must not follow them.
+        self._refused: dict[str, Regular] = {terminal.name: EMPTY for terminal in terminals}
+        self._guards: dict[str, int] = {}
         self._languages = {terminal.name: self._language(terminal) for terminal in terminals}
         # By regex: the strings that it matches as a whole, and which its values are compared with.
         self._inside = {terminal.name: self._strings_in(terminal) for terminal in terminals}
+        self._newline = "" if indenting is None else indenting.newline
+        # The lexemes that the end of a line is, by what follows it.
+        self._lines: list[int] = []
+        if indenting is not None:
+            self._check_indenting(indenting)
+        try:
+            self._automata = automata({terminal.name: terminal.pattern.to_regexp() for terminal in terminals})
+            if any(each.looks_ahead for each in self._automata.values()):
+                self._terminals = self._ordered()
+        except GrammarError as error:
+            raise self._source.error(error.reason) from None
 
     def _language(self, terminal: TerminalDef) -> Regular:
         pattern = terminal.pattern
         if isinstance(pattern, PatternStr) and not pattern.flags:
             return literal(pattern.value)
         try:
-            return first_match_language(pattern.to_regexp())
+            found = first_match(pattern.to_regexp())
+            self._refused[terminal.name] = found.refused
+            return found.language
         except GrammarError as error:
             shown = pattern.raw or pattern.value
             raise self._source.error(f'the terminal "{terminal.name}" ({shown}): {error.reason}') from None
@@ -105,6 +132,43 @@ class _Longest:
                 if match is not None and match.group() == other.pattern.value:
                     found.append(other)
         return found
+
+    def _ordered(self) -> list[TerminalDef]:
+        """The terminals, those with look-ahead where they can be read."""
+        states = cast(Any, self._parser).parser.parser._parse_table.states
+        rows = list(states.values())
+        numbers = {items: number for number, items in enumerate(states)}
+        shifts: dict[str, set[int]] = {}
+        for row in rows:
+            for name, (action, target) in row.items():
+                if action.name == "Shift":
+                    shifts.setdefault(name, set()).add(numbers[target])
+        return ordered(self._terminals, self._automata, self._contexts(rows), shifts, self._inside)
+
+    def _contexts(self, rows: Iterable[dict[str, Any]]) -> list[frozenset[str]]:
+        """By state of the parser: the terminals that the lexer looks for."""
+        names = set(self._languages)
+        if self._parser.options.lexer != "contextual":
+            return [frozenset(names) for _ in rows]
+        return [frozenset((set(row) & names) | self._always) for row in rows]
+
+    def _check_indenting(self, indenting: Indenting) -> None:
+        if self._newline not in self._languages:
+            raise self._source.error(f'the grammar has no terminal "{self._newline}", which the indenter calls NL_type')
+        if self._newline in self._ignored:
+            raise self._source.error(f'"{self._newline}" is ignored, so the indenter would see no line')
+        strings = {string.name for found in self._inside.values() for string in found}
+        if self._inside[self._newline] or self._newline in strings:
+            raise self._source.error(
+                f'"{self._newline}" and a string match the same text, of which the indenter sees one only'
+            )
+        if self._refused[self._newline] != EMPTY:
+            raise self._source.error(
+                f'"{self._newline}" has look-ahead, which is not supported in what an indenter sees'
+            )
+        for name in (indenting.indent, indenting.dedent):
+            if name in self._languages:
+                raise self._source.error(f'"{name}" has texts of its own; %declare it for an indenter')
 
     def ir(self, start: str) -> GrammarIR:
         parse_table = cast(Any, self._parser).parser.parser._parse_table
@@ -126,14 +190,33 @@ class _Longest:
         for rank, terminal in enumerate(self._terminals):
             ignored = terminal.name in self._ignored
             inside = [] if ignored else self._inside[terminal.name]
+            if terminal.name == self._newline and self._indenting is not None:
+                for line, each in enumerate(self._indenting.line_languages(self._languages[terminal.name]), 1):
+                    self._lines.append(len(lexemes))
+                    lexemes.append(TableLexeme(rank, columns.get(terminal.name, columns[""]), line))
+                    languages += [each, each]
+                    names += [terminal.name, terminal.name]
+                self._lines.append(len(lexemes))
+                places[terminal.name, terminal.name] = len(lexemes)
+                lexemes.append(TableLexeme(rank, IGNORED, ANY_LINE))
+                languages += [self._languages[terminal.name]] * 2
+                names += [terminal.name, terminal.name]
+                continue
             for string in (*inside, terminal):
                 language = self._languages[string.name]
                 if string is not terminal and string.pattern.flags:
                     language = intersect(language, self._languages[terminal.name])
                 places[string.name, terminal.name] = len(lexemes)
-                lexemes.append(TableLexeme(rank, IGNORED if ignored else columns.get(string.name, len(columns) - 1)))
+                column = IGNORED if ignored else columns.get(string.name, columns[""])
+                lexemes.append(TableLexeme(rank, column, self._line_of(string.name)))
                 languages += [language, language]
                 names += [string.name, string.name]
+            if self._refused[terminal.name] != EMPTY:
+                # No parser takes it.
+                self._guards[terminal.name] = len(lexemes)
+                lexemes.append(TableLexeme(rank, columns[""]))
+                languages += [self._refused[terminal.name]] * 2
+                names += [terminal.name, terminal.name]
         contexts = [self._context(state, set(actions), places) for state, actions in sorted(states.items())]
         rules: dict[Any, int] = {}
         lefts: dict[str, int] = {}
@@ -146,11 +229,21 @@ class _Longest:
             rules=tuple((lefts[rule.origin.name], len(rule.expansion)) for rule in rules),
             first=numbers[parse_table.start_states[start]],
             last=numbers[parse_table.end_states[start]],
+            indentation=(columns[self._indenting.indent], columns[self._indenting.dedent])
+            if self._indenting is not None
+            else (-1, -1),
         )
         # The productions are not followed; they say of which terminals something could be made.
         symbol_of = {name: ~(2 * places[name, name]) for name in self._languages}
         productions = tuple(
-            (lefts[rule.origin.name], tuple(self._symbol(symbol, symbol_of, lefts) for symbol in rule.expansion))
+            (
+                lefts[rule.origin.name],
+                tuple(
+                    self._symbol(symbol, symbol_of, lefts)
+                    for symbol in rule.expansion
+                    if not symbol.is_term or symbol.name in symbol_of
+                ),
+            )
             for rule in rules
         )
         return GrammarIR(
@@ -164,38 +257,42 @@ class _Longest:
             make_error=self._make_error,
         )
 
+    def _line_of(self, name: str) -> int:
+        """What a terminal is to the indenter."""
+        if self._indenting is None:
+            return 0
+        return OPENS if name in self._indenting.opening else CLOSES if name in self._indenting.closing else 0
+
     def _check_finishing(self, parse_table: Any, start: str) -> None:
         """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
-        contextual = self._parser.options.lexer == "contextual"
-        names = set(self._languages)
-        contexts = [
-            frozenset(((set(row) & names) | self._ignored) if contextual else names)
-            for row in parse_table.states.values()
-        ]
+        contexts = self._contexts(parse_table.states.values())
         try:
-            patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in self._terminals}
-            lexing = Lexing(self._terminals, automata(patterns), contexts, self._inside, self._ignored)
+            lexing = Lexing(self._terminals, self._automata, contexts, self._inside, self._ignored, self._newline)
             numbers = {items: number for number, items in enumerate(parse_table.states)}
-            obstacle = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers).obstacle()
+            finishing = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers, self._indenting)
+            obstacle = finishing.obstacle()
         except GrammarError as error:
             raise self._source.error(error.reason) from None
         if obstacle:
             raise self._source.error(obstacle)
 
     def _columns(self, states: dict[int, dict[str, Any]]) -> dict[str, int]:
-        """The column of each terminal that the parser knows, of those that it does not ("" for all), and of the end."""
+        """The column of each terminal that the parser knows, of those that it does not ("" for all), and of indents."""
         columns: dict[str, int] = {}
         known = {name for actions in states.values() for name in actions}
         for terminal in self._terminals:
             if terminal.name in known:
                 columns[terminal.name] = len(columns)
         columns[""] = len(columns)
+        if self._indenting is not None:
+            for name in (self._indenting.indent, self._indenting.dedent):
+                columns[name] = len(columns)
         return columns
 
     def _context(self, state: int, accepted: set[str], places: dict[tuple[str, str], int]) -> tuple[int, ...]:
         """The lexemes that the lexer looks for in a state of the parser (``lark.lexer._create_unless``)."""
         if self._parser.options.lexer == "contextual":
-            accepted = accepted | self._ignored
+            accepted = accepted | self._always
         else:
             accepted = set(self._languages)
         within: set[str] = set()
@@ -210,7 +307,10 @@ class _Longest:
                     if set(string.pattern.flags) <= set(terminal.pattern.flags):
                         within.add(string.name)
         found += [places[name, name] for name in self._languages if name in accepted and name not in within]
-        return tuple(sorted(found))
+        if self._newline in accepted:
+            found += self._lines
+        found += [place for name, place in self._guards.items() if name in accepted]
+        return tuple(sorted(set(found)))
 
     def _actions(
         self, states: dict[int, dict[str, Any]], columns: dict[str, int], rules: dict[Any, int], lefts: dict[str, int]

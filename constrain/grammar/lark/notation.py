@@ -1,119 +1,112 @@
-"""The notation of grammars: Lark's own, and what llguidance and XGrammar have added to it.
+"""The notation of grammars, token by token: Lark's own, and what llguidance and XGrammar have added to it.
 
-Lark reads grammars with an LALR parser of its own.  Here its tables are extended:
-
-    name[lazy, suffix="<end>"]: ...      attributes of a rule
-    name::_ : a name::incr(_) %if lt(_, 6)      a rule with a number, and a condition on it
-    a{2,5}   a & b   ~a                  counts; intersection and complement in terminals
-    <|eot_id|>   <[128009]>              tokens
-    %json {...}   %regex {...}   %lark {...}      other notations inside, whose content blocks.py has cut out
-    %llguidance {...}                    options
+name[lazy, suffix="<end>"]: ...      attributes of a rule
+name::_ : a name::incr(_) %if lt(_, 6)      a rule with a number, and a condition on it
+a{2,5}   a & b   ~a                  counts; intersection and complement in terminals
+<|eot_id|>   <[128009]>              tokens
+%json {...}   %regex {...}   %lark {...}      other notations inside (:mod:`.blocks`)
+%llguidance {...}                    options
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any, cast
 
-from lark import load_grammar
-from lark.common import LexerConf, ParserConf
-from lark.grammar import NonTerminal, Rule, RuleOptions, Symbol, Terminal
-from lark.lexer import PatternRE, TerminalDef
-from lark.parse_tree_builder import ParseTreeBuilder
-from lark.parser_frontends import ParsingFrontend
-from lark.tree import SlottedTree
+from constrain.grammar.lark.blocks import SPECIAL, BlockToken, read_block
+from constrain.grammar.lark.source import Source
+from constrain.grammar.lark.tree import Lines, Token
+from constrain.limits import spend
 
-from constrain.errors import ConstrainError
-
-BLANK = "\x1f"
-"""Stands for the line ends in what was cut out of a text, so that a statement goes on over them."""
-
-SPECIAL = re.compile(r"<(?:\[[^\]<>\n]*\]|[^<>\s\[][^<>\s]*)>")
-"""A token, by its name or its id."""
+NEW_LINE, OR_ON_NEW_LINE = "_NL", "_NL_OR"
+"""Types of tokens: the end of a line with all blank lines behind it; the same with a ``|`` at its end."""
 
 # A string, a regex, or anything else but a closing bracket: so attributes are told from the optional parts of a rule.
 _IN_BRACKETS = r'(?:"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])+/|[^\]\[\n"/])*'
 
-_TERMINALS = {
+_TOKENS = {
     # Names may hold "-", which no other notation does.
     "RULE": r"_?[a-z](?:[_a-z0-9]|-(?!>))*",
     "TERMINAL": r"_?[A-Z](?:[_A-Z0-9]|-(?!>))*",
-    "WS": rf"[ \t{BLANK}]+",
-    # Before what can be negated it is "not", else it counts.
-    "TILDE": r"~(?![ \t]*[\"/(A-Z_~])",
-    "_NOT": r"~(?=[ \t]*[\"/(A-Z_~])",
-    "_AND": "&",
-    "COUNTS": r"\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}",
+    "SKIPPED": r"\s*(?://|\#)[^\n]*|\\[ ]*\n",
+    OR_ON_NEW_LINE: r"\r?\n\s*\|",
+    NEW_LINE: r"\r?\n\s*",
     "ATTRIBUTES": rf"\[{_IN_BRACKETS}\](?=[ \t]*(?:::[ \t]*_[ \t]*)?(?:\.[ \t]*[+-]?\d+[ \t]*)?:)",
     "PARAMETER": r"::[ \t]*(?:\w+[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)|\w+)",
-    "CONDITION": r"%if\b(?:[^\n|#/]|/(?!/))*",
-    "SPECIAL": SPECIAL.pattern,
+    "COUNTS": r"\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}",
+    "MARK": r"[|()\[\]{}:,&]|\.\.?|->",
+    "STRING": r'"(?:[^"\\\n]|\\[^\n])*"i?',
+    "REGEXP": r"/(?!/)(?:[^/\\]|\\[\s\S])*/[imslux]*",
+    "NUMBER": r"[+-]?\d+",
+    "OP": r"[+*]|[?](?![a-z_])",
+    "RULE_MODIFIERS": r"(?:!|![?]?|[?]!?)(?=[_a-z])",
+    # Before what can be negated it is "not", else it counts.
+    "_NOT": r"~(?=[ \t]*[\"/(A-Z_~])",
+    "TILDE": "~",
     "BLOCK": r"%(?:json|regex|lark)\b",
     "OPTIONS": r"%(?:llguidance|grammar_options)\b",
+    "CONDITION": r"%if\b(?:[^\n|#/]|/(?!/))*",
+    "STATEMENT": "%(?:ignore|override|declare|extend|import)",
+    "SPECIAL": SPECIAL.pattern,
     "REFERENCE": r"@\w[\w-]*",
 }
+_TOKEN = re.compile(
+    rf"(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _TOKENS.items())}|[ \t]|(?P<OTHER>.))[ \t]*"
+)
 
-_RULES = {
-    "_item": ["options"],
-    "options": ["OPTIONS _NL"],
-    "rule_extras": ["", "ATTRIBUTES", "PARAMETER", "ATTRIBUTES PARAMETER", "PARAMETER ATTRIBUTES"],
-    "?conditional": ["conjunction", "conjunction CONDITION"],
-    "?conjunction": ["expansion", "conjunction _AND expansion"],
-    "?expr": ["atom COUNTS"],
-    "?atom": ["negation"],
-    "negation": ["_NOT atom"],
-    "value": ["special", "block", "reference", "parametric"],
-    "special": ["SPECIAL"],
-    "block": ["BLOCK"],
-    "reference": ["REFERENCE"],
-    "parametric": ["nonterminal PARAMETER"],
-    "term": ["TERMINAL ATTRIBUTES _COLON expansions _NL"],
-}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
-_CHANGED = {
-    "rule": ["rule_modifiers RULE template_params rule_extras priority _COLON expansions _NL"],
-    "?alias": ["conditional _TO nonterminal", "conditional"],
-}
+_MANY = 256
 
 
-@cache
-def grammar_parser() -> Any:
-    """The parser of grammars, which is made as Lark makes its own.
+def tokens_of_text(text: str, source: Source) -> list[Token]:
+    """The tokens of a grammar.  The last one ends a line; marks and statements are their own types.
 
     Raises
     ------
-    ConstrainError
-        If this version of Lark has no tables where they are expected.
+    GrammarError
+        For a string, regex or block that is not closed, and for a lone surrogate.  Any other character that begins no
+        token is one of the type OTHER.
     """
-    try:
-        terminals: dict[str, str] = {**cast(Any, load_grammar).TERMINALS, **_TERMINALS}
-        lark_rules: dict[str, list[str]] = cast(Any, load_grammar).RULES
-    except AttributeError:
-        raise ConstrainError(
-            "this version of lark has no parser for grammars where it is expected (known to work: lark 1.2 and 1.3)"
-        ) from None
-    all_rules = {name: [*lark_rules.get(name, ()), *_RULES.get(name, ())] for name in {**lark_rules, **_RULES}}
-    all_rules |= _CHANGED
-    rules = [
-        Rule(
-            NonTerminal(name.lstrip("?")),
-            [_symbol(each) for each in expansion.split()],
-            order,
-            None,
-            RuleOptions(expand1=name.startswith("?")),
+    lines = Lines(text)
+    if not text.isascii() and (surrogate := _SURROGATE.search(text)):
+        raise source.error("a lone surrogate is not text", lines.place(surrogate.start()))
+    found: list[Token] = []
+    at, size = 0, len(text)
+    while at < size:
+        begin, at = at, size
+        for match in _TOKEN.finditer(text, begin):
+            kind = match.lastgroup
+            if kind is None or kind == "SKIPPED":
+                continue
+            token = Token(kind, match.group(kind), lines, match.start())
+            if kind in ("MARK", "STATEMENT"):
+                token.type = str(token)
+            elif kind == "REGEXP":
+                _check_lines(token, source)
+            elif kind == "OTHER":
+                _check_closed(token, source)
+            elif kind in ("BLOCK", "OPTIONS"):
+                block = read_block(text, token.offset, source, token.place)
+                if block is not None:
+                    found.append(BlockToken.of(kind, block, text, lines))
+                    at = block.end
+                    break
+            found.append(token)
+            if not len(found) % _MANY:
+                spend(_MANY)
+    found.append(Token(NEW_LINE, "", lines, size))
+    return found
+
+
+def _check_lines(token: Token, source: Source) -> None:
+    if "\n" in token and "x" not in token[token.rindex("/") :]:
+        raise source.error(
+            "the regex that begins here is not closed on its line (only the flag x allows line ends in it)", token
         )
-        for name, expansions in all_rules.items()
-        for order, expansion in enumerate(expansions)
-    ]
-    callbacks = cast(Any, ParseTreeBuilder)(rules, SlottedTree).create_callback()
-    definitions = [TerminalDef(name, PatternRE(value)) for name, value in terminals.items()]
-    lexer = LexerConf(definitions, cast(Any, re), ["WS", "COMMENT", "BACKSLASH"])
-    parser = ParserConf(rules, callbacks, ["start"])
-    lexer.lexer_type = "basic"
-    parser.parser_type = "lalr"
-    return ParsingFrontend(lexer, parser, None)
 
 
-def _symbol(name: str) -> Symbol:
-    return Terminal(name, filter_out=name.startswith("_")) if name.lstrip("_").isupper() else NonTerminal(name)
+def _check_closed(token: Token, source: Source) -> None:
+    if token == '"':
+        raise source.error("the string that begins here is not closed on its line", token)
+    if token == "/":
+        raise source.error("the regex that begins here is not closed", token)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lark import Token, Tree
-
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
+from constrain.grammar.lark.tree import Token, Tree
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 }
 
 
-def read_options(token: Token | Tree[Token], source: Source, conventions: Conventions) -> Conventions:
+def read_options(token: Token | Tree, source: Source, conventions: Conventions) -> Conventions:
     """The conventions with what a block says.
 
     Raises

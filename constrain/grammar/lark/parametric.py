@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lark import Token
-
 from constrain.grammar.lark.source import Source
+from constrain.grammar.lark.tree import Token
 
 BITS = 64
 _ALL = (1 << BITS) - 1

@@ -1,65 +1,60 @@
-"""From grammar text to Lark's tree of it, with errors in one line.
+"""From grammar text to a tree of it, by one pass over its tokens, with errors in one line.
 
-The tree comes from the parser that Lark itself reads grammars with, with some additions
-(:mod:`.notation`).  Two things are checked before it runs, because its token patterns backtrack exponentially
-or quadratically there: strings and regexes that are never closed, and very long runs of blank
-lines.
+The children of the tree are statements:
+
+    rule [name, params [names], extras [attributes and number], expansions]
+    term [name, attributes if there are any, expansions]
+    ignore [expansions]   override [rule or term]   extend [rule or term]
+    import [import_lib or import_rel [names], name_list [names] or another name if there is one]
+    declare [names]   options [OPTIONS]
+
+and within ``expansions``, by alternative:
+
+    alias [alternative, nonterminal]   conditional [alternative, CONDITION]   conjunction [left, right]
+    expansion [what stands in a row, each of the following]
+    expr [operand, OP or COUNTS]   expr [operand, TILDE, NUMBER, and a second NUMBER]   negation [operand]
+    maybe [expansions]   literal [STRING or REGEXP]   range [STRING, STRING]   terminal [TERMINAL]   nonterminal [RULE]
+    template_usage [nonterminal, arguments]   parametric [nonterminal, PARAMETER]
+    special [SPECIAL]   block [BLOCK]   reference [REFERENCE]
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
-from typing import cast
+from dataclasses import dataclass, field
 
-from lark import Token, Tree, UnexpectedInput, UnexpectedToken
-
-from constrain.grammar.lark.blocks import Block, BlockToken, blanked, read_block
-from constrain.grammar.lark.notation import SPECIAL, grammar_parser
+from constrain.grammar.lark.notation import NEW_LINE, OR_ON_NEW_LINE, tokens_of_text
 from constrain.grammar.lark.source import Node, Source
+from constrain.grammar.lark.tree import Token, Tree
 from constrain.limits import spend
 
-_MAX_BLANK_LINES = 5_000
-
-_BLANK_LINES = re.compile(rf"(?:\r?\n){{{_MAX_BLANK_LINES + 1}}}")
-_PLAIN = re.compile(r'[^"/#%<]+|[%<]')
-_COMMENT = re.compile(r"(?:#|//)[^\n]*")
-_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
-_REGEXP = re.compile(r"/(?:[^/\\]|\\.)*/(?P<flags>[imslux]*)", re.DOTALL)
-
-# Names of the tokens of Lark's notation, as a reader of an error message would call them.
-_TOKEN_NAMES = {
-    "_LPAR": '"("',
-    "_RPAR": '")"',
-    "_LBRA": '"["',
-    "_RBRA": '"]"',
-    "_LBRACE": '"{"',
-    "_RBRACE": '"}"',
+# Types of tokens, as a reader of an error message would call them; others are called by what they are, in quotes.
+_NAMES = {
     "OP": '"*", "+", "?"',
-    "_COLON": '":"',
-    "_COMMA": '","',
-    "_OR": '"|"',
-    "_DOT": '"."',
-    "_DOTDOT": '".."',
+    "COUNTS": '"{2,5}"',
     "TILDE": '"~"',
     "RULE_MODIFIERS": '"?" or "!"',
     "RULE": "a rule name",
     "TERMINAL": "a terminal name",
     "STRING": "a string",
     "REGEXP": "a regex",
-    "_NL": "the end of the line",
-    "_TO": '"->"',
-    "_IGNORE": "%ignore",
-    "_OVERRIDE": "%override",
-    "_DECLARE": "%declare",
-    "_EXTEND": "%extend",
-    "_IMPORT": "%import",
     "NUMBER": "a number",
-    "COUNTS": '"{2,5}"',
-    "_AND": '"&"',
     "SPECIAL": "a token",
     "BLOCK": "%json",
+    NEW_LINE: "the end of the line",
 }
+
+_LEAVES = {
+    "RULE": "nonterminal",
+    "TERMINAL": "terminal",
+    "STRING": "literal",
+    "REGEXP": "literal",
+    "SPECIAL": "special",
+    "BLOCK": "block",
+    "REFERENCE": "reference",
+}
+_CLOSING = {"(": ")", "[": "]"}
+_ENDS = ("|", OR_ON_NEW_LINE, NEW_LINE, "->", "CONDITION", *_CLOSING.values())
+_BEHIND = {"STRING": ("..",), "RULE": ("{",)}
 
 
 def read(text: str, source: Source) -> Node:
@@ -70,124 +65,268 @@ def read(text: str, source: Source) -> Node:
     GrammarError
         If the text is not in Lark's notation.
     """
-    blocks = _check_tokens(text, source)
-    # Lark's notation wants a line end after every statement, the last one too.
-    parsed = blanked(text, blocks) + "\n"
-    lines = _Lines(text)
-    try:
-        tree = _parsed(parsed)
-    except UnexpectedInput as error:
-        found = _found(error.token) if isinstance(error, UnexpectedToken) else repr(getattr(error, "char", ""))
-        offset = error.pos_in_stream
-        place = (error.line, error.column) if offset is None or not blocks else lines.place(offset)
-        raise source.error(f"unexpected {found}{_expected_after(parsed[: offset or 0])}", place) from None
-    if blocks:
-        _put_back(tree, blocks, lines)
-    return tree
+    return _Parser(tokens_of_text(text, source), source).grammar()
 
 
-class _Lines:
-    """Where the lines of a text begin."""
+@dataclass
+class _Group:
+    """Expansions that are being read: what they are within, and what there is of them.
 
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
-
-    def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, both from 1."""
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
-
-
-def _put_back(tree: Node, blocks: list[Block], lines: _Lines) -> None:
-    """Give keywords their blocks again, and all tokens the places that they have in the text."""
-    by_end = {block.end: block for block in blocks}
-    ends = sorted(by_end)
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        for index, child in enumerate(node.children):
-            if isinstance(child, Tree):
-                todo.append(child)
-                continue
-            offset = child.start_pos or 0
-            child.line, child.column = lines.place(offset)
-            if child.type in ("BLOCK", "OPTIONS"):
-                following = bisect_right(ends, offset)
-                block = by_end[ends[following]] if following < len(ends) else None
-                if block is not None and block.keyword == offset:
-                    token = BlockToken.new_borrow_pos(child.type, str(child), child)
-                    token.block = block
-                    node.children[index] = token
-
-
-def _parsed(text: str) -> Node:
-    """Lark's tree, token by token, so that a limit on time is seen meanwhile."""
-    parser = grammar_parser().parse_interactive(text, "start")
-    last: Token | None = None
-    for last in parser.iter_parse():  # noqa: B007
-        spend(20)
-    return cast(Node, parser.feed_eof(last))
-
-
-def _expected_after(text: str) -> str:
-    """What could have followed ``text``, as the end of a message.
-
-    The parser that failed has already acted on the token it then could not use, so it is asked anew.
+    Attributes
+    ----------
+    opening : str
+        ``(``, ``[``, or nothing for what is not in brackets.
+    negations : int
+        How many ``~`` stand before it.
+    alternatives : list of Tree
+    conjunction : Tree or None
+        The alternative under way as far as the last ``&``.
+    items : list of Tree
+        What stands in a row behind that.
     """
-    try:
-        parser = grammar_parser().parse_interactive(text, "start")
-        parser.exhaust_lexer()
-        names = sorted({_TOKEN_NAMES[name] for name in parser.accepts() if name in _TOKEN_NAMES})
-    except UnexpectedInput:
-        return ""
-    if len(names) > 1:
-        return f", expected {', '.join(names[:-1])} or {names[-1]}"
-    return f", expected {names[0]}" if names else ""
+
+    opening: str = ""
+    negations: int = 0
+    alternatives: list[Node] = field(default_factory=list)
+    conjunction: Node | None = None
+    items: list[Node] = field(default_factory=list)
 
 
-def _found(token: Token) -> str:
-    if token.type in ("_NL", "$END"):
-        return "end of line"
-    return "'|'" if token.type == "_NL_OR" else repr(str(token))
+class _Parser:
+    def __init__(self, tokens: list[Token], source: Source) -> None:
+        self._tokens = tokens
+        self._source = source
+        self._at = 0
 
+    # -- tokens ----------------------------------------------------------------------------------
 
-def _check_tokens(text: str, source: Source) -> list[Block]:
-    """Look for what would take the parser long, and for what has to be cut out before it runs."""
+    def _peek(self) -> str:
+        return self._tokens[self._at].type
 
-    def place(offset: int) -> tuple[int, int]:
-        return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    def _next(self) -> Token:
+        token = self._tokens[self._at]
+        self._at += 1
+        return token
 
-    if blank := _BLANK_LINES.search(text):
-        raise source.error(f"more than {_MAX_BLANK_LINES} blank lines in a row", place(blank.start()))
-    if surrogate := re.search("[\ud800-\udfff]", text):
-        raise source.error("a lone surrogate is not text", place(surrogate.start()))
-    blocks: list[Block] = []
-    offset = 0
-    while offset < len(text):
-        spend()
-        char = text[offset]
-        if char == "%" and (block := read_block(text, offset, source, place(offset))) is not None:
-            blocks.append(block)
-            offset = block.end
-            continue
-        if char == '"':
-            token = _STRING.match(text, offset)
-            if token is None:
-                raise source.error("the string that begins here is not closed on its line", place(offset))
-        elif char == "#" or text.startswith("//", offset):
-            token = _COMMENT.match(text, offset)
-        elif char == "/":
-            token = _REGEXP.match(text, offset)
-            if token is None:
-                raise source.error("the regex that begins here is not closed", place(offset))
-            if "\n" in token.group() and "x" not in token.group("flags"):
-                raise source.error(
-                    "the regex that begins here is not closed on its line (only the flag x allows line ends in it)",
-                    place(offset),
-                )
+    def _take(self, *types: str) -> Token:
+        """The next token, which has to be one of some types."""
+        if self._tokens[self._at].type not in types:
+            raise self._unexpected(*types)
+        return self._next()
+
+    def _taken(self, kind: str) -> bool:
+        """Whether the next token is of a type; then it is read."""
+        found = self._tokens[self._at].type == kind
+        self._at += found
+        return found
+
+    def _unexpected(self, *types: str) -> Exception:
+        token = self._tokens[self._at]
+        found = repr(str(token))
+        if token.type in (NEW_LINE, OR_ON_NEW_LINE):
+            found = "end of line" if token.type == NEW_LINE else "'|'"
+        names = sorted(
+            {
+                _NAMES.get(each, each if each.startswith("%") else f'"{each}"')
+                for each in types
+                if each in _NAMES or not each.isupper()
+            }
+        )
+        expected = ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]
+        return self._source.error(f"unexpected {found}, expected {expected}", token)
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def grammar(self) -> Node:
+        statements: list[Node | Token] = []
+        while self._at < len(self._tokens):
+            spend()
+            if not self._taken(NEW_LINE):
+                statements.append(self._statement())
+        return Tree("start", statements)
+
+    def _statement(self) -> Node:
+        kind = self._peek()
+        if kind in ("RULE", "TERMINAL", "RULE_MODIFIERS"):
+            return self._definition()
+        if kind == "%ignore":
+            self._at += 1
+            return Tree("ignore", [self._expansions()])
+        if kind in ("%override", "%extend"):
+            self._at += 1
+            return Tree(kind[1:], [self._definition()])
+        if kind == "%import":
+            self._at += 1
+            return self._import()
+        if kind == "%declare":
+            self._at += 1
+            names = [self._take("RULE", "TERMINAL")]
+            while self._peek() != NEW_LINE:
+                names.append(self._take("RULE", "TERMINAL", NEW_LINE))
+            self._at += 1
+            return Tree("declare", names)
+        if kind == "OPTIONS":
+            token = self._next()
+            self._take(NEW_LINE)
+            return Tree("options", [token])
+        statements = ("%ignore", "%override", "%extend", "%import", "%declare")
+        raise self._unexpected("RULE_MODIFIERS", "RULE", "TERMINAL", *statements, NEW_LINE)
+
+    def _definition(self) -> Node:
+        if self._peek() == "TERMINAL":
+            children: list[Node | Token] = [self._next()]
+            if self._peek() == "ATTRIBUTES":
+                children.append(self._next())
+                self._take(":")
+            else:
+                self._priority()
+            return Tree("term", [*children, self._expansions()])
+        if self._taken("RULE_MODIFIERS"):
+            name = self._take("RULE")
         else:
-            # A token may have a slash in its name, which begins no regex.
-            token = SPECIAL.match(text, offset) or _PLAIN.match(text, offset)
-        assert token is not None
-        offset = token.end()
-    return blocks
+            name = self._take("RULE_MODIFIERS", "RULE", "TERMINAL")
+        params: list[Token] = []
+        extras: list[Token] = []
+        if self._taken("{"):
+            params.append(self._take("RULE"))
+            while self._taken(","):
+                params.append(self._take("RULE"))
+            self._take(",", "}")
+        for _ in range(2):
+            if self._peek() in ("ATTRIBUTES", "PARAMETER") and all(each.type != self._peek() for each in extras):
+                extras.append(self._next())
+        self._priority(*() if params or extras else ("{",))
+        return Tree("rule", [name, Tree("params", params), Tree("extras", extras), self._expansions()])
+
+    def _priority(self, *others: str) -> None:
+        """A priority if there is one, and the colon; ``others`` could have stood before."""
+        if self._taken("."):
+            self._take("NUMBER")
+            self._take(":")
+        else:
+            self._take(*others, ".", ":")
+
+    def _import(self) -> Node:
+        kind = "import_rel" if self._taken(".") else "import_lib"
+        names = [self._take("RULE", "TERMINAL")]
+        while self._taken("."):
+            names.append(self._take("RULE", "TERMINAL"))
+        children: list[Node | Token] = [Tree(kind, names)]
+        if self._taken("->"):
+            children.append(self._take("RULE", "TERMINAL"))
+            self._take(NEW_LINE)
+        elif self._taken("("):
+            listed = [self._take("RULE", "TERMINAL")]
+            while self._taken(","):
+                listed.append(self._take("RULE", "TERMINAL"))
+            self._take(",", ")")
+            children.append(Tree("name_list", listed))
+            self._take(NEW_LINE)
+        else:
+            self._take(".", "->", "(", NEW_LINE)
+        return Tree("import", children)
+
+    # -- expansions ------------------------------------------------------------------------------
+
+    def _expansions(self) -> Node:
+        """What stands to the right of a colon, up to the end of the line; without recursion, as it may be deep."""
+        group = _Group()
+        outer: list[_Group] = []
+        while True:
+            kind = self._tokens[self._at].type
+            if kind in _LEAVES:
+                group.items.append(self._repeated(self._value()))
+            elif kind in _CLOSING or kind == "_NOT":
+                negations = 0
+                while self._taken("_NOT"):
+                    negations += 1
+                if self._peek() in _CLOSING:
+                    outer.append(group)
+                    group = _Group(self._next().type, negations)
+                else:
+                    group.items.append(self._repeated(_negated(self._value(), negations)))
+            elif kind == "&":
+                self._at += 1
+                group.conjunction, group.items = _alternative(group), []
+            elif kind not in _ENDS:
+                raise self._unexpected(*self._could_follow(group))
+            else:
+                self._end_alternative(group)
+                kind = self._peek()
+                if kind in ("|", OR_ON_NEW_LINE):
+                    self._at += 1
+                elif kind != _CLOSING.get(group.opening, NEW_LINE):
+                    raise self._unexpected(*self._could_follow(group))
+                else:
+                    self._at += 1
+                    tree = Tree("expansions", group.alternatives)
+                    if not group.opening:
+                        return tree
+                    if kind == "]":
+                        tree = Tree("maybe", [tree])
+                    negations, group = group.negations, outer.pop()
+                    group.items.append(self._repeated(_negated(tree, negations)))
+            spend()
+
+    def _end_alternative(self, group: _Group) -> None:
+        """Add what was read since the last ``|``, with a condition and an alias if they come next."""
+        alternative = _alternative(group)
+        if self._peek() == "CONDITION":
+            alternative = Tree("conditional", [alternative, self._next()])
+        if self._taken("->"):
+            alternative = Tree("alias", [alternative, Tree("nonterminal", [self._take("RULE")])])
+        group.alternatives.append(alternative)
+        group.conjunction, group.items = None, []
+
+    def _value(self) -> Node:
+        token = self._take(*_LEAVES)
+        leaf = Tree(_LEAVES[token.type], [token])
+        kind = self._tokens[self._at].type
+        if token.type == "STRING" and kind == "..":
+            self._at += 1
+            return Tree("range", [token, self._take("STRING")])
+        if token.type == "RULE" and kind == "PARAMETER":
+            return Tree("parametric", [leaf, self._next()])
+        if token.type == "RULE" and kind == "{":
+            self._at += 1
+            arguments = [self._value()]
+            while self._taken(","):
+                arguments.append(self._value())
+            self._take(",", "}")
+            return Tree("template_usage", [leaf, *arguments])
+        return leaf
+
+    def _repeated(self, operand: Node) -> Node:
+        """An operand with the counts that come next, if any do."""
+        kind = self._tokens[self._at].type
+        if kind in ("OP", "COUNTS"):
+            return Tree("expr", [operand, self._next()])
+        if kind != "TILDE":
+            return operand
+        children: list[Node | Token] = [operand, self._next(), self._take("NUMBER")]
+        if self._taken(".."):
+            children.append(self._take("NUMBER"))
+        return Tree("expr", children)
+
+    def _could_follow(self, group: _Group) -> tuple[str, ...]:
+        """Types of tokens that could stand where the next one does."""
+        before = self._tokens[self._at - 1].type
+        common = ("|", _CLOSING.get(group.opening, NEW_LINE))
+        if group.alternatives and not group.items and before not in ("|", OR_ON_NEW_LINE):
+            return common
+        found = (*_LEAVES, "(", "[", "&", "->", *common)
+        if before in _LEAVES or before in _CLOSING.values():
+            found += ("OP", "COUNTS", "TILDE", *_BEHIND.get(before, ()))
+        return found
+
+
+def _alternative(group: _Group) -> Node:
+    """What was read since the last ``|``."""
+    row = Tree("expansion", group.items)
+    return row if group.conjunction is None else Tree("conjunction", [group.conjunction, row])
+
+
+def _negated(tree: Node, count: int) -> Node:
+    for _ in range(count):
+        tree = Tree("negation", [tree])
+    return tree

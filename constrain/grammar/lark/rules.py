@@ -10,30 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from lark import Token, Tree
-
-from constrain.errors import ConstrainError, GrammarError, SchemaError
+from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.json_schema.document.document import parse
-from constrain.grammar.json_schema.embedded import embed_schema
-from constrain.grammar.json_schema.lexical.layout import any_space_layout
-from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
-from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends, temperature_of
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
+from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
-from constrain.grammar.lark.longest import from_lark_longest
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
+from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.lark.validate import validate
 from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import EPSILON, Regular, concat
@@ -85,6 +79,7 @@ def from_lark(
     narrow: Mapping[str, Hook] | None = None,
     case: Case = "unicode",
     initial_ignore: bool = True,
+    indenting: Indenting | None = None,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -106,6 +101,8 @@ def from_lark(
         Which letters the flag ``i`` of strings and regexes is about.
     initial_ignore : bool
         Whether what ``%ignore`` names may stand before the first terminal.
+    indenting : Indenting, optional
+        What makes indents and dedents of line ends, for the lexings of Lark.
 
     Raises
     ------
@@ -121,7 +118,9 @@ def from_lark(
     source = Source("", None if base_path is None else Path(base_path))
     conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
-    validate(definitions)
+    if indenting is not None and lexing == "any":
+        raise source.error('indenter is for lexing="longest" or "longest-basic", not "any"')
+    validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent))
     if (definition := definitions.by_name.get(start)) is None:
         known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
         listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
@@ -144,7 +143,10 @@ def from_lark(
             raise definition.source.error(
                 f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
             )
-        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual")
+        # Only here Lark itself is needed, which takes as long to import as the whole engine.
+        from constrain.grammar.lark.longest import from_lark_longest
+
+        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual", indenting)
     builder = EmbeddingBuilder()
     compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
@@ -238,7 +240,11 @@ class _Compiler:
         if self._hooks:
             start = self._narrow(start)
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
-        stock = stock_for(self._builder.formats) if self._builder.has_schemas else None
+        stock = None
+        if self._builder.has_schemas:
+            from constrain.grammar.lark.schemas import stock_of
+
+            stock = stock_of(self._builder)
         return self._builder.finish_whole(start, stock, ignore=ignored, make_error=self._make_error())
 
     def _narrow(self, start: Symbol) -> Symbol:
@@ -369,8 +375,6 @@ class _Compiler:
                 return self._reference(values[0], body, arguments)
             if kind == "template_usage":
                 return self._usage(node, tuple(values), body, arguments)
-            if kind == "value":
-                return values[0]
             if kind == "expansion":
                 return tuple(symbol(value, node) for value in values)
             if kind == "expansions":
@@ -475,11 +479,10 @@ class _Compiler:
         return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
 
     def _json(self, token: BlockToken, source: Source) -> Symbol:
-        try:
-            schema = parse(token.block.text)
-            symbol = embed_schema(self._builder, schema, any_space_layout(USUAL_NOTATION))
-        except SchemaError as error:
-            raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+        # Only here the front-end of JSON Schema is needed, which is larger than this one.
+        from constrain.grammar.lark.schemas import schema_symbol
+
+        symbol = schema_symbol(self._builder, token, source)
         self._shared.closed.add(symbol)
         return symbol
 
@@ -526,5 +529,6 @@ def _has_inner_grammars(definitions: Definitions) -> bool:
         tree.data == "block" and str(tree.children[0]) in ("%json", "%lark")
         for definition in definitions.by_name.values()
         for body in definition.bodies
+        if "block" in body.contents.kinds
         for tree in subtrees_of(body.tree)
     )

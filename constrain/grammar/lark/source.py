@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from lark import Token, Tree
-
 from constrain.errors import GrammarError
+from constrain.grammar.lark.tree import Token, Tree
 from constrain.limits import spend
 
-Node: TypeAlias = "Tree[Token]"
+Node: TypeAlias = Tree
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Source:
 def place_of(node: Node | Token | None) -> tuple[int, int]:
     """Line and column, from 1, where a token or tree begins."""
     if isinstance(node, Token):
-        return node.line or 1, node.column or 1
+        return node.place
     first = None if node is None else next(tokens_of(node), None)
     return (1, 1) if first is None else place_of(first)
 
@@ -61,8 +60,8 @@ def subtrees_of(tree: Node) -> Iterator[Node]:
     """All subtrees in the order of the text, the tree itself first; without recursion."""
     stack: list[Node | Token] = [tree]
     while stack:
-        spend()
         node = stack.pop()
-        if isinstance(node, Tree):
+        if type(node) is Tree:
+            spend()
             yield node
-            stack.extend(reversed(node.children))
+            stack += node.children[::-1]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lark import Token
-
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
+from constrain.grammar.lark.tree import Token
 from constrain.grammar.regular import EPSILON, Regular, concat, literal, union
 
 _KINDS = ("substring_chunks", "substring_words", "substring_chars")

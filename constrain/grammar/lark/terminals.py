@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-
-from lark import Token, Tree
 
 from constrain.errors import GrammarError
 from constrain.grammar.lark.definitions import Body, Definition, Definitions
@@ -18,9 +17,11 @@ from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
 from constrain.grammar.lark.source import Node, Source, subtrees_of
 from constrain.grammar.lark.substring import regex_block
+from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
     EPSILON,
+    ByteSet,
     Complement,
     Concat,
     Intersect,
@@ -70,7 +71,8 @@ class Terminals:
         self._definitions = definitions
         self._ascii_case = definitions.conventions.ascii_case
         self._parts: dict[str, _Part] = {}
-        self._patterns: dict[tuple[Source, int, int], tuple[Pattern, _Part | None]] = {}
+        # By the token's identity; a pattern holds its token.
+        self._patterns: dict[int, tuple[Pattern, _Part | None]] = {}
         self._asserting: dict[str, bool] = {}
         self._joined: dict[str, str] = {}
         self._size = 0
@@ -176,8 +178,6 @@ class Terminals:
                 return _measured(range_language(node, body.source))
             if kind == "terminal":
                 return self._parts[body.scope.resolve(values[0])]
-            if kind == "value":
-                return values[0]
             if kind == "expansion":
                 return self._concat(values, body)
             if kind == "expansions":
@@ -201,15 +201,16 @@ class Terminals:
         pattern, part = self._pattern(token, source)
         if part is None:
             part = _measured(pattern_language(pattern, source, ascii_case=self._ascii_case))
-            self._patterns[source, token.line or 0, token.column or 0] = pattern, part
+            self._patterns[id(token)] = pattern, part
         return part
 
     def _pattern(self, token: Token, source: Source) -> tuple[Pattern, _Part | None]:
-        key = (source, token.line or 0, token.column or 0)
+        key = id(token)
         known = self._patterns.get(key)
         if known is None:
             pattern = read_pattern(token, source)
-            where = f"line {token.line}, column {token.column}{f' of {source.name}' if source.name else ''}"
+            line, column = token.place
+            where = f"line {line}, column {column}{f' of {source.name}' if source.name else ''}"
             self.warnings.extend(f"{where}: {warning}" for warning in pattern.warnings)
             if pattern.is_lazy:
                 self.warnings.append(
@@ -263,12 +264,8 @@ class Terminals:
 
     def _has_assertion(self, definition: Definition) -> bool:
         for body in definition.bodies:
-            for tree in subtrees_of(body.tree):
-                if tree.data == "literal":
-                    token = tree.children[0]
-                    assert isinstance(token, Token)
-                    if self._pattern(token, body.source)[0].has_assertion:
-                        return True
+            if any(self._pattern(token, body.source)[0].has_assertion for token in body.contents.literals):
+                return True
         return any(self._asserting[name] for name in terminal_references(definition))
 
     def _join(self, definition: Definition) -> str:
@@ -288,8 +285,6 @@ class Terminals:
                     return f"[\\U{first:08x}-\\U{last:08x}]"
                 if kind == "terminal":
                     return self._joined_name(body.scope.resolve(values[0]))
-                if kind == "value":
-                    return values[0]
                 if kind == "expansion":
                     self._charge(sum(map(len, values)), body)
                     return "".join(values)
@@ -319,9 +314,8 @@ def terminal_references(definition: Definition) -> list[str]:
     """The terminals a terminal's bodies name, as called in the whole grammar."""
     names: dict[str, None] = {}
     for body in definition.bodies:
-        for tree in subtrees_of(body.tree):
-            if tree.data == "terminal":
-                names[body.scope.resolve(str(tree.children[0]))] = None
+        resolve = body.scope.resolve
+        names |= dict.fromkeys(resolve(token) for token in body.contents.names if token.type == "TERMINAL")
     return list(names)
 
 
@@ -333,30 +327,44 @@ def _is_single_pattern(definition: Definition) -> bool:
     while isinstance(tree, Tree) and len(tree.children) == 1:
         if tree.data == "literal":
             return True
-        if tree.data not in ("expansions", "expansion", "value"):
+        if tree.data not in ("expansions", "expansion"):
             return False
         tree = tree.children[0]
     return False
 
 
 def _measured(language: Regular) -> _Part:
+    return _Part(language, *_size_and_depth(language))
+
+
+@lru_cache(maxsize=512)
+def _size_and_depth(language: Regular) -> tuple[int, int]:
     """Size and depth of a language that was not put together here; shared parts are walked once."""
     known: dict[int, tuple[int, int]] = {}
-    todo = [(language, False)]
+    todo = [language]
     while todo:
-        spend()
-        node, ready = todo.pop()
-        if id(node) in known:
-            continue
-        inner: tuple[Regular, ...] = ()
-        if isinstance(node, (Concat, Union, Intersect)):
-            inner = node.parts
-        elif isinstance(node, (Repeat, Complement)):
-            inner = (node.item,)
-        if ready or not inner:
-            size = 1 + (len(node.data) if isinstance(node, Literal) else 0) + sum(known[id(item)][0] for item in inner)
-            known[id(node)] = (size, 1 + max((known[id(item)][1] for item in inner), default=0))
-        else:
-            todo.append((node, True))
-            todo.extend((item, False) for item in inner)
-    return _Part(language, *known[id(language)])
+        node = todo[-1]
+        kind = type(node)
+        size, depth = 1, 0
+        if kind is Literal:
+            size += len(node.data)  # type: ignore[attr-defined]
+        elif kind is not ByteSet:
+            inner = _inner(node)
+            missing = [item for item in inner if id(item) not in known]
+            if missing:
+                todo += missing
+                continue
+            for item in inner:
+                measure = known[id(item)]
+                size += measure[0]
+                depth = max(depth, measure[1])
+        known[id(node)] = size, depth + 1
+        todo.pop()
+    spend(len(known))
+    return known[id(language)]
+
+
+def _inner(node: Regular) -> tuple[Regular, ...]:
+    if isinstance(node, (Concat, Union, Intersect)):
+        return node.parts
+    return (node.item,) if isinstance(node, (Repeat, Complement)) else ()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from lark import Token, Tree
+from collections.abc import Collection
 
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, attribute_references, references
 from constrain.grammar.lark.source import Node, subtrees_of
 from constrain.grammar.lark.terminals import terminal_references
+from constrain.grammar.lark.tree import Token, Tree
 
 
-def validate(definitions: Definitions) -> None:
-    """Check that all names are defined and used as what they are.
+def validate(definitions: Definitions, produced: Collection[str] = ()) -> None:
+    """Check that all names are defined and used as what they are; ``produced`` terminals need only be declared.
 
     Raises
     ------
@@ -18,27 +19,28 @@ def validate(definitions: Definitions) -> None:
         For an undefined name, a rule or alias inside a terminal, a recursive terminal, a template
         without its arguments or with too many, or a parameter named like a rule.
     """
+    has_numbers = any(definition.has_number for definition in definitions.by_name.values())
     for definition in definitions.by_name.values():
         for body in definition.bodies:
-            _check_names(body, definition, definitions)
+            _check_names(body, definition, definitions, produced)
             if definition.is_terminal:
                 _check_terminal_body(body, definition.name)
             else:
-                _check_templates(body, definition, definitions)
+                _check_templates(body, definition, definitions, has_numbers)
     for body in definitions.ignored:
         ignore = Definition("%ignore", Token("TERMINAL", "%ignore"), True, (), [body], body.source)
-        _check_names(body, ignore, definitions)
+        _check_names(body, ignore, definitions, ())
         _check_terminal_body(body, "%ignore")
     _check_recursion(definitions)
 
 
-def _check_names(body: Body, definition: Definition, definitions: Definitions) -> None:
+def _check_names(body: Body, definition: Definition, definitions: Definitions, produced: Collection[str]) -> None:
     for name, token in (*references(body, definition.params), *attribute_references(definition)):
         if name not in definitions.by_name:
             kind = "terminal" if token.type == "TERMINAL" else "rule"
             raise body.source.error(f'the {kind} "{token}" is not defined', token)
         declared = definitions.by_name[name]
-        if not declared.bodies:
+        if not declared.bodies and name not in produced:
             raise declared.source.error(
                 f'%declare is not supported: "{declared.name}" would come from outside of the grammar, '
                 "so there is no text it could stand for",
@@ -46,7 +48,14 @@ def _check_names(body: Body, definition: Definition, definitions: Definitions) -
             )
 
 
+_NOT_IN_TERMINALS = {
+    *("nonterminal", "template_usage", "alias", "special", "block", "reference", "parametric", "conditional")
+}
+
+
 def _check_terminal_body(body: Body, name: str) -> None:
+    if _NOT_IN_TERMINALS.isdisjoint(body.contents.kinds):
+        return
     for tree in subtrees_of(body.tree):
         if tree.data in ("nonterminal", "template_usage"):
             raise body.source.error(f'a terminal cannot contain a rule ("{name}" must be regular)', tree)
@@ -62,12 +71,18 @@ def _check_terminal_body(body: Body, name: str) -> None:
             raise body.source.error("%if can stand in a rule with a number only", tree)
 
 
-def _check_templates(body: Body, definition: Definition, definitions: Definitions) -> None:
+# What has more to it than its name.
+_CHECKED = {"template_usage", "reference", "conditional", "parametric"}
+
+
+def _check_templates(body: Body, definition: Definition, definitions: Definitions, has_numbers: bool) -> None:
     for parameter in definition.params:
         if body.scope.resolve(parameter) in definitions.by_name:
             raise body.source.error(
                 f'the parameter "{parameter}" of "{definition.name}" has the name of a rule', definition.token
             )
+    if not has_numbers and _CHECKED.isdisjoint(body.contents.kinds):
+        return
     for tree in subtrees_of(body.tree):
         _check_rule_part(tree, body, definition, definitions)
         if tree.data != "template_usage":

@@ -10,6 +10,7 @@ The stages, one file each: :mod:`~constrain.grammar.regex.parser` (text to tree,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal
 
 from constrain.errors import ConstrainError, GrammarError
@@ -27,6 +28,10 @@ from constrain.grammar.utf8 import CodePoints
 from constrain.grammar.words import by_language
 
 __all__ = ["from_regex", "regex_code_points", "regex_language", "regex_of_length"]
+
+
+# Longer patterns are not kept.
+_MOST_CHARACTERS = 1000
 
 
 def regex_language(pattern: str, *, flags: str = "", anchored: bool = True, ascii_case: bool = False) -> Regular:
@@ -47,6 +52,14 @@ def regex_language(pattern: str, *, flags: str = "", anchored: bool = True, asci
     GrammarError
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
+    if len(pattern) > _MOST_CHARACTERS:
+        return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case)
+    return _known_language(pattern, flags, anchored, ascii_case)
+
+
+@lru_cache(maxsize=512)
+def _known_language(pattern: str, flags: str, anchored: bool, ascii_case: bool) -> Regular:
+    """A language that is made once, however many grammars have the pattern: names, numbers, strings, keywords."""
     return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case)
 
 

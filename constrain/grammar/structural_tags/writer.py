@@ -1,8 +1,8 @@
 """From formats to rules and lexemes.
 
 Where text is free, it is free up to a string that means something: a trigger, or the end of the tag around it.  So what
-is free and the string behind it are one lexeme (:mod:`~.free_text`), and a format is written either alone
-(:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).
+is free and the string behind it are one lexeme (:mod:`~constrain.grammar.free_text`), and a format is written either
+alone (:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).
 
 A token is never a part of a text, so a token that ends a tag stands behind the content, and only has to be kept out of
 what is any tokens.
@@ -14,6 +14,13 @@ from collections.abc import Sequence as SequenceOf
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.free_text import (
+    grouped,
+    reached,
+    text_before,
+    text_through,
+    text_without,
+)
 from constrain.grammar.gbnf import from_gbnf
 from constrain.grammar.ir import Symbol
 from constrain.grammar.prefix_tree import prefix_tree
@@ -39,13 +46,6 @@ from constrain.grammar.structural_tags.formats import (
     TokenOnce,
     TokenTriggeredTags,
     TriggeredTags,
-)
-from constrain.grammar.structural_tags.free_text import (
-    grouped,
-    reached,
-    text_before,
-    text_through,
-    text_without,
 )
 from constrain.grammar.structural_tags.schemas import write_schema
 from constrain.grammar.tokens import Named, any_tokens, token_set

@@ -1,0 +1,167 @@
+"""Terminals whose match depends on what follows, among those that a lexer tries in order.
+
+Python's strings are an example: two quotes are one, if no third quote follows.  Here the language of such a terminal
+has all its texts, also where something follows that must not, and a lexeme beside it is those texts *with* it
+(``refused`` of :class:`.first_match.FirstMatch`), which no parser takes.  So a text of the terminal ends only where
+nothing of the kind follows.  Where it does, the lexer tries the terminals that come later in its order, such as strings
+in three quotes.  So the terminal is put behind those, if no text begins with a match of both.  What is not certain
+otherwise is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lark.lexer import TerminalDef
+
+from constrain.errors import GrammarError
+from constrain.grammar.lark.first_match import Automaton
+from constrain.limits import spend
+
+
+def ordered(
+    terminals: Sequence[TerminalDef],
+    automata: Mapping[str, Automaton],
+    contexts: Sequence[frozenset[str]],
+    shifts: Mapping[str, set[int]],
+    inside: Mapping[str, list[TerminalDef]],
+) -> list[TerminalDef]:
+    """The terminals in an order in which those with look-ahead can be read.
+
+    Parameters
+    ----------
+    terminals : sequence of TerminalDef
+        In the lexer's order.
+    automata : mapping of str to Automaton
+        All over one partition of the characters.
+    contexts : sequence of frozenset of str
+        By state of the parser: the terminals that the lexer looks for.
+    shifts : mapping of str to set of int
+        By terminal: the states behind it.
+    inside : mapping of str to list of TerminalDef
+        By regex: the strings that it matches as a whole, as which its texts are read.
+
+    Raises
+    ------
+    GrammarError
+        If something depends on look-ahead that cannot be followed; it names the terminal.
+    """
+    found = list(terminals)
+    for terminal in terminals:
+        name = terminal.name
+        automaton = automata[name]
+        if not automaton.looks_ahead:
+            continue
+        rivals = set().union(*(context for context in contexts if name in context))
+        at = place = next(i for i, each in enumerate(found) if each.name == name)
+        for i in range(at + 1, len(found)):
+            if found[i].name in rivals and _goes_on_instead(automaton, automata[found[i].name]):
+                place = i
+        for passed in found[at + 1 : place + 1]:
+            if passed.name in rivals and _both_match(automaton, automata[passed.name]):
+                raise GrammarError(f'"{name}": its look-ahead, beside "{passed.name}", cannot be followed exactly')
+        found.insert(place, found.pop(at))
+        for other in [found[place], *(each for each in found[place + 1 :] if each.name in rivals)]:
+            begins = _behind_shorter(automaton, automata[other.name])
+            if not begins:
+                continue
+            # A string that the other one matches counts if the guarded text begins with it.
+            read_as = [each.name for each in inside[other.name] if automaton.after(each.pattern.value) is not None]
+            states = shifts.get(other.name, set()).union(*(shifts.get(each, ()) for each in read_as))
+            readable = set().union(*(contexts[state] for state in states))
+            if not states or any(begins & automata[each].firsts() for each in readable):
+                raise GrammarError(f'"{name}": its look-ahead, beside "{other.name}", cannot be followed exactly')
+    return found
+
+
+def _goes_on_instead(automaton: Automaton, other: Automaton) -> bool:
+    """Whether another terminal can be read where one has matched and what follows must not."""
+    start = automaton.start, other.start
+    seen, todo = {start}, [start]
+    while todo:
+        spend()
+        here, there = todo.pop()
+        guard = automaton.guard(here) if here.matches else frozenset()
+        if guard and (there.matches or not guard.isdisjoint(other.steps(there))):
+            return True
+        own = automaton.steps(here)
+        for symbol, after in other.steps(there).items():
+            if symbol in own and (own[symbol], after) not in seen:
+                seen.add((own[symbol], after))
+                todo.append((own[symbol], after))
+    return False
+
+
+def _both_match(automaton: Automaton, other: Automaton) -> bool:
+    """Whether some text begins with a match of both terminals."""
+    # Behind a match of one, only the other is followed.
+    todo: list[tuple[Any, Any]] = [(automaton.start, other.start)]
+    seen = set(todo)
+    while todo:
+        spend()
+        here, there = todo.pop()
+        if here is not None and here.matches and (there is None or there.matches):
+            return True
+        if there is not None and there.matches and here is None:
+            return True
+        symbols = set(automaton.steps(here) if here is not None else other.steps(there))
+        if here is not None and there is not None:
+            symbols |= set(other.steps(there))
+        for symbol in symbols:
+            has_matched = here is None or (here.matches and symbol not in automaton.guard(here))
+            other_has = there is None or there.matches
+            after = None if has_matched else automaton.steps(here).get(symbol)
+            behind = None if other_has else other.steps(there).get(symbol)
+            # None stands for a terminal that has matched; one that cannot match any more ends the search.
+            if (after is None and not has_matched) or (behind is None and not other_has):
+                continue
+            if (after, behind) not in seen:
+                seen.add((after, behind))
+                todo.append((after, behind))
+    return False
+
+
+def _behind_shorter(automaton: Automaton, other: Automaton) -> set[int]:
+    """What may come first behind a text of another terminal, within a longer text of this one that has a guard."""
+    guarded = _guarded_states(automaton)
+    start = automaton.start, other.start
+    seen, todo = {start}, [start]
+    found: set[int] = set()
+    while todo:
+        spend()
+        here, there = todo.pop()
+        own = automaton.steps(here)
+        if there.matches:
+            for symbol, after in own.items():
+                longer = other.steps(there).get(symbol)
+                # Where the other terminal matches one more character, that is its text.
+                is_longer = longer is not None and longer.matches and not other.guard(longer)
+                if after in guarded and not is_longer:
+                    found.add(symbol)
+        for symbol, after in other.steps(there).items():
+            if symbol in own and (own[symbol], after) not in seen:
+                seen.add((own[symbol], after))
+                todo.append((own[symbol], after))
+    return found
+
+
+def _guarded_states(automaton: Automaton) -> set[object]:
+    """The states from which a match with a guard may be reached."""
+    before: dict[object, set[object]] = {}
+    seen, todo = {automaton.start}, [automaton.start]
+    while todo:
+        spend()
+        state = todo.pop()
+        for after in automaton.steps(state).values():
+            before.setdefault(after, set()).add(state)
+            if after not in seen:
+                seen.add(after)
+                todo.append(after)
+    found: set[object] = {state for state in seen if state.matches and automaton.guard(state)}
+    reached = list(found)
+    while reached:
+        new = before.get(reached.pop(), set()) - found
+        found |= new
+        reached += new
+    return found

@@ -1,0 +1,33 @@
+"""``%json {...}``: the values of a JSON Schema within a grammar."""
+
+from __future__ import annotations
+
+from constrain.errors import SchemaError
+from constrain.grammar.embedding import EmbeddingBuilder, MakeStock
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.document.document import parse
+from constrain.grammar.json_schema.embedded import embed_schema
+from constrain.grammar.json_schema.lexical.layout import any_space_layout
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
+from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.lark.blocks import BlockToken
+from constrain.grammar.lark.source import Source
+
+
+def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
+    """The symbol of the values of the schema in a block.
+
+    Raises
+    ------
+    GrammarError
+        For a fault in the schema, with its JSON pointer.
+    """
+    try:
+        return embed_schema(builder, parse(token.block.text), any_space_layout(USUAL_NOTATION))
+    except SchemaError as error:
+        raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+
+
+def stock_of(builder: EmbeddingBuilder) -> MakeStock:
+    """What the lexemes of schemas are read behind."""
+    return stock_for(builder.formats)
