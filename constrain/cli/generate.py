@@ -301,7 +301,7 @@ def generate(
         click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
 
     if settings["beams"] is not None:
-        _search(loaded, compiled, ids, num_tokens, budget, count, settings)
+        _search(loaded, compiled, ids, num_tokens, budget, count, json_stats, settings)
         return
     for number in range(count):
         try:
@@ -435,6 +435,7 @@ def _search(
     most: int,
     budget: bool,
     count: int,
+    json_stats: bool,
     settings: Mapping[str, Any],
 ) -> None:
     """The best texts of a beam search, each with a newline; their log-probabilities go to stderr."""
@@ -453,7 +454,7 @@ def _search(
     for beam in found[:count]:
         write(beam.text + "\n")
         about = {"tokens": len(beam.token_ids), "log_probability": beam.log_probability, "score": beam.score}
-        if settings["json_stats"]:
+        if json_stats:
             click.echo(json.dumps({"backend": backend.name, **about, "finish_reason": beam.finish_reason}), err=True)
         else:
             said = f"{about['tokens']} tokens, log-probability {beam.log_probability:.4f}, score {beam.score:.4f}"
