@@ -48,10 +48,10 @@ _RULES = 1 << 30
 """In SCAN_KEYS: added to a rule that ends, in place of an accept set."""
 
 _PAIR = 1 << 31
-"""In SCAN_KEYS: added to another Earley set, whether the one goes on as the other."""
+"""In SCAN_KEYS: added to another Earley set, whether the one is covered by the other."""
 
 _MOST_PAIRS = 32
-"""So many pairs of Earley sets are compared to find out whether two go on in the same way."""
+"""So many pairs of Earley sets are compared to find out whether one covers another."""
 
 
 @njit_inner(types.boolean(CTX, int64))
@@ -143,70 +143,89 @@ def set_behind(ctx, rule, origin):
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
-def _look_alike(ctx, earley_set, other):
-    """Whether two Earley sets differ by nothing but what their items began in."""
+def _may_cover(ctx, other, earley_set):
+    """Whether two Earley sets have the same core, and are made up of items."""
     a, b = earley_sets(ctx)[earley_set], earley_sets(ctx)[other]
-    if a.core != b.core or a.accepts != b.accepts or a.count != b.count:
+    if a.core != b.core or a.accepts != b.accepts:
         return False
-    if origin_sets_at(ctx)[earley_set] >= 0 or origin_sets_at(ctx)[other] >= 0:
-        return False
-    for i in range(a.count):
-        item, twin = earley_items(ctx)[a.offset + i], earley_items(ctx)[b.offset + i]
-        if item.dot != twin.dot or (item.origin != twin.origin and symbols(ctx)[item.dot] == END):
-            return False
-    return True
+    return origin_sets_at(ctx)[earley_set] < 0 and origin_sets_at(ctx)[other] < 0
 
 
 @njit_inner(RESULT3)
-def _compare(ctx, earley_set, other, base):
-    """As goes_on_as, provided that it is so for all pairs of sets at WORK_STACK[base:], to which others are added."""
-    a, b = earley_sets(ctx)[earley_set].offset, earley_sets(ctx)[other].offset
-    for i in range(earley_sets(ctx)[earley_set].count):
-        item, twin = earley_items(ctx)[a + i], earley_items(ctx)[b + i]
-        if item.origin == twin.origin:
-            continue
-        rule = int64(dot_left(ctx)[item.dot])
-        behind = set_behind(ctx, rule, int64(item.origin))
-        behind_twin = set_behind(ctx, rule, int64(twin.origin))
-        if behind < 0 or behind_twin < 0:
-            return int64(FAIL)
-        top = used(ctx, WORK_STACK)
-        j = base
-        while j < top and (work_stack(ctx)[j] != behind or work_stack(ctx)[j + 1] != behind_twin):
-            j += 2
-        if behind == behind_twin or j < top:
-            continue
-        if top - base == 2 * _MOST_PAIRS or not _look_alike(ctx, behind, behind_twin):
-            return int64(0)
-        if not room(ctx, WORK_STACK, 2):
-            return int64(FAIL)
-        work_stack(ctx)[top] = behind
-        work_stack(ctx)[top + 1] = behind_twin
-        set_used(ctx, WORK_STACK, top + 2)
+def _note_pair(ctx, base, earley_set, other):
+    """Have a pair of Earley sets at WORK_STACK[base:], once; 1, 0 if there are too many, or FAIL."""
+    top = used(ctx, WORK_STACK)
+    for i in range(base, top, 2):
+        if work_stack(ctx)[i] == earley_set and work_stack(ctx)[i + 1] == other:
+            return int64(1)
+    if top - base == 2 * _MOST_PAIRS:
+        return int64(0)
+    if not room(ctx, WORK_STACK, 2):
+        return int64(FAIL)
+    work_stack(ctx)[top] = earley_set
+    work_stack(ctx)[top + 1] = other
+    set_used(ctx, WORK_STACK, top + 2)
     return int64(1)
 
 
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _cover_item(ctx, dot, origin, other, base):
+    """1 if an item of ``other`` leads to all that an item leads to, provided that ``other`` sets of pairs at
+    WORK_STACK[base:] cover theirs; 0 or FAIL.
+    """
+    end = int64(earley_sets(ctx)[other].offset) + earley_sets(ctx)[other].count
+    first = int64(earley_sets(ctx)[other].offset)
+    while first < end and earley_items(ctx)[first].dot < dot:
+        first += 1
+    last = first
+    while last < end and earley_items(ctx)[last].dot == dot:
+        if earley_items(ctx)[last].origin == origin:
+            return int64(1)
+        last += 1
+    if symbols(ctx)[dot] == END:
+        return int64(0)
+    rule = int64(dot_left(ctx)[dot])
+    behind = set_behind(ctx, rule, origin)
+    if behind < 0:
+        return behind
+    wanted = int64(-1)
+    for i in range(first, last):
+        covers = set_behind(ctx, rule, int64(earley_items(ctx)[i].origin))
+        if covers < 0 or covers == behind:
+            return min(covers, int64(1))
+        if wanted < 0 and _may_cover(ctx, covers, behind):
+            wanted = covers
+    return int64(0) if wanted < 0 else _note_pair(ctx, base, behind, wanted)
+
+
 @njit_inner(RESULT2)
-def goes_on_as(ctx, earley_set, other):
-    """1 if what follows in two Earley sets is the same, although their items began in different ones; 0 or FAIL.
+def is_covered(ctx, earley_set, other):
+    """1 if all that may follow in an Earley set may follow in another one with the same core; 0 or FAIL.
 
     What an item began in makes a difference only by what follows there once its rule ends.  In a list ``a b c`` that is
-    the same for each item, though each began behind another one.  Such sets are bisimilar: what is behind an item in
-    the one has its like in the other, and so on, which ends at pairs that were compared before.  1 is sure, 0 is not.
+    the same for each item, though each began behind another one.  So the other set simulates this one if it has a like
+    of each item: one that began in the same set, or behind which is the same set, or one that simulates it.  That ends
+    at pairs of sets that are being compared.  1 is sure, 0 is not: of several likes one is tried.
     """
     if earley_set == other:
         return int64(1)
-    if not _look_alike(ctx, earley_set, other):
+    if not _may_cover(ctx, other, earley_set):
         return int64(0)
     key = earley_set << 32 | _PAIR | other
     known = map_get(ctx, SCAN_KEYS, SCAN_VALUES, key)
     if known >= 0:
         return known
     base = used(ctx, WORK_STACK)
-    status = _compare(ctx, earley_set, other, base)
-    i = base
-    while status > 0 and i < used(ctx, WORK_STACK):
-        status = _compare(ctx, int64(work_stack(ctx)[i]), int64(work_stack(ctx)[i + 1]), base)
-        i += 2
+    status = _note_pair(ctx, base, earley_set, other)
+    pair = base
+    while status > 0 and pair < used(ctx, WORK_STACK):
+        covered, other_of_pair = int64(work_stack(ctx)[pair]), int64(work_stack(ctx)[pair + 1])
+        pair += 2
+        offset = int64(earley_sets(ctx)[covered].offset)
+        end = offset + earley_sets(ctx)[covered].count
+        while status > 0 and offset < end:
+            item = earley_items(ctx)[offset]
+            status = _cover_item(ctx, int64(item.dot), int64(item.origin), other_of_pair, base)
+            offset += 1
     set_used(ctx, WORK_STACK, base)
     return status if status < 0 or map_put(ctx, SCAN_KEYS, SCAN_VALUES, key, status) == 0 else int64(FAIL)

@@ -26,7 +26,7 @@ from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_de
 from constrain.engine.parser.configurations import IN_ROOTS
 from constrain.engine.parser.rules import END
 from constrain.engine.parser.stand_ins import (
-    goes_on_as,
+    is_covered,
     is_undecided,
     place_of_unknown,
     set_behind,
@@ -304,7 +304,7 @@ def _adds_nothing(ctx, earley_set, source, other, other_source):
     if earley_sets(ctx)[earley_set].core != earley_sets(ctx)[other].core:
         return int64(0)
     status = is_part_of(ctx, source, other_source)
-    return status if status <= 0 else goes_on_as(ctx, earley_set, other)
+    return status if status <= 0 else is_covered(ctx, earley_set, other)
 
 
 @njit_inner(RESULT3)
