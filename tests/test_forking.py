@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import collection
+from constrain import collection, metrics
 from constrain.engine.automata import prelude as stock
 from constrain.engine.masks import batches as batch
-from constrain.tokenizers import metrics
+from constrain.tokenizers import metrics as tokenizer_metrics
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
@@ -136,7 +136,8 @@ def test_garbage_is_collected_in_the_child() -> None:
 
 
 def test_metrics() -> None:
-    assert while_held(metrics._lock, lambda: metrics.disable() is None)
+    assert while_held(metrics._switch._lock, lambda: metrics.disable() is None)
+    assert while_held(tokenizer_metrics._switch._lock, lambda: tokenizer_metrics.disable() is None)
 
 
 def test_forks_in_the_middle_of_calls(vocabulary: constrain.Vocabulary) -> None:

@@ -14,15 +14,15 @@ from constrain.engine.storage.header import RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_EARLEY_SET, far_call
 from constrain.engine.storage.schemas import KERNEL_ITEMS, PARSE_CONTEXTS, earley_items, earley_sets, kernel_items
-from constrain.engine.storage.statuses import FAIL
+from constrain.engine.storage.statuses import BETWEEN_LEVELS, FAIL
 from constrain.kernels.language import int64
 
 NEWLINE, OPENS, CLOSES = -1, -2, -3
 """In ``line`` of LEXEME_ROLES, beside ``1 + column`` of a line's end whose next line begins at a column: the end of any
 line, an opening and a closing bracket; 0 for all other lexemes."""
 
-DEEPER, BETWEEN = -1, -2
-"""In place of a number of closed levels: a line is deeper than the last level; it is at none of the open levels."""
+DEEPER = -1
+"""In place of a number of closed levels: a line is deeper than the last level."""
 
 _BRACKET = 0
 
@@ -67,7 +67,7 @@ def level_count(ctx, indentation):
 
 @njit_inner(RESULT2)
 def closed_levels(ctx, indentation, column):
-    """How many levels a line at a column closes, where no bracket is open; DEEPER or BETWEEN."""
+    """How many levels a line at a column closes, where no bracket is open; DEEPER or BETWEEN_LEVELS."""
     count = int64(0)
     while indentation != 0:
         level = _last(ctx, indentation)
@@ -79,4 +79,4 @@ def closed_levels(ctx, indentation, column):
         count += 1
     if indentation == 0 and column == 0:
         return count
-    return int64(BETWEEN if count else DEEPER)
+    return int64(BETWEEN_LEVELS if count else DEEPER)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from constrain.engine.automata import longest_match  # noqa: F401 (through pointers)
 from constrain.engine.parser.indentations import (
-    BETWEEN,
     CLOSES,
     DEEPER,
     NEWLINE,
@@ -65,7 +64,7 @@ from constrain.engine.storage.schemas import (
     work_list,
     work_stack,
 )
-from constrain.engine.storage.statuses import FAIL, LIMIT
+from constrain.engine.storage.statuses import BETWEEN_LEVELS, FAIL, LIMIT
 from constrain.kernels.language import int64
 
 _MOST_REDUCTIONS = 1_000_000
@@ -228,7 +227,7 @@ def _leads(ctx, state, below, lexeme, indentation):
         if in_brackets(ctx, indentation):
             return int64(_LEFT_OUT)
         closed = closed_levels(ctx, indentation, line - 1)
-        if closed == BETWEEN:
+        if closed == BETWEEN_LEVELS:
             return int64(_LEFT_OUT)
         levels = level_count(ctx, indentation) - closed
         leads = _line_leads(ctx, state, below, lexeme, closed, levels)

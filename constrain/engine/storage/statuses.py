@@ -43,6 +43,8 @@ class Status(IntEnum):
     """The tokens that stay within the lexemes had better be gone through in groups (budget/masks.py)."""
     NO_GROUPS = -14
     """Tokens cannot be grouped, since a lexeme can end within them (budget/masks.py)."""
+    BETWEEN_LEVELS = -15
+    """A line begins at none of the columns of open levels (parser/indentations.py)."""
 
 
 # numba compiles plain numbers in less time than members of an enumeration.
@@ -59,6 +61,7 @@ UNSURE = Status.UNSURE.value
 UNSORTED = Status.UNSORTED.value
 IN_GROUPS = Status.IN_GROUPS.value
 NO_GROUPS = Status.NO_GROUPS.value
+BETWEEN_LEVELS = Status.BETWEEN_LEVELS.value
 
 
 def halves(packed: int) -> tuple[int, int]:
