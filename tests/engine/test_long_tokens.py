@@ -108,10 +108,10 @@ def test_strings_in_tokens() -> None:
 @pytest.mark.parametrize("unit", [b'"', b'":', b",", b'\\"', b'," ', b'"\\', b" ", b':"', b'{"a":1,', b"\\"])
 def test_quotes_in_long_tokens_take_linear_time(unit: bytes) -> None:
     for end in (b"", b"a", b",x"):
-        token = unit * (200_000 // len(unit)) + end
+        token = unit * (100_000 // len(unit)) + end
         begin = time.process_time()
         QuoteTokens(vocabulary([token])).to_limited_keys  # noqa: B018 (made when it is asked for)
-        assert time.process_time() - begin < 5
+        assert time.process_time() - begin < 2.5
 
 
 def test_strings_within_strings_have_a_limit() -> None:

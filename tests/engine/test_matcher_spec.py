@@ -133,7 +133,7 @@ class MatcherMachine(RuleBasedStateMachine):
             self.naive.pop(len(data))
 
 
-MatcherMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=20)
+MatcherMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20)
 TestMatcherMachine = MatcherMachine.TestCase
 
 

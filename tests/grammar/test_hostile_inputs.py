@@ -27,7 +27,7 @@ _GROUPS = {
 
 _FEW = {
     "nested schemas": [case for depth in (100, 100_000) for case in hostile.nested_schemas(depth)],
-    "doubled schemas": hostile.doubled_schemas(18),
+    "doubled schemas": hostile.doubled_schemas(14),
     "combined schemas": hostile.combined_schemas(5),
     "schemas with numbers": [case for number in ("1e-400", "1e300") for case in hostile.numbered_schemas(number)],
     "schemas with counts": hostile.numbered_schemas(str(10**30)),

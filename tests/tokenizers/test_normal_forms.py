@@ -71,7 +71,7 @@ def test_python_needs_no_newer_tables():
 def test_texts_and_offsets(form, by_character):
     table = NormalFormTable(form)
 
-    @settings(max_examples=1500)
+    @settings(max_examples=500)
     @given(TEXTS)
     def check(text):
         expected = by_character.normalizer.normalize_str(text)
@@ -102,7 +102,7 @@ def test_files_with_a_form(form, kind):
     text = json.dumps(content)
     reference, ours = tokenizers.Tokenizer.from_str(text), parse_tokenizer_json(text.encode())
 
-    @settings(max_examples=300)
+    @settings(max_examples=120)
     @given(st.lists(st.one_of(TEXTS, st.sampled_from(["<\u00e9>", "<e\u0301>", "<|x|>", "the "]))).map("".join))
     def check(text):
         expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
