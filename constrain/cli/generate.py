@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +31,7 @@ from constrain.cli.grammar_options import (
     show_warnings,
 )
 from constrain.cli.output import write
-from constrain.cli.sampling_options import further_sampling_options, make_sampler
+from constrain.cli.sampling_options import FURTHER_SAMPLERS, further_sampling_options, make_sampler
 from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
@@ -45,6 +45,9 @@ _MODEL, _PROMPT, _OUTPUT, _SAMPLING, _MEMORY = "Model", "Prompt", "Output", "Sam
 _LARGEST_SEED = 2**64
 # How the demonstration writes JSON unless it is told: as a person would.  Models of one's own know how they write.
 _LAYOUT = {"indent": 2}
+
+# No machine has so much memory as to need so many digits.
+_LONG_NUMBER = 32
 
 
 @click.command(cls=SectionCommand, short_help="Generate text that fits a grammar.")
@@ -263,10 +266,7 @@ def generate(
         for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
     }
     memory = ("kv_type", "max_seq_len", "eviction_policy", "eviction_window", "protected_prefix")
-    if settings["beams"] is not None and count > settings["beams"]:
-        raise click.UsageError(f"--count {count} is more than --beams {settings['beams']}")
-    if settings["beams"] is not None and stop:
-        raise click.UsageError("--stop is for texts that are drawn, and --beams draws none")
+    _check_beams(settings["beams"], count)
     try:
         check_options(seed=seed, **sampling)
         options = BackendOptions(**{name: settings[name] for name in memory}, **_kv_size(settings["max_kv_size"]))
@@ -332,6 +332,28 @@ for _parameter in generate.params:
         _parameter.section = "Grammar, at most one"
 
 
+def _check_beams(beams: int | None, count: int) -> None:
+    """What is said beside --beams, or without it, has to have a meaning."""
+    context = click.get_current_context()
+    said = {
+        parameter.name: parameter
+        for parameter in context.command.params
+        if isinstance(parameter, SectionOption)
+        and context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
+    }
+    if beams is None:
+        if "length_penalty" in said:
+            raise click.UsageError("--length-penalty needs --beams")
+        return
+    if count > beams:
+        raise click.UsageError(f"--count {count} is more than --beams {beams}")
+    for name, parameter in said.items():
+        # Equal seeds give equal texts here too.
+        if name == "stop" or (parameter.section in (_SAMPLING, FURTHER_SAMPLERS) and name != "seed"):
+            option_name = max(parameter.opts, key=len)
+            raise click.UsageError(f"{option_name} is for texts that are drawn, and --beams draws none")
+
+
 def _kv_size(given: str | None) -> dict[str, Any]:
     """What --max-kv-size means: a number of tokens, or of bytes."""
     if given is None:
@@ -340,9 +362,11 @@ def _kv_size(given: str | None) -> dict[str, Any]:
     if found is not None:
         number, power, binary = found.groups()
         unit = (1024 if binary else 1000) ** (" kmgt".index(power or " "))
-        return {"max_kv_bytes": int(float(number) * unit)}
-    if not given.isdecimal():
-        raise click.UsageError(f"--max-kv-size must be a number of tokens, or of bytes such as 512MB, not {given!r}")
+        if len(number) < _LONG_NUMBER:
+            return {"max_kv_bytes": int(float(number) * unit)}
+    if not given.isdecimal() or len(given) >= _LONG_NUMBER:
+        shown = given if len(given) < 2 * _LONG_NUMBER else given[:_LONG_NUMBER] + "..."
+        raise click.UsageError(f"--max-kv-size must be a number of tokens, or of bytes such as 512MB, not {shown!r}")
     return {"max_kv_size": int(given)}
 
 
@@ -441,23 +465,25 @@ def _search(
     """The best texts of a beam search, each with a newline; their log-probabilities go to stderr."""
     from constrain.generation import beam_search
 
-    found = beam_search(
-        backend,
-        backend.tokenizer,
-        compiled,
-        prompt=ids,
-        beams=settings["beams"],
-        max_tokens=most,
-        length_penalty=settings["length_penalty"],
-        budget=budget,
-    )
+    with _enough_tokens(backend, compiled, ids, most, budget):
+        found = beam_search(
+            backend,
+            backend.tokenizer,
+            compiled,
+            prompt=ids,
+            beams=settings["beams"],
+            max_tokens=most,
+            length_penalty=settings["length_penalty"],
+            budget=budget,
+        )
     for beam in found[:count]:
         write(beam.text + "\n")
         about = {"tokens": len(beam.token_ids), "log_probability": beam.log_probability, "score": beam.score}
         if json_stats:
             click.echo(json.dumps({"backend": backend.name, **about, "finish_reason": beam.finish_reason}), err=True)
         else:
-            said = f"{about['tokens']} tokens, log-probability {beam.log_probability:.4f}, score {beam.score:.4f}"
+            tokens = f"{len(beam.token_ids)} token" + "s" * (len(beam.token_ids) != 1)
+            said = f"{tokens}, log-probability {beam.log_probability:.4f}, score {beam.score:.4f}"
             click.echo(f"constrain: {said}", err=True)
         if compiled is not None and beam.finish_reason == "length":
             raise Stop(Exit.LENGTH, f"the text is not complete: it is cut after {about['tokens']} tokens")
@@ -472,11 +498,10 @@ def _start(
     sampler: Any,
     stop: Sequence[str],
 ) -> Any:
-    """Begin a generation; that the grammar needs more tokens than there may be is an ending of its own."""
-    from constrain.engine.matcher import Matcher
+    """Begin a generation."""
     from constrain.generation import generate as begin
 
-    try:
+    with _enough_tokens(backend, compiled, ids, most, budget):
         return begin(
             backend,
             backend.tokenizer,
@@ -487,6 +512,17 @@ def _start(
             sampler=sampler,
             stop=stop,
         )
+
+
+@contextlib.contextmanager
+def _enough_tokens(
+    backend: Backend, compiled: CompiledGrammar | None, ids: list[int], most: int, budget: bool
+) -> Iterator[None]:
+    """That the grammar needs more tokens than there may be is an ending of its own."""
+    from constrain.engine.matcher import Matcher
+
+    try:
+        yield
     except ConstrainError as error:
         room = most if backend.max_seq_len is None else min(most, backend.max_seq_len - len(ids))
         if compiled is None or room < 1 or not budget:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from constrain.sampling import Sampler
     from constrain.tokenizers.base import Tokenizer
 
-_SECTION = "Further samplers"
+FURTHER_SAMPLERS = "Further samplers"
+"""The section of the help."""
+
 _BREAKERS = ("\n", ":", '"', "*")
 _DEFAULTS: dict[str, Any] = {
     "samplers": None,
@@ -63,7 +65,7 @@ _HELP = {
 def further_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add these options to a command; :func:`make_sampler` reads them."""
     for name, default in reversed(_DEFAULTS.items()):
-        settings: dict[str, Any] = {"section": _SECTION, "help": _HELP[name], "default": default}
+        settings: dict[str, Any] = {"section": FURTHER_SAMPLERS, "help": _HELP[name], "default": default}
         if isinstance(default, bool):
             settings["is_flag"] = True
         elif isinstance(default, tuple):

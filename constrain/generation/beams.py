@@ -7,7 +7,6 @@ networks" (2012): texts that end are set apart, and the search is over when none
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -26,6 +25,9 @@ from constrain.generation.statistics import FinishReason
 from constrain.sampling.arrays import as_floats
 from constrain.sampling.options import check_integer, check_number
 from constrain.tokenizers.base import Decoder, Tokenizer
+
+# A text of ten million tokens to this power is still a number.
+_HIGHEST_PENALTY = 40
 
 EarlyStopping = bool | Literal["never"]
 
@@ -85,7 +87,7 @@ def beam_search(
         How many texts are in progress at once, and at most how many are returned; 1 is greedy.
     length_penalty : float
         Scores are divided by the number of tokens to this power: above 0 long texts are preferred, below 0 short ones,
-        and 0 compares log-probabilities.
+        and 0 compares log-probabilities.  Between -40 and 40.
     early_stopping : bool or "never"
         True: as soon as ``beams`` texts are complete.  False: when no text in progress beats the worst of them at its
         present length.  "never": when none could at any length.
@@ -100,8 +102,10 @@ def beam_search(
     if check_integer("max_tokens", max_tokens) < 1:
         raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
     check_number("length_penalty", length_penalty)
-    if not math.isfinite(length_penalty):
-        raise ConstrainError(f"length_penalty must be a finite number, not {length_penalty}")
+    if not -_HIGHEST_PENALTY <= length_penalty <= _HIGHEST_PENALTY:
+        raise ConstrainError(
+            f"length_penalty must be between -{_HIGHEST_PENALTY} and {_HIGHEST_PENALTY}, not {length_penalty}"
+        )
     if early_stopping not in (True, False, "never"):
         raise ConstrainError(f'early_stopping must be True, False or "never", not {early_stopping!r}')
     context = context_of(model, tokenizer, prompt)

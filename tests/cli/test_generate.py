@@ -38,6 +38,8 @@ ROWS = ["generate", "--regex", "[a-z]{3,9}", "--seed", "5"]
         (["--eviction-window", "9"], "eviction_window is for eviction_policy 'sliding'"),
         (["--kv-type", "q5"], "'q5' is not one of"),
         (["--max-kv-size", "9 pages"], "--max-kv-size must be a number of tokens, or of bytes such as 512MB"),
+        (["--evict", "attention", "--max-kv-size", "9" * 400 + "TB"], "--max-kv-size must be a number of tokens"),
+        (["--evict", "attention", "--max-kv-size", "9" * 5000], "--max-kv-size must be a number of tokens"),
         (["--max-kv-size", "900"], "max_kv_size is for eviction_policy 'sliding' and 'attention'"),
         (["--evict", "attention"], "eviction_policy 'attention' needs a max_kv_size"),
         (["--backend", "onnx"], "'onnx' is not one of"),

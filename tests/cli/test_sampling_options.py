@@ -82,11 +82,16 @@ def test_beams_write_the_most_likely_texts():
     assert run("--beams", "2")[1].strip() == text.split()[0]
     for options, words in (
         (["--beams", "1", "--count", "2"], "--count 2 is more than --beams 1"),
-        (["--beams", "1", "--stop", "x"], "--beams draws none"),
+        (["--beams", "1", "--stop", "x"], "--stop is for texts that are drawn, and --beams draws none"),
+        (["--beams", "1", "--temperature", "0.8"], "--temperature is for texts that are drawn"),
+        (["--beams", "1", "--min-tokens", "3"], "--min-tokens is for texts that are drawn"),
+        (["--length-penalty", "2"], "--length-penalty needs --beams"),
     ):
         code, _, said = run(*options)
         assert code == 2
         assert words in said
+    status = CliRunner().invoke(generate, ["--regex", "a{20}", "--beams", "2", "-n", "3"], standalone_mode=False)
+    assert "--num-tokens 3 is too little" in str(status.exception)
 
 
 def test_how_likely_the_prompt_is():

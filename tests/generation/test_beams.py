@@ -134,6 +134,8 @@ def test_what_is_refused(compiler):
         ({"beams": 1.5}, "beams must be an integer"),
         ({"max_tokens": 0}, "max_tokens must be"),
         ({"length_penalty": math.inf}, "length_penalty"),
+        ({"length_penalty": math.nan}, "length_penalty must be between -40 and 40, not nan"),
+        ({"length_penalty": 400}, "length_penalty must be between -40 and 40, not 400"),
         ({"early_stopping": "soon"}, "early_stopping"),
     ):
         with pytest.raises(ConstrainError, match=words):

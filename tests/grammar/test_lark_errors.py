@@ -28,6 +28,10 @@ ERRORS = {
     'start: "a"\n%ignore WS': 'line 2, column 9: the terminal "WS" is not defined',
     'a: "x"': 'line 1, column 1: the start rule "start" is not defined (defined are: a)',
     'start{x}: x\na: start{"b"}': 'line 1, column 1: the start rule "start" is a template',
+    'start::_ : "a"': 'line 1, column 1: the start rule "start" has a number, and nothing says which',
+    'start: "a"\n%extend start[capture]: "b"': 'line 2, column 9: %extend cannot give "start" [capture]; %override can',
+    'start: "a"\n%extend start::_ : "b"': 'line 2, column 9: %extend cannot give "start" a number; %override can',
+    'start: "a" $ "b': "line 1, column 12: unexpected '$', expected ",
     'start: "a"\nstart: "b"': 'line 2, column 1: the rule "start" is defined twice (first in line 1)',
     'start: A\nA: "a"\n A: "b"': 'line 3, column 2: the terminal "A" is defined twice (first in line 2)',
     # terminals
@@ -98,6 +102,7 @@ HOSTILE = {
     "blank lines before a comment": ("start: a" + "\n" * 200_000 + "// end", 'the rule "a" is not defined'),
     "blanks in a line": ("start: a" + " " * 200_000 + "$", "unexpected '\\$'"),
     "open brackets": ("start: " + "[" * 200_000, "unexpected end of line"),
+    "characters that are no notation": ('start: "a"' + "\r" * 200_000, r"column 11: unexpected '\\r'"),
     "nested terminal": ("start: A\nA: " + "(" * 20_000 + '"a"' + ')* "b"' * 20_000, "nested more than 100 levels"),
     "chained terminals": (
         'start: A3000\nA0: "a"\n' + "".join(f'A{i + 1}: (A{i} "x")?\n' for i in range(3000)),

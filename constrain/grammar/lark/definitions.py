@@ -239,6 +239,9 @@ class _Loader:
             return
         if base.params != definition.params:
             raise source.error(f'%extend of "{definition.name}" with other parameters', definition.token)
+        if definition.attributes or (definition.has_number and not base.has_number):
+            what = f"[{definition.attributes[0].name}]" if definition.attributes else "a number"
+            raise source.error(f'%extend cannot give "{definition.name}" {what}; %override can', definition.token)
         if not base.bodies:
             raise source.error(f'%extend of "{definition.name}", which is only declared', definition.token)
         base.bodies.extend(definition.bodies)

@@ -65,7 +65,7 @@ def tokens_of_text(text: str, source: Source) -> list[Token]:
     ------
     GrammarError
         For a string, regex or block that is not closed, and for a lone surrogate.  Any other character that begins no
-        token is one of the type OTHER.
+        token is one of the type OTHER, and the last one but for the end of the line.
     """
     lines = Lines(text)
     if not text.isascii() and (surrogate := _SURROGATE.search(text)):
@@ -92,6 +92,9 @@ def tokens_of_text(text: str, source: Source) -> list[Token]:
                     at = block.end
                     break
             found.append(token)
+            if kind == "OTHER":
+                # Nothing behind it is read: looking for a comment at each of many such characters takes long.
+                break
             if not len(found) % _MANY:
                 spend(_MANY)
     found.append(Token(NEW_LINE, "", lines, size))

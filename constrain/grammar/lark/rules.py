@@ -127,6 +127,9 @@ def from_lark(
         raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
     if definition.params:
         raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
+    if definition.has_number:
+        reason = f'the start rule "{start}" has a number, and nothing says which'
+        raise definition.source.error(reason, definition.token)
     if lexing != "any":
         if narrow:
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
