@@ -7,7 +7,6 @@ import os
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from urllib.request import urlopen
 
 from constrain.errors import TokenizerError
 
@@ -33,6 +32,9 @@ def download_rank_file(source: str, place: Path) -> Path:
     """
     if source not in SHA256:
         raise TokenizerError(f"the rank file of {source} is not public; these are: {', '.join(SHA256)}")
+    # It would be a fifteenth of the time that importing the tokenizers takes, and few programs download anything.
+    from urllib.request import urlopen
+
     address = ADDRESS.format(source)
     try:
         with urlopen(address, timeout=_SECONDS) as answer:  # the address is a constant

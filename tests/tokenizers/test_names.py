@@ -131,7 +131,7 @@ def test_a_rank_file_is_fetched_and_checked(tmp_path, monkeypatch, small_ranks):
             raise OSError("no route")
         return io.BytesIO(answer)
 
-    monkeypatch.setattr(rank_download, "urlopen", urlopen)
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
     monkeypatch.setitem(rank_download.SHA256, "r50k_base", sha256(small_ranks).hexdigest())
     assert load_tokenizer("davinci", download=True).eos_ids == (50256,)
     assert asked == ["https://openaipublic.blob.core.windows.net/encodings/r50k_base.tiktoken"]
