@@ -20,6 +20,7 @@ ON_FIRST_USE = {
     ("constrain.tokenizers.hub", "huggingface_hub"),
     # What takes long to load, and only some tokenizers need; the files have the figures.
     ("constrain.tokenizers.chat.templates", "constrain.tokenizers.chat.rendering"),
+    ("constrain.tokenizers.rank_download", "urllib.request"),
 }
 
 
