@@ -318,6 +318,15 @@ RUN_KEYS, run_keys = _table("keys of lexical runs", 64, np.int64)
 """Map: ``source + 1 << 32 | lexer state``; from the top of the trie, the lexer state"""
 RUN_VALUES, run_values = _table("values of lexical runs", 64, np.int32)
 """... to the run."""
+RUN_STATES, run_states = _table("run states", 16, _record("members count accept goes_on"))
+"""By run state, the lexer states ``RUN_STATE_MEMBERS[members:][:count]``, sorted; what may end in them; and whether any
+goes on.
+"""
+RUN_STATE_MEMBERS, run_state_members = _table("lexer states of run states", 64, np.int32)
+RUN_STATE_HASHES, run_state_hashes = _table("hash codes of run states", 16, np.int32)
+RUN_STATE_BUCKETS, run_state_buckets = _table("run state buckets", 32, np.int32, hashes=RUN_STATE_HASHES)
+RUN_STEPS, run_steps = _table("steps of run states", 64, np.int32)
+"""By run state and class of bytes, the run state after it; -1 if that is not known."""
 _EXIT = _record("item rule source")
 EXITS, exits = _table("exits", 64, _EXIT)
 """By exit: the place of the dot in the core in whose origin a rule ends; that rule; the source at which it ends."""
@@ -329,9 +338,6 @@ ROOT_VALUES, root_values = _table("root values", 64, np.int32)
 """... to the root."""
 ENDS_FOUND, ends_found = _table("ends found by a run", 64, np.int64)
 """Scratch: ``accept set << 32 | trie node``."""
-RUN_FRAMES, run_frames = _table("frames of a run", 64, np.int32)
-RUN_MEMBERS, run_members = _table("lexer states of a run", 64, np.int32)
-"""Scratch: the lexer states at the trie nodes above that of a run; in RUN_FRAMES, where those of each are."""
 RUN_REGIONS, run_regions = _table("regions of a run", 64, np.int32)
 """Scratch: subtrees that a run goes through from one node of its source to the next (lexical_runs.py)."""
 RUNS_FOUND, runs_found = _table("runs found", 64, np.int32)

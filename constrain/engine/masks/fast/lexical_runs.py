@@ -5,16 +5,17 @@ of a source when it begins at each of its nodes: the tokens that end inside its 
 end, by accept set, which again are sources.  For the whole trie that is a lexer mask (masks/lexer_masks.py).
 
 Where a lexeme can end at each letter, the subtrees of a source's nodes lie in each other.  So a run is one walk, and at
-each node there are as many lexer states as places above at which the lexeme under way may have begun: few, since those
-that have come to the same state are one.  Which of them a lexeme that ends here is of makes no difference: they all
-began with the same expectations, and what follows is the same.
+each node there are as many lexer states as places above at which the lexeme under way may have begun (run_states.py):
+few, since those that have come to the same state are one.  Which of them a lexeme that ends here is of makes no
+difference: they all began with the same expectations, and what follows is the same.
 """
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import NO_DENSE, leads_on
+from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.fast.run_states import run_leads_on, run_states_fit, run_step, with_lexer_state
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
 from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
 from constrain.engine.storage.bits import lowest_bit
@@ -31,14 +32,12 @@ from constrain.engine.storage.hashing import (
 )
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ACCEPT_SET, F_LEXER_MASK, F_LEXER_STEP, far_call
+from constrain.engine.storage.links import F_LEXER_MASK, far_call
 from constrain.engine.storage.schemas import (
     DENSE_MASKS,
     ENDS_FOUND,
     RUN_ENDS,
-    RUN_FRAMES,
     RUN_KEYS,
-    RUN_MEMBERS,
     RUN_REGIONS,
     RUN_VALUES,
     RUNS,
@@ -49,8 +48,6 @@ from constrain.engine.storage.schemas import (
     SOURCES,
     TOKEN_LISTS,
     WORK_STACK,
-    accept_members,
-    accept_sets,
     boundaries,
     byte_classes,
     child_groups,
@@ -58,13 +55,12 @@ from constrain.engine.storage.schemas import (
     ends_found,
     found_tokens,
     lexer_masks,
-    lexer_states,
     lexer_transitions,
     node_tokens,
     run_ends,
-    run_frames,
-    run_members,
     run_regions,
+    run_states,
+    run_steps,
     runs,
     source_groups,
     source_nodes,
@@ -76,9 +72,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-from constrain.kernels.language import int64, types, uint64
-
-_SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
+from constrain.kernels.language import int64, types
 
 MANY = 64
 """A source with so many trie nodes has an index of the groups of bytes (vocabulary/trie.py) that go on from them; and
@@ -87,6 +81,9 @@ what is read from it is kept by lexeme.
 
 _PAIR = 1 << 62
 """In RUN_KEYS: added to ``source << 31 | source``, whether the one is part of the other."""
+
+_NEVER = 1 << 40
+"""Instead of a trie node: there is none left."""
 
 _NODE = 0x7FFFFFFF
 """The low bits of a key in ENDS_FOUND, ``accept set << 32 | trie node``."""
@@ -111,25 +108,36 @@ def _index_groups(ctx, base, count):
 
 
 @njit_inner(RESULT3)
-def _next_start(ctx, source, i, groups):
-    """The first place from ``i`` on in a source, of a node with a child in one of the groups; its end, if none has."""
+def _starts_among(ctx, source, block, groups):
+    """Which of 64 trie nodes of a source, from ``block`` on, have a child in one of the groups, as bits."""
     record = sources(ctx)[source]
+    bits = int64(0)
     if record.count < MANY:
-        while i < record.count and child_groups(ctx)[source_nodes(ctx)[record.nodes + i]] & groups == 0:
-            i += 1
-        return i
+        for i in range(record.count):
+            if child_groups(ctx)[source_nodes(ctx)[record.nodes + i]] & groups:
+                bits |= int64(1) << i
+        return bits
     table = source_groups(ctx)
-    begins = int64(-1) << (i & 63)
-    for block in range(i & ~63, record.count, 64):
-        bits, left = int64(0), groups
-        while left:
-            bits |= table[record.groups + block + lowest_bit(left)]
-            left &= left - 1
-        bits &= begins
-        if bits:
-            return block + lowest_bit(bits)
-        begins = int64(-1)
-    return int64(record.count)
+    while groups:
+        bits |= table[record.groups + block + lowest_bit(groups)]
+        groups &= groups - 1
+    return bits
+
+
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64, int64, int64, int64))
+def _next_start(ctx, source, block, bits, groups):
+    """The next trie node of a source that has a child in one of the groups; NEVER, if there is none.
+
+    ``bits`` are those to come of the 64 nodes from ``block`` on.  What they are behind the node is returned with it.
+    """
+    count = sources(ctx)[source].count
+    while bits == 0:
+        block += 64
+        if block >= count:
+            return int64(_NEVER), block, bits
+        bits = _starts_among(ctx, source, block, groups)
+    node = int64(source_nodes(ctx)[sources(ctx)[source].nodes + block + lowest_bit(bits)])
+    return node, block, bits & bits - 1
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
@@ -227,32 +235,6 @@ def _keep_ends(ctx, count):
     return int64(0)
 
 
-@njit_inner(RESULT2)
-def _union(ctx, accept, other):
-    """The accept set with the lexemes of both; or FAIL."""
-    if accept == 0 or accept == other:
-        return other
-    i, j = int64(accept_sets(ctx)[accept].offset), int64(accept_sets(ctx)[other].offset)
-    i_end, j_end = i + accept_sets(ctx)[accept].count, j + accept_sets(ctx)[other].count
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, i_end - i + j_end - j):
-        return int64(FAIL)
-    members = accept_members(ctx)
-    staged = work_stack(ctx)
-    n = base
-    while i < i_end or j < j_end:
-        if j == j_end or (i < i_end and members[i] <= members[j]):
-            member = members[i]
-            j += int64(j < j_end and members[j] == member)
-            i += 1
-        else:
-            member = members[j]
-            j += 1
-        staged[n] = member
-        n += 1
-    return far_call(ctx, F_ACCEPT_SET, base, n - base)
-
-
 @njit_inner(RESULT1)
 def _groups_of(ctx, lexer_state):
     """The groups of the bytes (vocabulary/trie.py) with which a lexer state may go on: bit ``g`` for group ``g``."""
@@ -266,17 +248,6 @@ def _groups_of(ctx, lexer_state):
 
 
 @njit_inner(RESULT3)
-def _add_member(ctx, first, end, lexer_state):
-    """Add a lexer state to RUN_MEMBERS[first:end], which have room, once; where they end then."""
-    members = run_members(ctx)
-    for i in range(first, end):
-        if members[i] == lexer_state:
-            return end
-    members[end] = lexer_state
-    return end + 1
-
-
-@njit_inner(RESULT3)
 def _note_end(ctx, n, accept, node):
     """Note in ENDS_FOUND, behind ``n`` others, that lexemes end at a trie node; how many there are then, or FAIL."""
     if n == len(ends_found(ctx)):
@@ -286,115 +257,94 @@ def _note_end(ctx, n, accept, node):
     return n + 1
 
 
-@njit_inner(RESULT0)
-def _frames_fit(ctx):
-    """Whether RUN_FRAMES and RUN_REGIONS are large enough for every depth of the trie: 1, or FAIL."""
-    depth = len(walk_stack(ctx))
-    return int64(1 if room(ctx, RUN_FRAMES, depth + 4) and room(ctx, RUN_REGIONS, 3 * depth + 3) else FAIL)
-
-
 @njit_inner(RESULT2)
 def _walk_source(ctx, source, state):
     """Walk below all nodes of a source with a lexer state that begins there.
 
-    Tokens and ends are in FOUND_TOKENS and ENDS_FOUND; RUN_FRAMES[0] is how many tokens there are.  Returns how many
+    Tokens and ends are in FOUND_TOKENS and ENDS_FOUND; WALK_STACK[0] is how many tokens there are.  Returns how many
     ends; FAIL or LIMIT if < 0.
 
     Subtrees in which nothing is under way are *regions*: only nodes of the source are looked for there.  The trie is
     one, and there are regions in the subtrees of these nodes.
     """
-    if _frames_fit(ctx) < 0 or not room(ctx, RUN_MEMBERS, 64) or not room(ctx, ENDS_FOUND, 64):
+    if not room(ctx, RUN_REGIONS, 2 * len(walk_stack(ctx))) or not room(ctx, ENDS_FOUND, 64):
+        return int64(FAIL)
+    begun = with_lexer_state(ctx, int64(0), state)
+    if begun < 0:
         return int64(FAIL)
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)
     tokens = node_tokens(ctx)
     class_of = byte_classes(ctx)
-    classes = uint64(ctx[CLASSES])
-    trans = lexer_transitions(ctx)
-    records = lexer_states(ctx)
-    members = run_members(ctx)
-    # By the depth of a node: where the states at its parent begin; those at the node itself begin where they end.
-    frames = run_frames(ctx)
-    # Of the regions that the place is in, but for the last: the ends of what is under way there, and of the region;
-    # and where the states of what begins in it are.
+    classes = ctx[CLASSES]
+    steps = run_steps(ctx)
+    records = run_states(ctx)
+    # By the depth of a node: the run state at its parent.
+    stack = walk_stack(ctx)
+    # Of the regions that the place is in, but for the last: the ends of what is under way there, and of the region.
     regions = run_regions(ctx)
     found = found_tokens(ctx)
-    starts, first = source_nodes(ctx), int64(sources(ctx)[source].nodes)
-    count = int64(sources(ctx)[source].count)
     groups = _groups_of(ctx, state)
-    n_ends, n_tokens, n_regions = int64(0), uint64(0), int64(0)
-    p, end, region_end, base = int64(0), int64(0), int64(len(nodes)), int64(0)
-    # The next node of the source that may begin anything.
-    i = _next_start(ctx, source, int64(0), groups)
+    n_ends, n_tokens, n_regions = int64(0), int64(0), int64(0)
+    p, end, region_end = int64(0), int64(0), int64(len(nodes))
+    # A run state, and what it is where a lexeme begins as well: mostly the same as the last time.
+    last, last_begun = int64(0), begun
+    start, block, bits = _next_start(ctx, source, int64(-64), int64(0), groups)
     while True:
         if p == end:
-            if i < count and starts[first + i] < region_end:
-                top = int64(starts[first + i])
-                i = _next_start(ctx, source, i + 1, groups)
-                depth = int64(nodes[top] >> DEPTH_SHIFT)
-                frames[depth + 2], frames[depth + 3] = base, base + 1
-                members[base] = state
-                p, end = top + 1, top + int64(sizes[top])
+            if start < region_end:
+                stack[(nodes[start] >> DEPTH_SHIFT) + 1] = begun
+                p, end = start + 1, start + sizes[start]
+                start, block, bits = _next_start(ctx, source, block, bits, groups)
                 continue
             if n_regions == 0:
                 break
             n_regions -= 1
-            p, end = region_end, int64(regions[3 * n_regions])
-            region_end, base = int64(regions[3 * n_regions + 1]), int64(regions[3 * n_regions + 2])
+            p, end, region_end = region_end, regions[2 * n_regions], regions[2 * n_regions + 1]
             continue
-        node = uint64(nodes[p])
-        depth = int64(node >> _SHIFT)
-        byte_class = uint64(class_of[node & _BYTE])
-        low, high = int64(frames[depth + 1]), int64(frames[depth + 2])
-        size = int64(sizes[p])
-        if 2 * high - low + 2 > len(members):
-            room(ctx, RUN_MEMBERS, 2 * (2 * high - low + 2))
-            return int64(FAIL)
-        n, accept, is_alive = high, int64(0), False
-        for j in range(low, high):
-            here = uint64(members[j])
-            there = int64(trans[here * classes + byte_class])
-            if there == 0:
+        node, size = nodes[p], sizes[p]
+        depth = node >> DEPTH_SHIFT
+        byte_class = class_of[node & 255]
+        here = stack[depth]
+        there = steps[here * classes + byte_class]
+        if there < 0:
+            if size == 1 and run_leads_on(ctx, here, byte_class):
+                token = tokens[p]
+                found[n_tokens] = token
+                n_tokens += int64(token >= 0)
+                p += 1
                 continue
+            there = run_step(ctx, here, byte_class)
             if there < 0:
-                if size == 1 and leads_on(ctx, int64(here), int64(byte_class)):
-                    is_alive = True
-                    break
-                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
-                if there < 0:
-                    return there
-                if there == 0:
-                    continue
-            is_alive = True
-            if size == 1:
-                break
-            if records[there].accept:
-                accept = _union(ctx, accept, int64(records[there].accept))
-                if accept < 0:
-                    return int64(FAIL)
-            if records[there].goes_on:
-                n = _add_member(ctx, high, n, there)
-        if is_alive:
+                return there
+        if there:
             token = tokens[p]
             found[n_tokens] = token
-            n_tokens += uint64(token >= 0)
-        if accept:
-            n_ends = _note_end(ctx, n_ends, accept, p)
-            if n_ends < 0:
-                return int64(FAIL)
-        if i < count and starts[first + i] == p:
-            n = _add_member(ctx, high, n, state)
-            i = _next_start(ctx, source, i + 1, groups)
-        if n > high:
-            frames[depth + 3] = n
+            n_tokens += int64(token >= 0)
+            accept = records[there].accept
+            if accept and size > 1:
+                n_ends = _note_end(ctx, n_ends, accept, p)
+                if n_ends < 0:
+                    return int64(FAIL)
+        if p == start:
+            if there == last:
+                there = last_begun
+            else:
+                last = there
+                there = last_begun = with_lexer_state(ctx, there, state)
+                if there < 0:
+                    return int64(FAIL)
+            start, block, bits = _next_start(ctx, source, block, bits, groups)
+        if records[there].goes_on:
+            stack[depth + 1] = there
             p += 1
-        elif i < count and starts[first + i] < p + size:
-            regions[3 * n_regions], regions[3 * n_regions + 1], regions[3 * n_regions + 2] = end, region_end, base
+        elif start < p + size:
+            regions[2 * n_regions], regions[2 * n_regions + 1] = end, region_end
             n_regions += 1
-            region_end, base, end = p + size, high, p
+            region_end, end = p + size, p
         else:
             p += size
-    frames[0] = n_tokens
+    stack[0] = n_tokens
     return n_ends
 
 
@@ -467,7 +417,7 @@ def run_from(ctx, source, lexer_state):
     n_ends = _walk_source(ctx, source, lexer_state)
     if n_ends < 0:
         return n_ends
-    n_tokens = with_same_bytes(ctx, int64(run_frames(ctx)[0]))
+    n_tokens = with_same_bytes(ctx, int64(walk_stack(ctx)[0]))
     # Room for what the ends need is asked for before anything is kept: what is kept twice is kept for good.
     if not room(ctx, WORK_STACK, n_ends) or not room(ctx, SOURCE_NODES, n_ends):
         return int64(FAIL)
@@ -506,4 +456,4 @@ def has_space(ctx):
     for slot in (RUN_KEYS, SOURCE_BUCKETS):
         if not bucket_room(ctx, slot, 1 << 12):
             return int64(FAIL)
-    return int64(1)
+    return run_states_fit(ctx)
