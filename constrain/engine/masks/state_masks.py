@@ -61,7 +61,6 @@ from constrain.engine.storage.schemas import (
     RUN_STEPS,
     RUNS,
     SOURCE_BUCKETS,
-    SOURCE_GROUPS,
     SOURCE_HASHES,
     SOURCE_NODES,
     SOURCES,
@@ -337,7 +336,7 @@ def add_below(ctx, state, node, out, index):
 @njit_inner(types.void(CTX))
 def _forget_roots(ctx):
     """Drop what masks by core are made of."""
-    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_GROUPS, SOURCE_HASHES, EXITS, ROOTS):
+    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
         set_used(ctx, slot, 0)
     for slot in (RUN_STATES, RUN_STATE_MEMBERS, RUN_STATE_HASHES, RUN_STEPS):
         set_used(ctx, slot, 0)

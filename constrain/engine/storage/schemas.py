@@ -301,13 +301,14 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 # Masks by core (parser/stand_ins.py, masks/fast/core_masks.py).
 UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
 """The Earley sets that stand for what the items of a core began in, by the place of the dot."""
-SOURCES, sources = _table("sources", 64, _record("nodes count depth groups"))
-"""By source, trie nodes at which lexemes end: ``SOURCE_NODES[nodes:][:count]``, in the order of the trie; the least of
-their depths; if they are many, where SOURCE_GROUPS tells which groups of bytes go on from them.
+SOURCES, sources = _table("sources", 64, _record("nodes entries count depth"))
+"""By source, trie nodes at which lexemes end: where its entries of SOURCE_NODES begin and how many there are; how many
+nodes these are; the least of their depths.
 """
 SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
-SOURCE_GROUPS, source_groups = _table("groups of bytes of sources", 64, np.int64)
-"""By 64 nodes of a source, and by group: which of the nodes have a child in the group, as bits."""
+"""Three numbers an entry, in the order of the trie: ``i``; and which of the 64 nodes from ``64 * i`` on, as bits."""
+NODES_BY_GROUP, nodes_by_group = _table("trie nodes by group", 0, np.int64)
+"""By group of bytes (vocabulary/trie.py), and by 64 trie nodes: which of them have a child in the group, as bits."""
 SOURCE_HASHES, source_hashes = _table("hash codes of sources", 64, np.int32)
 SOURCE_BUCKETS, source_buckets = _table("source buckets", 128, np.int32, hashes=SOURCE_HASHES)
 RUNS, runs = _table("lexical runs", 64, _record("dense tokens token_count ends end_count"))

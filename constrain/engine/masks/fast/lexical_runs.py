@@ -36,13 +36,13 @@ from constrain.engine.storage.links import F_LEXER_MASK, far_call
 from constrain.engine.storage.schemas import (
     DENSE_MASKS,
     ENDS_FOUND,
+    NODES_BY_GROUP,
     RUN_ENDS,
     RUN_KEYS,
     RUN_REGIONS,
     RUN_VALUES,
     RUNS,
     SOURCE_BUCKETS,
-    SOURCE_GROUPS,
     SOURCE_HASHES,
     SOURCE_NODES,
     SOURCES,
@@ -57,12 +57,12 @@ from constrain.engine.storage.schemas import (
     lexer_masks,
     lexer_transitions,
     node_tokens,
+    nodes_by_group,
     run_ends,
     run_regions,
     run_states,
     run_steps,
     runs,
-    source_groups,
     source_nodes,
     sources,
     subtree_sizes,
@@ -75,9 +75,7 @@ from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int64, types
 
 MANY = 64
-"""A source with so many trie nodes has an index of the groups of bytes (vocabulary/trie.py) that go on from them; and
-what is read from it is kept by lexeme.
-"""
+"""What is read from a source with so many trie nodes is kept by lexeme."""
 
 _PAIR = 1 << 62
 """In RUN_KEYS: added to ``source << 31 | source``, whether the one is part of the other."""
@@ -89,73 +87,63 @@ _NODE = 0x7FFFFFFF
 """The low bits of a key in ENDS_FOUND, ``accept set << 32 | trie node``."""
 
 
-@njit_inner(types.void(CTX, int64, int64))
-def _index_groups(ctx, base, count):
-    """Append to SOURCE_GROUPS, for each 64 of the trie nodes at WORK_STACK[base:][:count], which of them have a child
-    in a group of bytes, by group.
-    """
-    first = used(ctx, SOURCE_GROUPS)
-    table = source_groups(ctx)
-    end = first + (count + 63 & ~63)
-    for i in range(first, end):
+@njit_inner(RESULT0)
+def _index_groups(ctx):
+    """Write NODES_BY_GROUP: 1, or FAIL."""
+    n = len(trie_nodes(ctx))
+    words = n + 63 >> 6
+    if not room(ctx, NODES_BY_GROUP, 64 * words):
+        return int64(FAIL)
+    table = nodes_by_group(ctx)
+    for i in range(64 * words):
         table[i] = 0
-    for i in range(count):
-        groups = child_groups(ctx)[work_stack(ctx)[base + i]]
+    for node in range(n):
+        groups = child_groups(ctx)[node]
         while groups:
-            table[first + (i & ~63) + lowest_bit(groups)] |= int64(1) << (i & 63)
+            table[lowest_bit(groups) * words + (node >> 6)] |= int64(1) << (node & 63)
             groups &= groups - 1
-    set_used(ctx, SOURCE_GROUPS, end)
+    set_used(ctx, NODES_BY_GROUP, 64 * words)
+    return int64(1)
 
 
-@njit_inner(RESULT3)
-def _starts_among(ctx, source, block, groups):
-    """Which of 64 trie nodes of a source, from ``block`` on, have a child in one of the groups, as bits."""
-    record = sources(ctx)[source]
-    bits = int64(0)
-    if record.count < MANY:
-        for i in range(record.count):
-            if child_groups(ctx)[source_nodes(ctx)[record.nodes + i]] & groups:
-                bits |= int64(1) << i
-        return bits
-    table = source_groups(ctx)
-    while groups:
-        bits |= table[record.groups + block + lowest_bit(groups)]
-        groups &= groups - 1
-    return bits
+@njit_inner(RESULT1)
+def _nodes_of(ctx, entry):
+    """The trie nodes of an entry of SOURCE_NODES, as bits."""
+    table = source_nodes(ctx)
+    return table[3 * entry + 1] & 0xFFFFFFFF | table[3 * entry + 2] << 32
 
 
 @njit_inner(types.UniTuple(int64, 3)(CTX, int64, int64, int64, int64))
-def _next_start(ctx, source, block, bits, groups):
-    """The next trie node of a source that has a child in one of the groups; NEVER, if there is none.
+def _next_start(ctx, entry, last, bits, groups):
+    """The next trie node of a source that has a child in one of the groups; _NEVER, if there is none.
 
-    ``bits`` are those to come of the 64 nodes from ``block`` on.  What they are behind the node is returned with it.
+    ``bits`` are those of the nodes of an entry of SOURCE_NODES that are still to come, before those of the entries up
+    to ``last``.  The entry and bits behind the node are returned with it.
     """
-    count = sources(ctx)[source].count
+    table = nodes_by_group(ctx)
+    words = len(trie_nodes(ctx)) + 63 >> 6
     while bits == 0:
-        block += 64
-        if block >= count:
-            return int64(_NEVER), block, bits
-        bits = _starts_among(ctx, source, block, groups)
-    node = int64(source_nodes(ctx)[sources(ctx)[source].nodes + block + lowest_bit(bits)])
-    return node, block, bits & bits - 1
+        if entry == last:
+            return int64(_NEVER), entry, bits
+        entry += 1
+        word = source_nodes(ctx)[3 * entry]
+        left = groups
+        while left:
+            bits |= table[lowest_bit(left) * words + word]
+            left &= left - 1
+        bits &= _nodes_of(ctx, entry)
+    return source_nodes(ctx)[3 * entry] << 6 | lowest_bit(bits), entry, bits & bits - 1
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _nodes_are_part(ctx, source, other):
     first, i = int64(sources(ctx)[source].nodes), int64(sources(ctx)[other].nodes)
-    last = i + sources(ctx)[other].count - 1
-    nodes = source_nodes(ctx)
-    for k in range(first, first + sources(ctx)[source].count):
-        # Nodes are in order.  The next one that is wanted is near, or one is far larger than the other.
-        node, step = nodes[k], int64(1)
-        while i + step <= last and nodes[i + step] <= node:
-            i += step
-            step *= 2
-        while step > 0:
-            if i + step <= last and nodes[i + step] <= node:
-                i += step
-            step //= 2
-        if nodes[i] != node:
+    end = i + sources(ctx)[other].entries
+    table = source_nodes(ctx)
+    for entry in range(first, first + sources(ctx)[source].entries):
+        while i < end and table[3 * i] < table[3 * entry]:
+            i += 1
+        if i == end or table[3 * i] != table[3 * entry] or _nodes_of(ctx, entry) & ~_nodes_of(ctx, i):
             return False
     return True
 
@@ -177,31 +165,37 @@ def is_part_of(ctx, source, other):
     return is_part if map_put(ctx, RUN_KEYS, RUN_VALUES, key, is_part) == 0 else int64(FAIL)
 
 
-@njit_inner(RESULT2)
-def _intern_source(ctx, base, count):
-    """The source that is the ``count`` trie nodes from ``WORK_STACK[base]`` on; or FAIL."""
-    code = hash_staged(ctx, 0, base, count)
+@njit_inner(types.void(CTX, int64, int64))
+def _stage_entry(ctx, word, bits):
+    """Add an entry of SOURCE_NODES to those on the work stack, which has room."""
+    top = used(ctx, WORK_STACK)
+    work_stack(ctx)[top] = word
+    work_stack(ctx)[top + 1] = bits
+    work_stack(ctx)[top + 2] = bits >> 32
+    set_used(ctx, WORK_STACK, top + 3)
+
+
+@njit_inner(RESULT3)
+def _intern_source(ctx, base, count, depth):
+    """The source with the entries from ``WORK_STACK[base]`` on: ``count`` nodes, the least of their depths; or FAIL."""
+    numbers = used(ctx, WORK_STACK) - base
+    code = hash_staged(ctx, 0, base, numbers)
     source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, -1)
     while source >= 0:
         record = sources(ctx)[source]
-        if record.count == count and is_staged(ctx, SOURCE_NODES, record.nodes, base, count):
+        if 3 * record.entries == numbers and is_staged(ctx, SOURCE_NODES, 3 * record.nodes, base, numbers):
             return source
         source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, source)
     if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
         return int64(FAIL)
-    if not room(ctx, SOURCE_NODES, count) or (count >= MANY and not room(ctx, SOURCE_GROUPS, count + 63 & ~63)):
+    if not room(ctx, SOURCE_NODES, numbers):
         return int64(FAIL)
     source = used(ctx, SOURCES)
-    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES)
+    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES) // 3
+    sources(ctx)[source].entries = numbers // 3
     sources(ctx)[source].count = count
-    depth = int64(_NODE)
-    for i in range(base, base + count):
-        depth = min(depth, int64(trie_nodes(ctx)[work_stack(ctx)[i]] >> DEPTH_SHIFT))
     sources(ctx)[source].depth = depth
-    sources(ctx)[source].groups = used(ctx, SOURCE_GROUPS)
-    keep_staged(ctx, SOURCE_NODES, base, count)
-    if count >= MANY:
-        _index_groups(ctx, base, count)
+    keep_staged(ctx, SOURCE_NODES, base, numbers)
     set_used(ctx, SOURCES, source + 1)
     return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code)
 
@@ -210,21 +204,31 @@ def _intern_source(ctx, base, count):
 def _keep_ends(ctx, count):
     """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL."""
     base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, count):
+    if not room(ctx, WORK_STACK, 3 * min(count, len(trie_nodes(ctx)) + 63 >> 6)):
         return int64(FAIL)
     found = ends_found(ctx)
+    nodes = trie_nodes(ctx)
     while count > 0:
         accept = found[0] >> 32
-        taken, left = int64(0), int64(0)
+        taken, left, depth = int64(0), int64(0), int64(_NODE)
+        word, bits = int64(0), int64(0)
         for i in range(count):
             key = found[i]
-            if key >> 32 == accept:
-                work_stack(ctx)[base + taken] = key & _NODE
-                taken += 1
-            else:
+            if key >> 32 != accept:
                 found[left] = key
                 left += 1
-        source = _intern_source(ctx, base, taken)
+                continue
+            node = key & _NODE
+            if bits and node >> 6 != word:
+                _stage_entry(ctx, word, bits)
+                bits = int64(0)
+            word = node >> 6
+            bits |= int64(1) << (node & 63)
+            depth = min(depth, nodes[node] >> DEPTH_SHIFT)
+            taken += 1
+        _stage_entry(ctx, word, bits)
+        source = _intern_source(ctx, base, taken, depth)
+        set_used(ctx, WORK_STACK, base)
         if source < 0 or not room(ctx, RUN_ENDS, 1):
             return int64(FAIL)
         place = used(ctx, RUN_ENDS)
@@ -251,7 +255,7 @@ def _groups_of(ctx, lexer_state):
 def _note_end(ctx, n, accept, node):
     """Note in ENDS_FOUND, behind ``n`` others, that lexemes end at a trie node; how many there are then, or FAIL."""
     if n == len(ends_found(ctx)):
-        room(ctx, ENDS_FOUND, 4 * n)
+        room(ctx, ENDS_FOUND, 2 * n)
         return int64(FAIL)
     ends_found(ctx)[n] = accept << 32 | node
     return n + 1
@@ -289,13 +293,15 @@ def _walk_source(ctx, source, state):
     p, end, region_end = int64(0), int64(0), int64(len(nodes))
     # A run state, and what it is where a lexeme begins as well: mostly the same as the last time.
     last, last_begun = int64(0), begun
-    start, block, bits = _next_start(ctx, source, int64(-64), int64(0), groups)
+    entry = int64(sources(ctx)[source].nodes) - 1
+    last_entry = entry + sources(ctx)[source].entries
+    start, entry, bits = _next_start(ctx, entry, last_entry, int64(0), groups)
     while True:
         if p == end:
             if start < region_end:
                 stack[(nodes[start] >> DEPTH_SHIFT) + 1] = begun
                 p, end = start + 1, start + sizes[start]
-                start, block, bits = _next_start(ctx, source, block, bits, groups)
+                start, entry, bits = _next_start(ctx, entry, last_entry, bits, groups)
                 continue
             if n_regions == 0:
                 break
@@ -334,7 +340,7 @@ def _walk_source(ctx, source, state):
                 there = last_begun = with_lexer_state(ctx, there, state)
                 if there < 0:
                     return int64(FAIL)
-            start, block, bits = _next_start(ctx, source, block, bits, groups)
+            start, entry, bits = _next_start(ctx, entry, last_entry, bits, groups)
         if records[there].goes_on:
             stack[depth + 1] = there
             p += 1
@@ -419,7 +425,8 @@ def run_from(ctx, source, lexer_state):
         return n_ends
     n_tokens = with_same_bytes(ctx, int64(walk_stack(ctx)[0]))
     # Room for what the ends need is asked for before anything is kept: what is kept twice is kept for good.
-    if not room(ctx, WORK_STACK, n_ends) or not room(ctx, SOURCE_NODES, n_ends):
+    most = 3 * min(n_ends, len(trie_nodes(ctx)) + 63 >> 6)
+    if not room(ctx, WORK_STACK, most) or not room(ctx, SOURCE_NODES, most):
         return int64(FAIL)
     run = used(ctx, RUNS)
     first = used(ctx, TOKEN_LISTS)
@@ -446,9 +453,13 @@ def has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
     if used(ctx, RUNS):
         return int64(1)
+    if used(ctx, NODES_BY_GROUP) == 0 and _index_groups(ctx) < 0:
+        return int64(FAIL)
     # An identifier can end at half of all trie nodes.
-    for slot in (SOURCE_NODES, SOURCE_GROUPS, WORK_STACK, ENDS_FOUND):
-        if not room(ctx, slot, 1 << 17):
+    if not room(ctx, ENDS_FOUND, len(trie_nodes(ctx)) // 2):
+        return int64(FAIL)
+    for slot in (SOURCE_NODES, WORK_STACK):
+        if not room(ctx, slot, 1 << 15):
             return int64(FAIL)
     for slot in (SOURCES, RUNS, RUN_ENDS):
         if not room(ctx, slot, 1 << 12):
