@@ -302,13 +302,13 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
 """The Earley sets that stand for what the items of a core began in, by the place of the dot."""
 SOURCES, sources = _table("sources", 64, _record("nodes entries count depth"))
-"""By source, trie nodes at which lexemes end: where its entries of SOURCE_NODES begin and how many there are; how many
-nodes these are; the least of their depths.
+"""By source, the children of trie nodes at which lexemes end: ``SOURCE_NODES[3 * nodes:][:3 * entries]``; how many these
+are; and the least depth of their parents.
 """
 SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
 """Three numbers an entry, in the order of the trie: ``i``; and which of the 64 nodes from ``64 * i`` on, as bits."""
 NODES_BY_GROUP, nodes_by_group = _table("trie nodes by group", 0, np.int64)
-"""By group of bytes (vocabulary/trie.py), and by 64 trie nodes: which of them have a child in the group, as bits."""
+"""By group of bytes (vocabulary/trie.py), and by 64 trie nodes: which of them have such a byte, as bits."""
 SOURCE_HASHES, source_hashes = _table("hash codes of sources", 64, np.int32)
 SOURCE_BUCKETS, source_buckets = _table("source buckets", 128, np.int32, hashes=SOURCE_HASHES)
 RUNS, runs = _table("lexical runs", 64, _record("dense tokens token_count ends end_count"))
@@ -339,6 +339,8 @@ ROOT_VALUES, root_values = _table("root values", 64, np.int32)
 """... to the root."""
 ENDS_FOUND, ends_found = _table("ends found by a run", 64, np.int64)
 """Scratch: ``accept set << 32 | trie node``."""
+CHILDREN_FOUND, children_found = _table("children of ends found", 0, np.int64)
+"""Scratch, 0 between calls: trie nodes, as bits; behind them, which of these numbers are not 0."""
 RUN_REGIONS, run_regions = _table("regions of a run", 64, np.int32)
 """Scratch: subtrees that a run goes through from one node of its source to the next (lexical_runs.py)."""
 RUNS_FOUND, runs_found = _table("runs found", 64, np.int32)

@@ -1,8 +1,8 @@
 """Lexical runs: what a lexer state reads from where lexemes have ended, whatever the parser makes of it.
 
-A *source* is a set of trie nodes: those at which lexemes of some accept set end.  A *run* is what a lexer state makes
-of a source when it begins at each of its nodes: the tokens that end inside its lexemes, and the nodes at which these
-end, by accept set, which again are sources.  For the whole trie that is a lexer mask (masks/lexer_masks.py).
+A *source* is a set of trie nodes: the children of those at which lexemes of some accept set end.  A *run* is what a
+lexer state makes of a source when it begins with the bytes of its nodes: the tokens that end inside its lexemes, and
+where these end, by accept set, which again are sources.  For the whole trie that is a lexer mask (masks/lexer_masks.py).
 
 Where a lexeme can end at each letter, the subtrees of a source's nodes lie in each other.  So a run is one walk, and at
 each node there are as many lexer states as places above at which the lexeme under way may have begun (run_states.py):
@@ -18,7 +18,7 @@ from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.run_states import run_leads_on, run_states_fit, run_step, with_lexer_state
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
 from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
-from constrain.engine.storage.bits import lowest_bit
+from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import (
     find,
     has_room,
@@ -34,6 +34,7 @@ from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESU
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_MASK, far_call
 from constrain.engine.storage.schemas import (
+    CHILDREN_FOUND,
     DENSE_MASKS,
     ENDS_FOUND,
     NODES_BY_GROUP,
@@ -50,7 +51,8 @@ from constrain.engine.storage.schemas import (
     WORK_STACK,
     boundaries,
     byte_classes,
-    child_groups,
+    byte_group,
+    children_found,
     class_groups,
     ends_found,
     found_tokens,
@@ -88,21 +90,21 @@ _NODE = 0x7FFFFFFF
 
 
 @njit_inner(RESULT0)
-def _index_groups(ctx):
-    """Write NODES_BY_GROUP: 1, or FAIL."""
+def _index_nodes(ctx):
+    """Write NODES_BY_GROUP, and CHILDREN_FOUND for :func:`_keep_ends`: 1, or FAIL."""
     n = len(trie_nodes(ctx))
     words = n + 63 >> 6
-    if not room(ctx, NODES_BY_GROUP, 64 * words):
+    if not room(ctx, NODES_BY_GROUP, 64 * words) or not room(ctx, CHILDREN_FOUND, words + (words + 63 >> 6)):
         return int64(FAIL)
     table = nodes_by_group(ctx)
     for i in range(64 * words):
         table[i] = 0
     for node in range(n):
-        groups = child_groups(ctx)[node]
-        while groups:
-            table[lowest_bit(groups) * words + (node >> 6)] |= int64(1) << (node & 63)
-            groups &= groups - 1
+        group = byte_group(ctx)[trie_nodes(ctx)[node] & 255]
+        table[group * words + (node >> 6)] |= int64(1) << (node & 63)
     set_used(ctx, NODES_BY_GROUP, 64 * words)
+    for i in range(words + (words + 63 >> 6)):
+        children_found(ctx)[i] = 0
     return int64(1)
 
 
@@ -115,7 +117,7 @@ def _nodes_of(ctx, entry):
 
 @njit_inner(types.UniTuple(int64, 3)(CTX, int64, int64, int64, int64))
 def _next_start(ctx, entry, last, bits, groups):
-    """The next trie node of a source that has a child in one of the groups; _NEVER, if there is none.
+    """The next trie node of a source whose byte is in one of the groups; _NEVER, if there is none.
 
     ``bits`` are those of the nodes of an entry of SOURCE_NODES that are still to come, before those of the entries up
     to ``last``.  The entry and bits behind the node are returned with it.
@@ -165,16 +167,6 @@ def is_part_of(ctx, source, other):
     return is_part if map_put(ctx, RUN_KEYS, RUN_VALUES, key, is_part) == 0 else int64(FAIL)
 
 
-@njit_inner(types.void(CTX, int64, int64))
-def _stage_entry(ctx, word, bits):
-    """Add an entry of SOURCE_NODES to those on the work stack, which has room."""
-    top = used(ctx, WORK_STACK)
-    work_stack(ctx)[top] = word
-    work_stack(ctx)[top + 1] = bits
-    work_stack(ctx)[top + 2] = bits >> 32
-    set_used(ctx, WORK_STACK, top + 3)
-
-
 @njit_inner(RESULT3)
 def _intern_source(ctx, base, count, depth):
     """The source with the entries from ``WORK_STACK[base]`` on: ``count`` nodes, the least of their depths; or FAIL."""
@@ -201,33 +193,53 @@ def _intern_source(ctx, base, count, depth):
 
 
 @njit_inner(RESULT1)
+def _stage_children(ctx, base):
+    """Move CHILDREN_FOUND to the work stack, as entries of SOURCE_NODES; how many nodes these are."""
+    found = children_found(ctx)
+    words = len(trie_nodes(ctx)) + 63 >> 6
+    n, top = int64(0), base
+    for i in range(words, words + (words + 63 >> 6)):
+        while found[i]:
+            word = (i - words << 6) + lowest_bit(found[i])
+            bits = found[word]
+            work_stack(ctx)[top] = word
+            work_stack(ctx)[top + 1] = bits
+            work_stack(ctx)[top + 2] = bits >> 32
+            top += 3
+            n += count_bits(bits)
+            found[word] = 0
+            found[i] &= found[i] - 1
+    set_used(ctx, WORK_STACK, top)
+    return n
+
+
+@njit_inner(RESULT1)
 def _keep_ends(ctx, count):
-    """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL."""
+    """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL.
+
+    There is room on the work stack.
+    """
     base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 3 * min(count, len(trie_nodes(ctx)) + 63 >> 6)):
-        return int64(FAIL)
-    found = ends_found(ctx)
-    nodes = trie_nodes(ctx)
+    ends, found = ends_found(ctx), children_found(ctx)
+    nodes, sizes = trie_nodes(ctx), subtree_sizes(ctx)
+    words = len(nodes) + 63 >> 6
     while count > 0:
-        accept = found[0] >> 32
-        taken, left, depth = int64(0), int64(0), int64(_NODE)
-        word, bits = int64(0), int64(0)
+        accept = ends[0] >> 32
+        left, depth = int64(0), int64(_NODE)
         for i in range(count):
-            key = found[i]
+            key = ends[i]
             if key >> 32 != accept:
-                found[left] = key
+                ends[left] = key
                 left += 1
                 continue
             node = key & _NODE
-            if bits and node >> 6 != word:
-                _stage_entry(ctx, word, bits)
-                bits = int64(0)
-            word = node >> 6
-            bits |= int64(1) << (node & 63)
             depth = min(depth, nodes[node] >> DEPTH_SHIFT)
-            taken += 1
-        _stage_entry(ctx, word, bits)
-        source = _intern_source(ctx, base, taken, depth)
+            child = node + 1
+            while child < node + sizes[node]:
+                found[child >> 6] |= int64(1) << (child & 63)
+                found[words + (child >> 12)] |= int64(1) << (child >> 6 & 63)
+                child += sizes[child]
+        source = _intern_source(ctx, base, _stage_children(ctx, base), depth)
         set_used(ctx, WORK_STACK, base)
         if source < 0 or not room(ctx, RUN_ENDS, 1):
             return int64(FAIL)
@@ -263,7 +275,7 @@ def _note_end(ctx, n, accept, node):
 
 @njit_inner(RESULT2)
 def _walk_source(ctx, source, state):
-    """Walk below all nodes of a source with a lexer state that begins there.
+    """Walk the subtrees of all nodes of a source with a lexer state that begins there.
 
     Tokens and ends are in FOUND_TOKENS and ENDS_FOUND; WALK_STACK[0] is how many tokens there are.  Returns how many
     ends; FAIL or LIMIT if < 0.
@@ -292,26 +304,36 @@ def _walk_source(ctx, source, state):
     n_ends, n_tokens, n_regions = int64(0), int64(0), int64(0)
     p, end, region_end = int64(0), int64(0), int64(len(nodes))
     # A run state, and what it is where a lexeme begins as well: mostly the same as the last time.
-    last, last_begun = int64(0), begun
+    last, last_begun = int64(-1), int64(-1)
     entry = int64(sources(ctx)[source].nodes) - 1
     last_entry = entry + sources(ctx)[source].entries
     start, entry, bits = _next_start(ctx, entry, last_entry, int64(0), groups)
     while True:
         if p == end:
             if start < region_end:
-                stack[(nodes[start] >> DEPTH_SHIFT) + 1] = begun
-                p, end = start + 1, start + sizes[start]
-                start, entry, bits = _next_start(ctx, entry, last_entry, bits, groups)
-                continue
-            if n_regions == 0:
+                p, end = start, start + sizes[start]
+                stack[nodes[p] >> DEPTH_SHIFT] = 0
+            elif n_regions == 0:
                 break
-            n_regions -= 1
-            p, end, region_end = region_end, regions[2 * n_regions], regions[2 * n_regions + 1]
-            continue
+            else:
+                n_regions -= 1
+                p, end, region_end = region_end, regions[2 * n_regions], regions[2 * n_regions + 1]
+                continue
         node, size = nodes[p], sizes[p]
         depth = node >> DEPTH_SHIFT
         byte_class = class_of[node & 255]
         here = stack[depth]
+        if p == start:
+            if here == 0:
+                here = begun
+            elif here == last:
+                here = last_begun
+            else:
+                last = here
+                here = last_begun = with_lexer_state(ctx, here, state)
+                if here < 0:
+                    return int64(FAIL)
+            start, entry, bits = _next_start(ctx, entry, last_entry, bits, groups)
         there = steps[here * classes + byte_class]
         if there < 0:
             if size == 1 and run_leads_on(ctx, here, byte_class):
@@ -332,15 +354,6 @@ def _walk_source(ctx, source, state):
                 n_ends = _note_end(ctx, n_ends, accept, p)
                 if n_ends < 0:
                     return int64(FAIL)
-        if p == start:
-            if there == last:
-                there = last_begun
-            else:
-                last = there
-                there = last_begun = with_lexer_state(ctx, there, state)
-                if there < 0:
-                    return int64(FAIL)
-            start, entry, bits = _next_start(ctx, entry, last_entry, bits, groups)
         if records[there].goes_on:
             stack[depth + 1] = there
             p += 1
@@ -374,6 +387,13 @@ def _expand_boundaries(ctx, lexer_state):
     return n
 
 
+@njit_inner(types.boolean(CTX))
+def _ends_fit(ctx):
+    """Whether there is room for the entries of any source, on the work stack and in SOURCE_NODES."""
+    most = 3 * (len(trie_nodes(ctx)) + 63 >> 6)
+    return room(ctx, WORK_STACK, most) and room(ctx, SOURCE_NODES, most)
+
+
 @njit_inner(RESULT3)
 def _keep_run(ctx, key, run, n_ends):
     """Keep a run, whose tokens are in RUNS, under a key; which it is, or FAIL."""
@@ -396,7 +416,7 @@ def first_run(ctx, lexer_state):
     status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
     if status < 0:
         return status
-    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)) or not _ends_fit(ctx):
         return int64(FAIL)
     n_ends = _expand_boundaries(ctx, lexer_state)
     if n_ends < 0:
@@ -425,8 +445,7 @@ def run_from(ctx, source, lexer_state):
         return n_ends
     n_tokens = with_same_bytes(ctx, int64(walk_stack(ctx)[0]))
     # Room for what the ends need is asked for before anything is kept: what is kept twice is kept for good.
-    most = 3 * min(n_ends, len(trie_nodes(ctx)) + 63 >> 6)
-    if not room(ctx, WORK_STACK, most) or not room(ctx, SOURCE_NODES, most):
+    if not _ends_fit(ctx):
         return int64(FAIL)
     run = used(ctx, RUNS)
     first = used(ctx, TOKEN_LISTS)
@@ -453,14 +472,11 @@ def has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
     if used(ctx, RUNS):
         return int64(1)
-    if used(ctx, NODES_BY_GROUP) == 0 and _index_groups(ctx) < 0:
+    if used(ctx, NODES_BY_GROUP) == 0 and _index_nodes(ctx) < 0:
         return int64(FAIL)
     # An identifier can end at half of all trie nodes.
-    if not room(ctx, ENDS_FOUND, len(trie_nodes(ctx)) // 2):
+    if not room(ctx, ENDS_FOUND, len(trie_nodes(ctx)) // 2) or not _ends_fit(ctx):
         return int64(FAIL)
-    for slot in (SOURCE_NODES, WORK_STACK):
-        if not room(ctx, slot, 1 << 15):
-            return int64(FAIL)
     for slot in (SOURCES, RUNS, RUN_ENDS):
         if not room(ctx, slot, 1 << 12):
             return int64(FAIL)
