@@ -302,8 +302,8 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
 """The Earley sets that stand for what the items of a core began in, by the place of the dot."""
 SOURCES, sources = _table("sources", 64, _record("nodes entries count depth"))
-"""By source, the children of trie nodes at which lexemes end: ``SOURCE_NODES[3 * nodes:][:3 * entries]``; how many these
-are; and the least depth of their parents.
+"""By source, the children of trie nodes at which lexemes end: ``SOURCE_NODES[3 * nodes:][:3 * entries]``; how many
+nodes; and the least depth of their parents.
 """
 SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
 """Three numbers an entry, in the order of the trie: ``i``; and which of the 64 nodes from ``64 * i`` on, as bits."""

@@ -2,7 +2,7 @@
 
 A *source* is a set of trie nodes: the children of those at which lexemes of some accept set end.  A *run* is what a
 lexer state makes of a source when it begins with the bytes of its nodes: the tokens that end inside its lexemes, and
-where these end, by accept set, which again are sources.  For the whole trie that is a lexer mask (masks/lexer_masks.py).
+where these end, by accept set, which again are sources.  For the whole trie that is a lexer mask (lexer_masks.py).
 
 Where a lexeme can end at each letter, the subtrees of a source's nodes lie in each other.  So a run is one walk, and at
 each node there are as many lexer states as places above at which the lexeme under way may have begun (run_states.py):
