@@ -216,7 +216,7 @@ PREDICTED, predicted = _table("prediction marks", 256, np.int32)
 """By nonterminal: the epoch in which it was last predicted."""
 EARLEY_SETS, earley_sets = _table("Earley sets", 128, _record("core offset count accepts completions"))
 """By Earley set: its core; its items, ``EARLEY_ITEMS[offset:][:count]``; 1 if the text may end; its places in the
-tables of completions, one for each group of the core.
+tables of completions, one for each group of the core, or -1.
 """
 EARLEY_ITEMS, earley_items = _table("Earley set items", 512, _record("dot origin"))
 """The kernel items of Earley sets, sorted: a dot, and the Earley set in which its production began."""
