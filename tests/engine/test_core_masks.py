@@ -250,4 +250,4 @@ def test_names_in_a_row_are_read_once(name: str) -> None:
         matcher.fill_next_token_bitmask(constrain.allocate_token_bitmask(1, vocabulary.size))
         return compiled._tables.used(RUNS)
 
-    assert runs_read(27) < 1.1 * runs_read(9)
+    assert runs_read(27) < 1.1 * runs_read(14)

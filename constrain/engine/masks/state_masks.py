@@ -54,9 +54,13 @@ from constrain.engine.storage.schemas import (
     ROOTS,
     RUN_ENDS,
     RUN_KEYS,
+    RUN_STATE_BUCKETS,
+    RUN_STATE_HASHES,
+    RUN_STATE_MEMBERS,
+    RUN_STATES,
+    RUN_STEPS,
     RUNS,
     SOURCE_BUCKETS,
-    SOURCE_GROUPS,
     SOURCE_HASHES,
     SOURCE_NODES,
     SOURCES,
@@ -332,9 +336,12 @@ def add_below(ctx, state, node, out, index):
 @njit_inner(types.void(CTX))
 def _forget_roots(ctx):
     """Drop what masks by core are made of."""
-    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_GROUPS, SOURCE_HASHES, EXITS, ROOTS):
+    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
+        set_used(ctx, slot, 0)
+    for slot in (RUN_STATES, RUN_STATE_MEMBERS, RUN_STATE_HASHES, RUN_STEPS):
         set_used(ctx, slot, 0)
     rehash(i32(ctx, SOURCE_HASHES), 0, i32(ctx, SOURCE_BUCKETS))
+    rehash(i32(ctx, RUN_STATE_HASHES), 0, i32(ctx, RUN_STATE_BUCKETS))
     for slot in (RUN_KEYS, ROOT_KEYS):
         keys = i64(ctx, slot)
         for i in range(len(keys)):

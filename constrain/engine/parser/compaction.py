@@ -42,8 +42,6 @@ from constrain.engine.storage.schemas import (
     TRANSITIONS,
     UNKNOWN_SETS,
     UP_COSTS,
-    completion_memo,
-    completion_stamps,
     configurations,
     cores,
     earley_items,
@@ -65,10 +63,8 @@ def _move_sets(ctx, set_map):
     records = earley_sets(ctx)
     pool = earley_items(ctx)
     hashes = earley_set_hashes(ctx)
-    memo = completion_memo(ctx)
-    stamps = completion_stamps(ctx)
     all_cores = cores(ctx)
-    count, items, done = int64(0), int64(0), int64(0)
+    count, items = int64(0), int64(0)
     for earley_set in range(used(ctx, EARLEY_SET_HASHES)):
         if not set_map[earley_set]:
             set_map[earley_set] = -1
@@ -90,22 +86,16 @@ def _move_sets(ctx, set_map):
         records[count].offset = items
         records[count].count = n
         records[count].accepts = accepts
-        records[count].completions = done
+        # What was remembered about completions names Earley sets; it is found again as needed.
+        records[count].completions = -1
         hashes[count] = finish_hash(code)
         items += n
-        done += all_cores[core].group_count
         count += 1
-    # What was remembered about completions names Earley sets; it is found again as needed.
-    for i in range(done):
-        memo[i] = -1
-        stamps[i] = 0
     set_used(ctx, EARLEY_SETS, count)
     set_used(ctx, EARLEY_ITEMS, items)
     set_used(ctx, EARLEY_SET_HASHES, count)
-    set_used(ctx, COMPLETION_MEMO, done)
-    set_used(ctx, COMPLETION_STAMPS, done)
-    set_used(ctx, COMPLETION_ITEMS, 0)
-    set_used(ctx, ORIGIN_SETS, 0)
+    for slot in (COMPLETION_MEMO, COMPLETION_STAMPS, COMPLETION_ITEMS, ORIGIN_SETS):
+        set_used(ctx, slot, 0)
     for earley_set in range(count):
         offset, n = records[earley_set].offset, records[earley_set].count
         dots = all_cores[records[earley_set].core].count

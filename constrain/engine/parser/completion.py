@@ -35,6 +35,8 @@ from constrain.engine.storage.header import CTX, EPOCH, RESULT1, RESULT2, START_
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.schemas import (
     COMPLETION_ITEMS,
+    COMPLETION_MEMO,
+    COMPLETION_STAMPS,
     KERNEL_ITEMS,
     WORK_LIST,
     completion_items,
@@ -70,6 +72,28 @@ _TOO_MANY = -2
 """In COMPLETION_MEMO: the result is larger than that.  Others: its place in COMPLETION_ITEMS, or -1 if not known."""
 
 
+@njit_inner(RESULT1)
+def completions_of(ctx, earley_set):
+    """The places of an Earley set in the tables of completions, one for each group of its core, begin here; or FAIL.
+
+    Most sets are made on the way through a token, and no rule that begins in them is ever completed.
+    """
+    first = earley_sets(ctx)[earley_set].completions
+    if first >= 0:
+        return first
+    groups = cores(ctx)[earley_sets(ctx)[earley_set].core].group_count
+    if not room(ctx, COMPLETION_STAMPS, groups) or not room(ctx, COMPLETION_MEMO, groups):
+        return int64(FAIL)
+    first = used(ctx, COMPLETION_MEMO)
+    for i in range(first, first + groups):
+        completion_memo(ctx)[i] = -1
+        completion_stamps(ctx)[i] = 0
+    set_used(ctx, COMPLETION_MEMO, first + groups)
+    set_used(ctx, COMPLETION_STAMPS, first + groups)
+    earley_sets(ctx)[earley_set].completions = first
+    return first
+
+
 @njit_inner(RESULT2)
 def _keep_end(ctx, rule, origin):
     """Add an item at the end of a rule that began in an unknown set (stand_ins.py); 0 or FAIL."""
@@ -96,6 +120,9 @@ def _complete(ctx, rule, origin, epoch):
     core = earley_sets(ctx)[origin].core
     if cores(ctx)[core].group_count == 0:
         return _keep_end(ctx, rule, origin)
+    completions = completions_of(ctx, origin)
+    if completions < 0:
+        return completions
     groups = core_groups(ctx)
     first = cores(ctx)[core].groups
     low = first
@@ -106,7 +133,7 @@ def _complete(ctx, rule, origin, epoch):
             low = middle
         else:
             high = middle
-    slot = earley_sets(ctx)[origin].completions + low - first
+    slot = completions + low - first
     stamps = completion_stamps(ctx)
     if stamps[slot] == epoch:
         return int64(0)

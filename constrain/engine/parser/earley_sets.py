@@ -17,8 +17,6 @@ from constrain.engine.storage.header import CTX, RESULT0, RESULT2, START_NT
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_CORE, F_EARLEY_SET, far_call, far_entry
 from constrain.engine.storage.schemas import (
-    COMPLETION_MEMO,
-    COMPLETION_STAMPS,
     EARLEY_ITEMS,
     EARLEY_SET_BUCKETS,
     EARLEY_SET_HASHES,
@@ -26,9 +24,6 @@ from constrain.engine.storage.schemas import (
     KERNEL_ITEMS,
     ORIGIN_SETS_AT,
     WORK_STACK,
-    completion_memo,
-    completion_stamps,
-    cores,
     earley_items,
     earley_sets,
     kernel_items,
@@ -101,26 +96,17 @@ def make_set(ctx, items, accepts):
     set_used(ctx, WORK_STACK, base)
     if core < 0:
         return core
-    groups = cores(ctx)[core].group_count
-    if not room(ctx, COMPLETION_STAMPS, groups) or not room(ctx, COMPLETION_MEMO, groups):
-        return int64(FAIL)
     sets = make_origin_sets(ctx, offset, n, dots)
     if sets < -1:
         return sets
     origin_sets_at(ctx)[earley_set] = sets
     set_used(ctx, ORIGIN_SETS_AT, earley_set + 1)
-    done = used(ctx, COMPLETION_MEMO)
-    for i in range(done, done + groups):
-        completion_memo(ctx)[i] = -1
-        completion_stamps(ctx)[i] = 0
-    set_used(ctx, COMPLETION_MEMO, done + groups)
-    set_used(ctx, COMPLETION_STAMPS, done + groups)
     set_used(ctx, EARLEY_ITEMS, offset + n)
     records[earley_set].core = core
     records[earley_set].offset = offset
     records[earley_set].count = n
     records[earley_set].accepts = accepts
-    records[earley_set].completions = done
+    records[earley_set].completions = -1
     set_used(ctx, EARLEY_SETS, earley_set + 1)
     return insert(ctx, EARLEY_SET_HASHES, EARLEY_SET_BUCKETS, code)
 

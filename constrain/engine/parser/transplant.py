@@ -13,7 +13,6 @@ Not for grammars whose rules are made while texts are read: their Earley sets na
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -121,9 +120,8 @@ class Transplant:
         self._alive_sets = {earley_set for earley_set, _ in configurations}
         self._alive_lexer_states = {lexer_state for _, lexer_state in configurations}
         self._expressions: dict[int, int] = {}
-        # The dead lexer state; the Earley set in which a text begins.
-        self._lexer_states = {0: 0}
-        self._sets = {0: 0}
+        self._lexer_states = {0: 0}  # the dead one
+        self._sets = np.zeros(old.used(EARLEY_SETS), np.int64)
         self._parts = self._find_parts()
 
     def _find_parts(self) -> dict[int, list[int]]:
@@ -160,10 +158,10 @@ class Transplant:
         for state in self._states:
             accepts = int(self._old.array(STATES)[state]["accepts"])
             parts = [
-                (self._sets[earley_set], self._lexer_states[lexer_state])
+                int(self._sets[earley_set]) << 32 | self._lexer_states[lexer_state]
                 for earley_set, lexer_state in self._configurations(state)
             ]
-            number = numbers[state] = _plant(run, _STATE, accepts, parts)
+            number = numbers[state] = run(plant, _STATE, accepts, np.array(parts, np.int64))
             new.array(STATE_MARKS)[number] = self._old.array(STATE_MARKS)[state]
         return numbers
 
@@ -203,38 +201,31 @@ class Transplant:
 
     def _configurations(self, state: int) -> list[tuple[int, int]]:
         """The pairs (Earley set, lexer state) of a state."""
-        return self._pairs(CONFIGURATIONS, self._old.array(STATES)[state])
-
-    def _items(self, earley_set: int) -> list[tuple[int, int]]:
-        """The pairs (dot, origin) of an Earley set."""
-        return self._pairs(EARLEY_ITEMS, self._old.array(EARLEY_SETS)[earley_set])
-
-    def _pairs(self, slot: int, owner: Any) -> list[tuple[int, int]]:
-        """The pairs of a pool that a record with an offset and a count stands for."""
-        pairs: list[tuple[int, int]] = self._old.array(slot)[owner["offset"] :][: owner["count"]].tolist()
+        record = self._old.array(STATES)[state]
+        pairs: list[tuple[int, int]] = self._old.array(CONFIGURATIONS)[record["offset"] :][: record["count"]].tolist()
         return pairs
 
     def _make_lexer_states(self, run: Callable[..., int]) -> None:
         for state in self._alive_lexer_states - {0}:
-            parts = [(lexeme, self._expressions[expression]) for lexeme, expression in self._members(state)]
-            self._lexer_states[state] = _plant(run, _LEXER_STATE, 0, parts)
+            parts = [lexeme << 32 | self._expressions[expression] for lexeme, expression in self._members(state)]
+            self._lexer_states[state] = run(plant, _LEXER_STATE, 0, np.array(parts, np.int64))
 
     def _make_sets(self, run: Callable[..., int]) -> None:
-        """Make the Earley sets, and those that they began in."""
-        todo = list(self._alive_sets)
-        found = set(self._sets)
-        while todo:
-            earley_set = todo.pop()
-            if earley_set not in found:
-                found.add(earley_set)
-                todo += [origin for _, origin in self._items(earley_set)]
+        """Make the Earley sets, and those that they began in.
+
+        In an ambiguous grammar the items are as many as the square of the text's length.
+        """
+        items = self._old.array(EARLEY_ITEMS)
+        records = self._old.get(EARLEY_SETS)
+        begins, ends, accepts = records["offset"], records["offset"] + records["count"], records["accepts"]
+        alive = np.zeros(len(records), np.bool_)
+        alive[list(self._alive_sets)] = True
         # An origin is an older Earley set.
-        for earley_set in sorted(found - set(self._sets)):
-            parts = [(dot, self._sets[origin]) for dot, origin in self._items(earley_set)]
-            self._sets[earley_set] = _plant(
-                run, _EARLEY_SET, int(self._old.array(EARLEY_SETS)[earley_set]["accepts"]), parts
-            )
-
-
-def _plant(run: Callable[..., int], kind: int, accepts: int, parts: list[tuple[int, int]]) -> int:
-    return run(plant, kind, accepts, np.array([first << 32 | second for first, second in parts], np.int64))
+        for earley_set in range(len(records) - 1, 0, -1):
+            if alive[earley_set]:
+                alive[items["origin"][begins[earley_set] : ends[earley_set]]] = True
+        # That in which a text begins is there.
+        for earley_set in (np.flatnonzero(alive[1:]) + 1).tolist():
+            own = items[begins[earley_set] : ends[earley_set]]
+            parts = own["dot"].astype(np.int64) << 32 | self._sets[own["origin"]]
+            self._sets[earley_set] = run(plant, _EARLEY_SET, int(accepts[earley_set]), parts)

@@ -216,7 +216,7 @@ PREDICTED, predicted = _table("prediction marks", 256, np.int32)
 """By nonterminal: the epoch in which it was last predicted."""
 EARLEY_SETS, earley_sets = _table("Earley sets", 128, _record("core offset count accepts completions"))
 """By Earley set: its core; its items, ``EARLEY_ITEMS[offset:][:count]``; 1 if the text may end; its places in the
-tables of completions, one for each group of the core.
+tables of completions, one for each group of the core, or -1.
 """
 EARLEY_ITEMS, earley_items = _table("Earley set items", 512, _record("dot origin"))
 """The kernel items of Earley sets, sorted: a dot, and the Earley set in which its production began."""
@@ -301,13 +301,14 @@ SELF_LOOPS, self_loops = _table("bytes that lead back to a state", 5, np.int64)
 # Masks by core (parser/stand_ins.py, masks/fast/core_masks.py).
 UNKNOWN_SETS, unknown_sets = _table("unknown sets", 0, np.int32)
 """The Earley sets that stand for what the items of a core began in, by the place of the dot."""
-SOURCES, sources = _table("sources", 64, _record("nodes count depth groups"))
-"""By source, trie nodes at which lexemes end: ``SOURCE_NODES[nodes:][:count]``, in the order of the trie; the least of
-their depths; if they are many, where SOURCE_GROUPS tells which groups of bytes go on from them.
+SOURCES, sources = _table("sources", 64, _record("nodes entries count depth"))
+"""By source, the children of trie nodes at which lexemes end: ``SOURCE_NODES[3 * nodes:][:3 * entries]``; how many
+nodes; and the least depth of their parents.
 """
 SOURCE_NODES, source_nodes = _table("trie nodes of sources", 256, np.int32)
-SOURCE_GROUPS, source_groups = _table("groups of bytes of sources", 64, np.int64)
-"""By 64 nodes of a source, and by group: which of the nodes have a child in the group, as bits."""
+"""Three numbers an entry, in the order of the trie: ``i``; and which of the 64 nodes from ``64 * i`` on, as bits."""
+NODES_BY_GROUP, nodes_by_group = _table("trie nodes by group", 0, np.int64)
+"""By group of bytes (vocabulary/trie.py), and by 64 trie nodes: which of them have such a byte, as bits."""
 SOURCE_HASHES, source_hashes = _table("hash codes of sources", 64, np.int32)
 SOURCE_BUCKETS, source_buckets = _table("source buckets", 128, np.int32, hashes=SOURCE_HASHES)
 RUNS, runs = _table("lexical runs", 64, _record("dense tokens token_count ends end_count"))
@@ -318,6 +319,15 @@ RUN_KEYS, run_keys = _table("keys of lexical runs", 64, np.int64)
 """Map: ``source + 1 << 32 | lexer state``; from the top of the trie, the lexer state"""
 RUN_VALUES, run_values = _table("values of lexical runs", 64, np.int32)
 """... to the run."""
+RUN_STATES, run_states = _table("run states", 16, _record("members count accept goes_on"))
+"""By run state, the lexer states ``RUN_STATE_MEMBERS[members:][:count]``, sorted; what may end in them; and whether any
+goes on.
+"""
+RUN_STATE_MEMBERS, run_state_members = _table("lexer states of run states", 64, np.int32)
+RUN_STATE_HASHES, run_state_hashes = _table("hash codes of run states", 16, np.int32)
+RUN_STATE_BUCKETS, run_state_buckets = _table("run state buckets", 32, np.int32, hashes=RUN_STATE_HASHES)
+RUN_STEPS, run_steps = _table("steps of run states", 64, np.int32)
+"""By run state and class of bytes, the run state after it; -1 if that is not known."""
 _EXIT = _record("item rule source")
 EXITS, exits = _table("exits", 64, _EXIT)
 """By exit: the place of the dot in the core in whose origin a rule ends; that rule; the source at which it ends."""
@@ -329,9 +339,8 @@ ROOT_VALUES, root_values = _table("root values", 64, np.int32)
 """... to the root."""
 ENDS_FOUND, ends_found = _table("ends found by a run", 64, np.int64)
 """Scratch: ``accept set << 32 | trie node``."""
-RUN_FRAMES, run_frames = _table("frames of a run", 64, np.int32)
-RUN_MEMBERS, run_members = _table("lexer states of a run", 64, np.int32)
-"""Scratch: the lexer states at the trie nodes above that of a run; in RUN_FRAMES, where those of each are."""
+CHILDREN_FOUND, children_found = _table("children of ends found", 0, np.int64)
+"""Scratch, 0 between calls: trie nodes, as bits; behind them, which of these numbers are not 0."""
 RUN_REGIONS, run_regions = _table("regions of a run", 64, np.int32)
 """Scratch: subtrees that a run goes through from one node of its source to the next (lexical_runs.py)."""
 RUNS_FOUND, runs_found = _table("runs found", 64, np.int32)

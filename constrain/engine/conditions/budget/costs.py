@@ -25,6 +25,7 @@ from constrain.engine.conditions.budget.expression_costs import (
     capped,
     choose_class_bytes,
 )
+from constrain.engine.parser.completion import completions_of
 from constrain.engine.parser.configurations import set_kinds
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
@@ -319,16 +320,13 @@ def _set_cost(ctx, earley_set):
     costs = earley_set_costs(ctx)
     if earley_set < known and costs[earley_set].least != UNKNOWN:
         return int64(0)
-    total, places = used(ctx, EARLEY_SET_HASHES), used(ctx, COMPLETION_MEMO)
+    total = used(ctx, EARLEY_SET_HASHES)
     if not room(ctx, EARLEY_SET_COSTS, total - known):
-        return int64(FAIL)
-    if not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
         return int64(FAIL)
     for i in range(known, total):
         costs[i].least = UNKNOWN
         costs[i].after = UNKNOWN
     set_used(ctx, EARLEY_SET_COSTS, total)
-    set_used(ctx, UP_COSTS, places)
     # Origins are older sets, so this ends; it needs a stack of its own, since nesting has no limit.
     bottom = used(ctx, COST_STACK)
     if not room(ctx, COST_STACK, 1):
@@ -349,6 +347,12 @@ def _set_cost(ctx, earley_set):
                     set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
             if used(ctx, COST_STACK) > top:
                 continue
+            if completions_of(ctx, here) < 0:
+                return int64(FAIL)
+            places = used(ctx, COMPLETION_MEMO)
+            if not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
+                return int64(FAIL)
+            set_used(ctx, UP_COSTS, places)
             _cost_set(ctx, here)
         set_used(ctx, COST_STACK, top - 1)
     return int64(0)

@@ -1,23 +1,24 @@
 """Lexical runs: what a lexer state reads from where lexemes have ended, whatever the parser makes of it.
 
-A *source* is a set of trie nodes: those at which lexemes of some accept set end.  A *run* is what a lexer state makes
-of a source when it begins at each of its nodes: the tokens that end inside its lexemes, and the nodes at which these
-end, by accept set, which again are sources.  For the whole trie that is a lexer mask (masks/lexer_masks.py).
+A *source* is a set of trie nodes: the children of those at which lexemes of some accept set end.  A *run* is what a
+lexer state makes of a source when it begins with the bytes of its nodes: the tokens that end inside its lexemes, and
+where these end, by accept set, which again are sources.  For the whole trie that is a lexer mask (lexer_masks.py).
 
 Where a lexeme can end at each letter, the subtrees of a source's nodes lie in each other.  So a run is one walk, and at
-each node there are as many lexer states as places above at which the lexeme under way may have begun: few, since those
-that have come to the same state are one.  Which of them a lexeme that ends here is of makes no difference: they all
-began with the same expectations, and what follows is the same.
+each node there are as many lexer states as places above at which the lexeme under way may have begun (run_states.py):
+few, since those that have come to the same state are one.  Which of them a lexeme that ends here is of makes no
+difference: they all began with the same expectations, and what follows is the same.
 """
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import NO_DENSE, leads_on
+from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.fast.run_states import run_leads_on, run_states_fit, run_step, with_lexer_state
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
 from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
-from constrain.engine.storage.bits import lowest_bit
+from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import (
     find,
     has_room,
@@ -31,42 +32,39 @@ from constrain.engine.storage.hashing import (
 )
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ACCEPT_SET, F_LEXER_MASK, F_LEXER_STEP, far_call
+from constrain.engine.storage.links import F_LEXER_MASK, far_call
 from constrain.engine.storage.schemas import (
+    CHILDREN_FOUND,
     DENSE_MASKS,
     ENDS_FOUND,
+    NODES_BY_GROUP,
     RUN_ENDS,
-    RUN_FRAMES,
     RUN_KEYS,
-    RUN_MEMBERS,
     RUN_REGIONS,
     RUN_VALUES,
     RUNS,
     SOURCE_BUCKETS,
-    SOURCE_GROUPS,
     SOURCE_HASHES,
     SOURCE_NODES,
     SOURCES,
     TOKEN_LISTS,
     WORK_STACK,
-    accept_members,
-    accept_sets,
     boundaries,
     byte_classes,
-    child_groups,
+    byte_group,
+    children_found,
     class_groups,
     ends_found,
     found_tokens,
     lexer_masks,
-    lexer_states,
     lexer_transitions,
     node_tokens,
+    nodes_by_group,
     run_ends,
-    run_frames,
-    run_members,
     run_regions,
+    run_states,
+    run_steps,
     runs,
-    source_groups,
     source_nodes,
     sources,
     subtree_sizes,
@@ -76,78 +74,78 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-from constrain.kernels.language import int64, types, uint64
-
-_SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
+from constrain.kernels.language import int64, types
 
 MANY = 64
-"""A source with so many trie nodes has an index of the groups of bytes (vocabulary/trie.py) that go on from them; and
-what is read from it is kept by lexeme.
-"""
+"""What is read from a source with so many trie nodes is kept by lexeme."""
 
 _PAIR = 1 << 62
 """In RUN_KEYS: added to ``source << 31 | source``, whether the one is part of the other."""
+
+_NEVER = 1 << 40
+"""Instead of a trie node: there is none left."""
 
 _NODE = 0x7FFFFFFF
 """The low bits of a key in ENDS_FOUND, ``accept set << 32 | trie node``."""
 
 
-@njit_inner(types.void(CTX, int64, int64))
-def _index_groups(ctx, base, count):
-    """Append to SOURCE_GROUPS, for each 64 of the trie nodes at WORK_STACK[base:][:count], which of them have a child
-    in a group of bytes, by group.
-    """
-    first = used(ctx, SOURCE_GROUPS)
-    table = source_groups(ctx)
-    end = first + (count + 63 & ~63)
-    for i in range(first, end):
+@njit_inner(RESULT0)
+def _index_nodes(ctx):
+    """Write NODES_BY_GROUP, and CHILDREN_FOUND for :func:`_keep_ends`: 1, or FAIL."""
+    n = len(trie_nodes(ctx))
+    words = n + 63 >> 6
+    if not room(ctx, NODES_BY_GROUP, 64 * words) or not room(ctx, CHILDREN_FOUND, words + (words + 63 >> 6)):
+        return int64(FAIL)
+    table = nodes_by_group(ctx)
+    for i in range(64 * words):
         table[i] = 0
-    for i in range(count):
-        groups = child_groups(ctx)[work_stack(ctx)[base + i]]
-        while groups:
-            table[first + (i & ~63) + lowest_bit(groups)] |= int64(1) << (i & 63)
-            groups &= groups - 1
-    set_used(ctx, SOURCE_GROUPS, end)
+    for node in range(n):
+        group = byte_group(ctx)[trie_nodes(ctx)[node] & 255]
+        table[group * words + (node >> 6)] |= int64(1) << (node & 63)
+    set_used(ctx, NODES_BY_GROUP, 64 * words)
+    for i in range(words + (words + 63 >> 6)):
+        children_found(ctx)[i] = 0
+    return int64(1)
 
 
-@njit_inner(RESULT3)
-def _next_start(ctx, source, i, groups):
-    """The first place from ``i`` on in a source, of a node with a child in one of the groups; its end, if none has."""
-    record = sources(ctx)[source]
-    if record.count < MANY:
-        while i < record.count and child_groups(ctx)[source_nodes(ctx)[record.nodes + i]] & groups == 0:
-            i += 1
-        return i
-    table = source_groups(ctx)
-    begins = int64(-1) << (i & 63)
-    for block in range(i & ~63, record.count, 64):
-        bits, left = int64(0), groups
+@njit_inner(RESULT1)
+def _nodes_of(ctx, entry):
+    """The trie nodes of an entry of SOURCE_NODES, as bits."""
+    table = source_nodes(ctx)
+    return table[3 * entry + 1] & 0xFFFFFFFF | table[3 * entry + 2] << 32
+
+
+@njit_inner(types.UniTuple(int64, 3)(CTX, int64, int64, int64, int64))
+def _next_start(ctx, entry, last, bits, groups):
+    """The next trie node of a source whose byte is in one of the groups; _NEVER, if there is none.
+
+    ``bits`` are those of the nodes of an entry of SOURCE_NODES that are still to come, before those of the entries up
+    to ``last``.  The entry and bits behind the node are returned with it.
+    """
+    table = nodes_by_group(ctx)
+    words = len(trie_nodes(ctx)) + 63 >> 6
+    while bits == 0:
+        if entry == last:
+            return int64(_NEVER), entry, bits
+        entry += 1
+        word = source_nodes(ctx)[3 * entry]
+        left = groups
         while left:
-            bits |= table[record.groups + block + lowest_bit(left)]
+            bits |= table[lowest_bit(left) * words + word]
             left &= left - 1
-        bits &= begins
-        if bits:
-            return block + lowest_bit(bits)
-        begins = int64(-1)
-    return int64(record.count)
+        bits &= _nodes_of(ctx, entry)
+    return source_nodes(ctx)[3 * entry] << 6 | lowest_bit(bits), entry, bits & bits - 1
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _nodes_are_part(ctx, source, other):
     first, i = int64(sources(ctx)[source].nodes), int64(sources(ctx)[other].nodes)
-    last = i + sources(ctx)[other].count - 1
-    nodes = source_nodes(ctx)
-    for k in range(first, first + sources(ctx)[source].count):
-        # Nodes are in order.  The next one that is wanted is near, or one is far larger than the other.
-        node, step = nodes[k], int64(1)
-        while i + step <= last and nodes[i + step] <= node:
-            i += step
-            step *= 2
-        while step > 0:
-            if i + step <= last and nodes[i + step] <= node:
-                i += step
-            step //= 2
-        if nodes[i] != node:
+    end = i + sources(ctx)[other].entries
+    table = source_nodes(ctx)
+    for entry in range(first, first + sources(ctx)[source].entries):
+        while i < end and table[3 * i] < table[3 * entry]:
+            i += 1
+        if i == end or table[3 * i] != table[3 * entry] or _nodes_of(ctx, entry) & ~_nodes_of(ctx, i):
             return False
     return True
 
@@ -169,54 +167,80 @@ def is_part_of(ctx, source, other):
     return is_part if map_put(ctx, RUN_KEYS, RUN_VALUES, key, is_part) == 0 else int64(FAIL)
 
 
-@njit_inner(RESULT2)
-def _intern_source(ctx, base, count):
-    """The source that is the ``count`` trie nodes from ``WORK_STACK[base]`` on; or FAIL."""
-    code = hash_staged(ctx, 0, base, count)
+@njit_inner(RESULT3)
+def _intern_source(ctx, base, count, depth):
+    """The source with the entries from ``WORK_STACK[base]`` on: ``count`` nodes, the least of their depths; or FAIL."""
+    numbers = used(ctx, WORK_STACK) - base
+    code = hash_staged(ctx, 0, base, numbers)
     source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, -1)
     while source >= 0:
         record = sources(ctx)[source]
-        if record.count == count and is_staged(ctx, SOURCE_NODES, record.nodes, base, count):
+        if 3 * record.entries == numbers and is_staged(ctx, SOURCE_NODES, 3 * record.nodes, base, numbers):
             return source
         source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, source)
     if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
         return int64(FAIL)
-    if not room(ctx, SOURCE_NODES, count) or (count >= MANY and not room(ctx, SOURCE_GROUPS, count + 63 & ~63)):
+    if not room(ctx, SOURCE_NODES, numbers):
         return int64(FAIL)
     source = used(ctx, SOURCES)
-    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES)
+    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES) // 3
+    sources(ctx)[source].entries = numbers // 3
     sources(ctx)[source].count = count
-    depth = int64(_NODE)
-    for i in range(base, base + count):
-        depth = min(depth, int64(trie_nodes(ctx)[work_stack(ctx)[i]] >> DEPTH_SHIFT))
     sources(ctx)[source].depth = depth
-    sources(ctx)[source].groups = used(ctx, SOURCE_GROUPS)
-    keep_staged(ctx, SOURCE_NODES, base, count)
-    if count >= MANY:
-        _index_groups(ctx, base, count)
+    keep_staged(ctx, SOURCE_NODES, base, numbers)
     set_used(ctx, SOURCES, source + 1)
     return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code)
 
 
 @njit_inner(RESULT1)
+def _stage_children(ctx, base):
+    """Move CHILDREN_FOUND to the work stack, as entries of SOURCE_NODES; how many nodes these are."""
+    found = children_found(ctx)
+    words = len(trie_nodes(ctx)) + 63 >> 6
+    n, top = int64(0), base
+    for i in range(words, words + (words + 63 >> 6)):
+        while found[i]:
+            word = (i - words << 6) + lowest_bit(found[i])
+            bits = found[word]
+            work_stack(ctx)[top] = word
+            work_stack(ctx)[top + 1] = bits
+            work_stack(ctx)[top + 2] = bits >> 32
+            top += 3
+            n += count_bits(bits)
+            found[word] = 0
+            found[i] &= found[i] - 1
+    set_used(ctx, WORK_STACK, top)
+    return n
+
+
+@njit_inner(RESULT1)
 def _keep_ends(ctx, count):
-    """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL."""
+    """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL.
+
+    There is room on the work stack.
+    """
     base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, count):
-        return int64(FAIL)
-    found = ends_found(ctx)
+    ends, found = ends_found(ctx), children_found(ctx)
+    nodes, sizes = trie_nodes(ctx), subtree_sizes(ctx)
+    words = len(nodes) + 63 >> 6
     while count > 0:
-        accept = found[0] >> 32
-        taken, left = int64(0), int64(0)
+        accept = ends[0] >> 32
+        left, depth = int64(0), int64(_NODE)
         for i in range(count):
-            key = found[i]
-            if key >> 32 == accept:
-                work_stack(ctx)[base + taken] = key & _NODE
-                taken += 1
-            else:
-                found[left] = key
+            key = ends[i]
+            if key >> 32 != accept:
+                ends[left] = key
                 left += 1
-        source = _intern_source(ctx, base, taken)
+                continue
+            node = key & _NODE
+            depth = min(depth, nodes[node] >> DEPTH_SHIFT)
+            child = node + 1
+            while child < node + sizes[node]:
+                found[child >> 6] |= int64(1) << (child & 63)
+                found[words + (child >> 12)] |= int64(1) << (child >> 6 & 63)
+                child += sizes[child]
+        source = _intern_source(ctx, base, _stage_children(ctx, base), depth)
+        set_used(ctx, WORK_STACK, base)
         if source < 0 or not room(ctx, RUN_ENDS, 1):
             return int64(FAIL)
         place = used(ctx, RUN_ENDS)
@@ -225,32 +249,6 @@ def _keep_ends(ctx, count):
         set_used(ctx, RUN_ENDS, place + 1)
         count = left
     return int64(0)
-
-
-@njit_inner(RESULT2)
-def _union(ctx, accept, other):
-    """The accept set with the lexemes of both; or FAIL."""
-    if accept == 0 or accept == other:
-        return other
-    i, j = int64(accept_sets(ctx)[accept].offset), int64(accept_sets(ctx)[other].offset)
-    i_end, j_end = i + accept_sets(ctx)[accept].count, j + accept_sets(ctx)[other].count
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, i_end - i + j_end - j):
-        return int64(FAIL)
-    members = accept_members(ctx)
-    staged = work_stack(ctx)
-    n = base
-    while i < i_end or j < j_end:
-        if j == j_end or (i < i_end and members[i] <= members[j]):
-            member = members[i]
-            j += int64(j < j_end and members[j] == member)
-            i += 1
-        else:
-            member = members[j]
-            j += 1
-        staged[n] = member
-        n += 1
-    return far_call(ctx, F_ACCEPT_SET, base, n - base)
 
 
 @njit_inner(RESULT1)
@@ -266,135 +264,106 @@ def _groups_of(ctx, lexer_state):
 
 
 @njit_inner(RESULT3)
-def _add_member(ctx, first, end, lexer_state):
-    """Add a lexer state to RUN_MEMBERS[first:end], which have room, once; where they end then."""
-    members = run_members(ctx)
-    for i in range(first, end):
-        if members[i] == lexer_state:
-            return end
-    members[end] = lexer_state
-    return end + 1
-
-
-@njit_inner(RESULT3)
 def _note_end(ctx, n, accept, node):
     """Note in ENDS_FOUND, behind ``n`` others, that lexemes end at a trie node; how many there are then, or FAIL."""
     if n == len(ends_found(ctx)):
-        room(ctx, ENDS_FOUND, 4 * n)
+        room(ctx, ENDS_FOUND, 2 * n)
         return int64(FAIL)
     ends_found(ctx)[n] = accept << 32 | node
     return n + 1
 
 
-@njit_inner(RESULT0)
-def _frames_fit(ctx):
-    """Whether RUN_FRAMES and RUN_REGIONS are large enough for every depth of the trie: 1, or FAIL."""
-    depth = len(walk_stack(ctx))
-    return int64(1 if room(ctx, RUN_FRAMES, depth + 4) and room(ctx, RUN_REGIONS, 3 * depth + 3) else FAIL)
-
-
 @njit_inner(RESULT2)
 def _walk_source(ctx, source, state):
-    """Walk below all nodes of a source with a lexer state that begins there.
+    """Walk the subtrees of all nodes of a source with a lexer state that begins there.
 
-    Tokens and ends are in FOUND_TOKENS and ENDS_FOUND; RUN_FRAMES[0] is how many tokens there are.  Returns how many
+    Tokens and ends are in FOUND_TOKENS and ENDS_FOUND; WALK_STACK[0] is how many tokens there are.  Returns how many
     ends; FAIL or LIMIT if < 0.
 
     Subtrees in which nothing is under way are *regions*: only nodes of the source are looked for there.  The trie is
     one, and there are regions in the subtrees of these nodes.
     """
-    if _frames_fit(ctx) < 0 or not room(ctx, RUN_MEMBERS, 64) or not room(ctx, ENDS_FOUND, 64):
+    if not room(ctx, RUN_REGIONS, 2 * len(walk_stack(ctx))) or not room(ctx, ENDS_FOUND, 64):
+        return int64(FAIL)
+    begun = with_lexer_state(ctx, int64(0), state)
+    if begun < 0:
         return int64(FAIL)
     nodes = trie_nodes(ctx)
     sizes = subtree_sizes(ctx)
     tokens = node_tokens(ctx)
     class_of = byte_classes(ctx)
-    classes = uint64(ctx[CLASSES])
-    trans = lexer_transitions(ctx)
-    records = lexer_states(ctx)
-    members = run_members(ctx)
-    # By the depth of a node: where the states at its parent begin; those at the node itself begin where they end.
-    frames = run_frames(ctx)
-    # Of the regions that the place is in, but for the last: the ends of what is under way there, and of the region;
-    # and where the states of what begins in it are.
+    classes = ctx[CLASSES]
+    steps = run_steps(ctx)
+    records = run_states(ctx)
+    # By the depth of a node: the run state at its parent.
+    stack = walk_stack(ctx)
+    # Of the regions that the place is in, but for the last: the ends of what is under way there, and of the region.
     regions = run_regions(ctx)
     found = found_tokens(ctx)
-    starts, first = source_nodes(ctx), int64(sources(ctx)[source].nodes)
-    count = int64(sources(ctx)[source].count)
     groups = _groups_of(ctx, state)
-    n_ends, n_tokens, n_regions = int64(0), uint64(0), int64(0)
-    p, end, region_end, base = int64(0), int64(0), int64(len(nodes)), int64(0)
-    # The next node of the source that may begin anything.
-    i = _next_start(ctx, source, int64(0), groups)
+    n_ends, n_tokens, n_regions = int64(0), int64(0), int64(0)
+    p, end, region_end = int64(0), int64(0), int64(len(nodes))
+    # A run state, and what it is where a lexeme begins as well: mostly the same as the last time.
+    last, last_begun = int64(-1), int64(-1)
+    entry = int64(sources(ctx)[source].nodes) - 1
+    last_entry = entry + sources(ctx)[source].entries
+    start, entry, bits = _next_start(ctx, entry, last_entry, int64(0), groups)
     while True:
         if p == end:
-            if i < count and starts[first + i] < region_end:
-                top = int64(starts[first + i])
-                i = _next_start(ctx, source, i + 1, groups)
-                depth = int64(nodes[top] >> DEPTH_SHIFT)
-                frames[depth + 2], frames[depth + 3] = base, base + 1
-                members[base] = state
-                p, end = top + 1, top + int64(sizes[top])
-                continue
-            if n_regions == 0:
+            if start < region_end:
+                p, end = start, start + sizes[start]
+                stack[nodes[p] >> DEPTH_SHIFT] = 0
+            elif n_regions == 0:
                 break
-            n_regions -= 1
-            p, end = region_end, int64(regions[3 * n_regions])
-            region_end, base = int64(regions[3 * n_regions + 1]), int64(regions[3 * n_regions + 2])
-            continue
-        node = uint64(nodes[p])
-        depth = int64(node >> _SHIFT)
-        byte_class = uint64(class_of[node & _BYTE])
-        low, high = int64(frames[depth + 1]), int64(frames[depth + 2])
-        size = int64(sizes[p])
-        if 2 * high - low + 2 > len(members):
-            room(ctx, RUN_MEMBERS, 2 * (2 * high - low + 2))
-            return int64(FAIL)
-        n, accept, is_alive = high, int64(0), False
-        for j in range(low, high):
-            here = uint64(members[j])
-            there = int64(trans[here * classes + byte_class])
-            if there == 0:
+            else:
+                n_regions -= 1
+                p, end, region_end = region_end, regions[2 * n_regions], regions[2 * n_regions + 1]
                 continue
-            if there < 0:
-                if size == 1 and leads_on(ctx, int64(here), int64(byte_class)):
-                    is_alive = True
-                    break
-                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
-                if there < 0:
-                    return there
-                if there == 0:
-                    continue
-            is_alive = True
-            if size == 1:
-                break
-            if records[there].accept:
-                accept = _union(ctx, accept, int64(records[there].accept))
-                if accept < 0:
+        node, size = nodes[p], sizes[p]
+        depth = node >> DEPTH_SHIFT
+        byte_class = class_of[node & 255]
+        here = stack[depth]
+        if p == start:
+            if here == 0:
+                here = begun
+            elif here == last:
+                here = last_begun
+            else:
+                last = here
+                here = last_begun = with_lexer_state(ctx, here, state)
+                if here < 0:
                     return int64(FAIL)
-            if records[there].goes_on:
-                n = _add_member(ctx, high, n, there)
-        if is_alive:
+            start, entry, bits = _next_start(ctx, entry, last_entry, bits, groups)
+        there = steps[here * classes + byte_class]
+        if there < 0:
+            if size == 1 and run_leads_on(ctx, here, byte_class):
+                token = tokens[p]
+                found[n_tokens] = token
+                n_tokens += int64(token >= 0)
+                p += 1
+                continue
+            there = run_step(ctx, here, byte_class)
+            if there < 0:
+                return there
+        if there:
             token = tokens[p]
             found[n_tokens] = token
-            n_tokens += uint64(token >= 0)
-        if accept:
-            n_ends = _note_end(ctx, n_ends, accept, p)
-            if n_ends < 0:
-                return int64(FAIL)
-        if i < count and starts[first + i] == p:
-            n = _add_member(ctx, high, n, state)
-            i = _next_start(ctx, source, i + 1, groups)
-        if n > high:
-            frames[depth + 3] = n
+            n_tokens += int64(token >= 0)
+            accept = records[there].accept
+            if accept and size > 1:
+                n_ends = _note_end(ctx, n_ends, accept, p)
+                if n_ends < 0:
+                    return int64(FAIL)
+        if records[there].goes_on:
+            stack[depth + 1] = there
             p += 1
-        elif i < count and starts[first + i] < p + size:
-            regions[3 * n_regions], regions[3 * n_regions + 1], regions[3 * n_regions + 2] = end, region_end, base
+        elif start < p + size:
+            regions[2 * n_regions], regions[2 * n_regions + 1] = end, region_end
             n_regions += 1
-            region_end, base, end = p + size, high, p
+            region_end, end = p + size, p
         else:
             p += size
-    frames[0] = n_tokens
+    stack[0] = n_tokens
     return n_ends
 
 
@@ -416,6 +385,13 @@ def _expand_boundaries(ctx, lexer_state):
     for i in range(n):
         found[i] = (found[i] & _NODE) << 32 | found[i] >> 32
     return n
+
+
+@njit_inner(types.boolean(CTX))
+def _ends_fit(ctx):
+    """Whether there is room for the entries of any source, on the work stack and in SOURCE_NODES."""
+    most = 3 * (len(trie_nodes(ctx)) + 63 >> 6)
+    return room(ctx, WORK_STACK, most) and room(ctx, SOURCE_NODES, most)
 
 
 @njit_inner(RESULT3)
@@ -440,7 +416,7 @@ def first_run(ctx, lexer_state):
     status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
     if status < 0:
         return status
-    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)) or not _ends_fit(ctx):
         return int64(FAIL)
     n_ends = _expand_boundaries(ctx, lexer_state)
     if n_ends < 0:
@@ -467,9 +443,9 @@ def run_from(ctx, source, lexer_state):
     n_ends = _walk_source(ctx, source, lexer_state)
     if n_ends < 0:
         return n_ends
-    n_tokens = with_same_bytes(ctx, int64(run_frames(ctx)[0]))
+    n_tokens = with_same_bytes(ctx, int64(walk_stack(ctx)[0]))
     # Room for what the ends need is asked for before anything is kept: what is kept twice is kept for good.
-    if not room(ctx, WORK_STACK, n_ends) or not room(ctx, SOURCE_NODES, n_ends):
+    if not _ends_fit(ctx):
         return int64(FAIL)
     run = used(ctx, RUNS)
     first = used(ctx, TOKEN_LISTS)
@@ -496,14 +472,15 @@ def has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
     if used(ctx, RUNS):
         return int64(1)
+    if used(ctx, NODES_BY_GROUP) == 0 and _index_nodes(ctx) < 0:
+        return int64(FAIL)
     # An identifier can end at half of all trie nodes.
-    for slot in (SOURCE_NODES, SOURCE_GROUPS, WORK_STACK, ENDS_FOUND):
-        if not room(ctx, slot, 1 << 17):
-            return int64(FAIL)
+    if not room(ctx, ENDS_FOUND, len(trie_nodes(ctx)) // 2) or not _ends_fit(ctx):
+        return int64(FAIL)
     for slot in (SOURCES, RUNS, RUN_ENDS):
         if not room(ctx, slot, 1 << 12):
             return int64(FAIL)
     for slot in (RUN_KEYS, SOURCE_BUCKETS):
         if not bucket_room(ctx, slot, 1 << 12):
             return int64(FAIL)
-    return int64(1)
+    return run_states_fit(ctx)
