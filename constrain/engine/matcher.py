@@ -16,6 +16,7 @@ from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens
 from constrain.engine.conditions.first_region import FirstRegionBudget
+from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.event_stream import CaptureStream, EventStream
@@ -92,6 +93,8 @@ class Matcher(Cursor):
             transact(self, self._begin_budget, max_tokens)
         if compiled.region is not None:
             self._begin_region(compiled.region, max_tokens)
+        if compiled.ir.token_limits:
+            transact(self, self._begin_limits)
         if stop_token_ids is not None:
             stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
@@ -116,6 +119,11 @@ class Matcher(Cursor):
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = budgets.Budget(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
+        self._heed()
+
+    def _begin_limits(self) -> None:
+        # Behind the budget, which says how much is left for what follows a rule.
+        self._conditions = (*self._conditions, LimitedRules(self.compiled))
         self._heed()
 
     def _begin_region(self, region: CompiledGrammar, max_tokens: int | None) -> None:

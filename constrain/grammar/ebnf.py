@@ -28,6 +28,7 @@ from constrain.grammar.lark.attributes import (
     most_characters,
     read_attributes,
     says_where_it_ends,
+    most_tokens,
     temperature_of,
 )
 from constrain.grammar.lark.first_ends import first_ends
@@ -115,6 +116,14 @@ class _EbnfReader(GbnfReader):
         temperature = temperature_of(self._attributes)
         if temperature is not None:
             self._builder.warm(left, temperature)
+        tokens = most_tokens(self._attributes)
+        if tokens is not None:
+            at = self._at
+
+            def make_error(reason: str) -> GrammarError:
+                return self._error(f"[max_tokens]: {reason}", at)
+
+            self._builder.limit_tokens(left, tokens, make_error)
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))

@@ -14,7 +14,13 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends, temperature_of
+from constrain.grammar.lark.attributes import (
+    captured_names,
+    most_characters,
+    most_tokens,
+    says_where_it_ends,
+    temperature_of,
+)
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
@@ -276,10 +282,17 @@ class _Compiler:
     def _capture(
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
-        """Note that the texts of a rule are wanted, if they are, and how they are to be drawn."""
+        """Note that the texts of a rule are wanted, if they are, how they are to be drawn, and how many tokens they take."""
         temperature = temperature_of(definition.attributes)
         if temperature is not None:
             self._builder.warm(left, temperature)
+        tokens = most_tokens(definition.attributes)
+        if tokens is not None:
+
+            def make_error(reason: str) -> GrammarError:
+                return definition.source.error(f"[max_tokens]: {reason}", definition.token)
+
+            self._builder.limit_tokens(left, tokens, make_error, None if end is None else body)
         name, end_name = captured_names(definition.attributes, definition.name)
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, body, end, end_name))

@@ -11,6 +11,7 @@ what is any tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
+from itertools import product
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
@@ -169,11 +170,17 @@ class Writer:
         return self._builder.token(language, "any tokens")
 
     def _any_tokens(self, format: AnyTokens) -> Symbol:
-        if format.max_tokens:
-            raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
         if format.max_tokens == 0:
             return self._builder.sequence([])
-        return self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
+        free = self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
+        return free if format.max_tokens is None else self._limited(free, format.max_tokens, format.pointer)
+
+    def _limited(self, content: Symbol, tokens: int, pointer: str) -> Symbol:
+        """Content that is over after so many tokens."""
+        rule = self._builder.nonterminal(self._builder.name_of(content))
+        self._builder.add(rule, (content,))
+        self._builder.limit_tokens(rule, tokens, lambda reason: SchemaError(reason, f"{pointer}/max_tokens"))
+        return rule
 
     def _token_triggered_tags(self, format: TokenTriggeredTags) -> Symbol:
         for tag in format.tags:
@@ -248,12 +255,26 @@ class Writer:
             raise SchemaError("the tag around this free text has no end that is not empty", format.pointer)
 
     def _any_text(self, format: AnyText, ends: Ends | None) -> Symbol:
-        if format.max_tokens:
-            raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
         if not format.excludes:
             self._check_ends(ends, format)
+        if format.max_tokens:
+            return self._limited_text(format, format.max_tokens, ends)
         most = 0 if format.max_tokens == 0 else format.max_chars
         return self._builder.choice([self._free_text((), format.excludes, ends, most)])
+
+    def _limited_text(self, format: AnyText, tokens: int, ends: Ends | None) -> Symbol:
+        """Text that is over after so many tokens, and then the end of the tag, which does not count."""
+        some = tuple(filter(None, ends or ()))
+        found = next((pair for pair in product((*format.excludes, *some), some) if _overlap(*pair)), None)
+        if found is not None:
+            # Where the text is followed by an end, there would be another one before it.
+            raise SchemaError(f"not supported beside {found[0]!r} and {found[1]!r}, which may overlap", f"{format.pointer}/max_tokens")
+        alone = self._lexeme(text_without((*format.excludes, *some), format.max_chars), "text")
+        text = self._limited(alone, tokens, format.pointer)
+        ways = [(text, *self._end(some))] if some else []
+        if not some or ends is None or "" in ends:
+            ways.append((text,))
+        return self._builder.choice(ways)
 
     def _free_text(self, triggers: Ends, excludes: Ends, ends: Ends | None, max_chars: int | None = None) -> Right:
         """Text in which no trigger occurs, to the end of a tag, or as far as it goes if ``ends`` is None."""
@@ -361,3 +382,8 @@ class Writer:
 
 def _named(token: Token) -> Named:
     return token if isinstance(token, str) else (token, token)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether the end of one text, but for all of it, is the beginning of the other."""
+    return any(other.startswith(one[place:]) for place in range(1, len(one)))

@@ -1,0 +1,351 @@
+"""Which limited rules a state is in, and the state in which some of them are closed.
+
+An *instance* of a limited rule is where it begins: a pair of the rule and the Earley set that predicts it.  All that a
+limited rule is made of is its own (grammar/token_limits.py), so an item of the parser tells which rules it is in: the
+items that wait for it, and for these in turn, lead to the Earley sets in which the rules began.
+
+A rule is closed at a place by leaving out of the state what is in it: its items of each Earley set, and its lexemes of
+each lexer state.  What is left is every other way to read the text, among them the ways on which the rule has just come
+to its end.  Worked example: ``start: thought "</t>"`` with ``thought: /(.|\\n)*/``, behind ``ab <``.  The state has the
+Earley set in which ``thought`` began, with its lexeme under way, and that behind ``thought``, where ``"</t>"`` may begin,
+or has begun with the ``<``.  Without the former ``<`` and ``/`` may follow, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Link
+from constrain.engine.parser.configurations import set_behind_lexemes
+from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.parser.transplant import EARLEY_SET, LEXER_STATE, STATE, plant
+from constrain.engine.storage.header import CLASSES, START_NT
+from constrain.engine.storage.schemas import (
+    BYTE_CLASSES,
+    CONFIGURATIONS,
+    CORES,
+    DOT_LEFT,
+    EARLEY_ITEMS,
+    EARLEY_SETS,
+    LEXER_MEMBERS,
+    LEXER_STATES,
+    LEXER_TRANSITIONS,
+    NULLABLE_REST,
+    STATE_MARKS,
+    STATES,
+    SYMBOLS,
+)
+from constrain.engine.traveller import Traveller
+from constrain.engine.waiting import Waiting, waiting_items
+
+_MOST_KNOWN = 1 << 15
+
+Instance = tuple[int, int]
+"""A limited rule, by its place in the grammar's list, and the Earley set that predicts it."""
+
+
+class RenumberedError(Exception):
+    """Earley sets have got other numbers in between."""
+
+
+class Steps(NamedTuple):
+    """What a step of a text begins: for each of its bytes, and behind it, the Earley sets that begin there."""
+
+    within: frozenset[int]
+    """Those that begin behind one of its bytes but the last."""
+    behind: frozenset[int]
+    """Those that begin behind it."""
+    state: int
+    """The state that it leads to."""
+
+
+class OpenRules:
+    """What the states of a compiled grammar say of limited rules; for :meth:`GrammarTables.kept`.
+
+    The caller of all methods holds the lock of the grammar.
+    """
+
+    def __init__(self, compiled: GrammarTables) -> None:
+        self._compiled = compiled
+        ir = compiled.ir
+        self.limits = ir.token_limits
+        self._of_symbol = {limit.symbol: index for index, limit in enumerate(self.limits)}
+        self._rules = {rule for limit in self.limits for rule in (limit.symbol, *limit.nonterminals)}
+        self._lexemes = {lexeme for limit in self.limits for lexeme in limit.lexemes}
+        self._ignored = set(ir.ignore)
+        self._renew()
+
+    def _renew(self) -> None:
+        """Forget what is known of other tables, in which all has other numbers."""
+        compiled = self._compiled
+        self.key = compiled.generation, compiled.tables_made
+        self._waiting: dict[int, Waiting] = {}
+        self._instances: dict[int, frozenset[Instance]] = {}
+        self._steps: dict[tuple[int, int | bytes], Steps] = {}
+
+    def check(self) -> None:
+        """Be ready for the tables there are."""
+        compiled = self._compiled
+        known = len(self._waiting) + len(self._instances) + len(self._steps)
+        if self.key != (compiled.generation, compiled.tables_made) or known > _MOST_KNOWN:
+            self._renew()
+
+    # -- tables ------------------------------------------------------------------------------------
+
+    def _get(self, slot: int) -> Any:
+        return self._compiled._tables.get(slot)
+
+    def _pairs(self, slot: int, owner: Any) -> list[tuple[int, int]]:
+        pairs: list[tuple[int, int]] = self._get(slot)[owner["offset"] :][: owner["count"]].tolist()
+        return pairs
+
+    def configurations(self, state: int) -> list[tuple[int, int]]:
+        """The pairs (Earley set, lexer state) of a state."""
+        return self._pairs(CONFIGURATIONS, self._get(STATES)[state])
+
+    def _members(self, lexer_state: int) -> list[tuple[int, int]]:
+        """The pairs (lexeme, expression) of a lexer state."""
+        record = self._get(LEXER_STATES)[lexer_state]
+        members = self._get(LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
+        return [(lexeme, expression) for lexeme, expression in members.reshape(-1, 2).tolist()]
+
+    def _initial(self, earley_set: int) -> int:
+        """The lexer state in which an Earley set begins."""
+        return int(self._get(CORES)[self._get(EARLEY_SETS)[earley_set]["core"]]["initial"])
+
+    def waiting(self, earley_set: int) -> Waiting:
+        """What an Earley set waits for."""
+        if earley_set not in self._waiting:
+            self._waiting[earley_set] = waiting_items(self._compiled._tables, earley_set)
+        return self._waiting[earley_set]
+
+    def _plant(self, kind: int, accepts: int, parts: Iterable[tuple[int, int]]) -> int:
+        return self._with_pairs(lambda pairs: plant(self._compiled.ctx, kind, accepts, pairs), parts)
+
+    def _with_pairs(self, kernel: Callable[[Any], Any], parts: Iterable[tuple[int, int]]) -> int:
+        """What a kernel gives for pairs of numbers."""
+        compiled, key = self._compiled, self.key
+        pairs = np.array([first << 32 | second for first, second in parts], np.int64)
+
+        def attempt() -> int:
+            # Making room may have given all that the pairs name other numbers.
+            if key != (compiled.generation, compiled.tables_made):
+                raise RenumberedError
+            return int(kernel(pairs))
+
+        return compiled._repeat(attempt)
+
+    # -- instances -----------------------------------------------------------------------------------
+
+    def predicted(self, earley_set: int) -> list[Instance]:
+        """The limited rules that an Earley set predicts."""
+        waiting = self.waiting(earley_set)
+        return [(index, earley_set) for symbol, index in self._of_symbol.items() if symbol in waiting]
+
+    def _is_inside(self, rule: int) -> bool:
+        # Rules made on demand are in a limited rule or not by what they are made for.
+        return rule in self._rules or rule > int(self._compiled.ctx[START_NT])
+
+    def _around(self, items: Iterable[tuple[int, int]]) -> frozenset[Instance]:
+        """The instances that items (a dot, an origin) are in."""
+        left = self._get(DOT_LEFT)
+        found: set[Instance] = set()
+        todo = [(int(left[dot]), origin) for dot, origin in items]
+        seen = set(todo)
+        while todo:
+            rule, origin = todo.pop()
+            if not self._is_inside(rule):
+                continue
+            if rule in self._of_symbol:
+                found.add((self._of_symbol[rule], origin))
+            for dot, began in self.waiting(origin).get(rule, ()):
+                above = int(left[dot]), began
+                if above not in seen:
+                    seen.add(above)
+                    todo.append(above)
+        return frozenset(found)
+
+    def _around_lexeme(self, earley_set: int, lexeme: int) -> frozenset[Instance]:
+        """The instances that a lexeme which began in an Earley set is in."""
+        if lexeme not in self._lexemes and lexeme < len(self._compiled.ir.lexemes):
+            return frozenset()
+        return self._around(self.waiting(earley_set).get(~lexeme, ()))
+
+    def instances(self, state: int) -> frozenset[Instance]:
+        """All that a state may be in, those that begin there too."""
+        if state not in self._instances:
+            found: set[Instance] = set()
+            for earley_set, lexer_state in self.configurations(state):
+                found |= self._around(self._pairs(EARLEY_ITEMS, self._get(EARLEY_SETS)[earley_set]))
+                for lexeme, _ in self._members(lexer_state):
+                    found |= self._around_lexeme(earley_set, lexeme)
+            self._instances[state] = frozenset(found)
+        return self._instances[state]
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    def begins(self, state: int) -> frozenset[int]:
+        """The Earley sets of a state at the beginning of a text."""
+        return frozenset(earley_set for earley_set, _ in self.configurations(state))
+
+    def step(self, state: int, parent: Link | None, step: int | bytes) -> Steps:
+        """Which Earley sets begin in a step, and where it leads.
+
+        Raises
+        ------
+        RenumberedError
+            If they have got other numbers meanwhile.
+        """
+        known = self._steps.get((state, step))
+        if known is not None:
+            return known
+        compiled = self._compiled
+        key = self.key
+        data = step if isinstance(step, bytes) else compiled.vocabulary.tokens[step]
+        place = Traveller(compiled, state, parent)
+        within: set[int] = set()
+        behind: frozenset[int] = frozenset()
+        for byte in data:
+            within |= behind
+            before = place._state
+            place.read(bytes((byte,)))
+            if key != (compiled.generation, compiled.tables_made):
+                raise RenumberedError
+            behind = self._new_sets(before, place._state, byte)
+        found = Steps(frozenset(within), behind, place._state)
+        if compiled.unfolded is None:
+            # Else where a step leads may depend on the text before.
+            self._steps[state, step] = found
+        return found
+
+    def _new_sets(self, before: int, behind: int, byte: int) -> frozenset[int]:
+        """The Earley sets that begin with a byte: lexemes end with it, and other ones may begin."""
+        compiled = self._compiled
+        transitions, lexer_states = self._get(LEXER_TRANSITIONS), self._get(LEXER_STATES)
+        classes, byte_class = int(compiled.ctx[CLASSES]), int(compiled._tables.array(BYTE_CLASSES)[byte])
+        went_on, ended = set(), []
+        for earley_set, lexer_state in self.configurations(before):
+            then = int(transitions[lexer_state * classes + byte_class])
+            if then > 0:
+                went_on.add((earley_set, then))
+                if lexer_states[then]["accept"]:
+                    ended.append((earley_set, int(lexer_states[then]["accept"])))
+        if not ended:
+            return frozenset()
+        new = self._with_pairs(lambda pairs: set_behind_lexemes(compiled.ctx, pairs), ended)
+        at_start = {pair for pair in self.configurations(behind) if pair[1] == self._initial(pair[0])}
+        if (new, self._initial(new)) in at_start:
+            return frozenset((new,))
+        # No lexeme begins there; or another set took its place, which depends on the text.
+        return frozenset(earley_set for earley_set, _ in at_start - went_on)
+
+    # -- closing ---------------------------------------------------------------------------------------
+
+    def closed(
+        self,
+        state: int,
+        is_over: Callable[[Instance], bool],
+        cut: Iterable[Instance],
+    ) -> tuple[int, dict[int, int]]:
+        """The state in which some instances are closed, and the Earley sets in it that take the place of others.
+
+        It is the same state if nothing else than these instances could go on.
+
+        Parameters
+        ----------
+        state : int
+        is_over : callable (Instance) -> bool
+            Which instances are closed.
+        cut : iterable of Instance
+            Those that may end here, although by their rules they do not.
+
+        Raises
+        ------
+        RenumberedError
+            If making room gave Earley sets other numbers.
+        """
+        record = self._get(STATES)[state]
+        accepts = int(record["accepts"])
+        marks = int(self._get(STATE_MARKS)[state])
+        replaced: dict[int, int] = {}
+        kept: list[tuple[int, int]] = []
+        for earley_set, lexer_state in self.configurations(state):
+            other = replaced.get(earley_set)
+            if other is None:
+                other = replaced[earley_set] = self._without(earley_set, is_over)
+            if other >= 0 and (lexer := self._lexer_without(earley_set, other, lexer_state, is_over)) != 0:
+                kept.append((other, lexer))
+        for instance in cut:
+            behind = self._behind(instance)
+            if behind is not None:
+                accepts |= behind[1]
+                kept += behind[0]
+        if not kept and not accepts:
+            return state, {}
+        found = self._plant(STATE, accepts, kept)
+        self._compiled._tables.array(STATE_MARKS)[found] |= marks
+        return found, {old: new for old, new in replaced.items() if new >= 0}
+
+    def _without(self, earley_set: int, is_over: Callable[[Instance], bool]) -> int:
+        """An Earley set without what is in closed instances; -1 if nothing is left."""
+        record = self._get(EARLEY_SETS)[earley_set]
+        items = [(dot, origin) for dot, origin in self._pairs(EARLEY_ITEMS, record)]
+        left = [item for item in items if not _is_closed(self._around([item]), is_over)]
+        if len(left) == len(items):
+            return earley_set
+        return self._plant(EARLEY_SET, int(record["accepts"]), left) if left else -1
+
+    def _lexer_without(
+        self, earley_set: int, other: int, lexer_state: int, is_over: Callable[[Instance], bool]
+    ) -> int:
+        """A lexer state without the lexemes of closed instances; 0 if no lexeme is left of some."""
+        members = self._members(lexer_state)
+        wanted = self.waiting(other)
+        left = [
+            (lexeme, expression)
+            for lexeme, expression in members
+            if lexeme in self._ignored
+            or (~lexeme in wanted and not _is_closed(self._around_lexeme(earley_set, lexeme), is_over))
+        ]
+        if len(left) == len(members):
+            return lexer_state
+        return self._plant(LEXER_STATE, 0, left) if left else 0
+
+    def _behind(self, instance: Instance) -> tuple[list[tuple[int, int]], int] | None:
+        """The configurations behind an instance that ends here, and whether the text may end; None if not known."""
+        symbols, left, nullable_rest = self._get(SYMBOLS), self._get(DOT_LEFT), self._get(NULLABLE_REST)
+        index, origin = instance
+        todo = [(self.limits[index].symbol, origin)]
+        seen = set(todo)
+        items: set[tuple[int, int]] = set()
+        accepts = 0
+        while todo:
+            rule, began = todo.pop()
+            accepts |= int(rule == int(self._compiled.ctx[START_NT]))
+            for dot, above in self.waiting(began).get(rule, ()):
+                symbol = int(symbols[dot + 1])
+                if BRANCH <= symbol < END:
+                    return None
+                if symbol != END:
+                    items.add((dot + 1, above))
+                parent = int(left[dot]), above
+                if nullable_rest[dot + 1] and parent not in seen:
+                    seen.add(parent)
+                    todo.append(parent)
+        if not items:
+            return [], accepts
+        earley_set = self._plant(EARLEY_SET, accepts, sorted(items))
+        initial = self._initial(earley_set)
+        return [(earley_set, initial)] if initial else [], accepts
+
+
+def _is_closed(instances: frozenset[Instance], is_over: Callable[[Instance], bool]) -> bool:
+    """Whether what is in some instances is closed with them: all instances of one rule are over."""
+    by_rule: dict[int, bool] = {}
+    for instance in instances:
+        by_rule[instance[0]] = by_rule.get(instance[0], True) and is_over(instance)
+    return any(by_rule.values())
