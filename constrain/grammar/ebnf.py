@@ -26,9 +26,9 @@ from constrain.grammar.lark.attributes import (
     Attribute,
     captured_names,
     most_characters,
+    most_tokens,
     read_attributes,
     says_where_it_ends,
-    most_tokens,
     temperature_of,
 )
 from constrain.grammar.lark.first_ends import first_ends
@@ -354,7 +354,6 @@ class _EbnfReader(GbnfReader):
             raise self._error(f"{name}: token {both[0][0]} is a trigger and excluded", begin)
         excluded = [*(trigger for trigger, _ in pairs), *others]
         between = any_tokens(excluded, **place)
-        assert between is not None
         last = self._builder.token(between, "text")
         tags = [
             (self._builder.sequence((last, self._builder.token(token_set([trigger], **place)))), rule)

@@ -255,6 +255,7 @@ class GrammarBuilder:
         self._skips: set[Symbol] = set()
         self._temperatures: dict[Symbol, float] = {}
         self._limited: dict[Symbol, Limited] = {}
+        self._token_limits: tuple[TokenLimit, ...] = ()
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -304,12 +305,21 @@ class GrammarBuilder:
         """
         self._limited[symbol] = Limited(tokens, body, make_error)
 
+    def limited_token(
+        self, language: Regular, most: int, make_error: Callable[[str], ConstrainError], name: str = ""
+    ) -> Symbol:
+        """A nonterminal of :meth:`token`, over after ``most`` tokens."""
+        rule = self.nonterminal(name)
+        self.add(rule, (self.token(language, name),))
+        self.limit_tokens(rule, most, make_error)
+        return rule
+
     def skip(self, symbol: Symbol) -> None:
         """Note that a nonterminal is what is ignored."""
         self._skips.add(symbol)
 
     def copy_marks(self, symbol: Symbol, twin: Symbol) -> None:
-        """Let a nonterminal that is written in another one's place be captured, skipped, warmed or limited as that is."""
+        """Let a nonterminal that is written in another one's place be captured, skipped, warmed, limited as that is."""
         if symbol in self._captures:
             self._captures[twin] = self._captures[symbol]
         if symbol in self._temperatures:
@@ -484,6 +494,12 @@ class GrammarBuilder:
         """The productions but for the first ``count``."""
         return self._productions[count:]
 
+    def separate_limited(self, start: Symbol, ignore: Iterable[Symbol], unfolded: Iterable[Symbol]) -> None:
+        """Let limited rules be made of symbols of their own: before anybody counts symbols for good."""
+        if self._limited:
+            self._token_limits = separate(self, start, self._limited, ignore, unfolded)
+            self._limited = {}
+
     # -- the result ----------------------------------------------------------------------------
 
     def finish(
@@ -501,7 +517,7 @@ class GrammarBuilder:
         if start < 0:
             start = self._start_rule(start)
         ignore, unfolded = tuple(ignore), tuple(unfolded)
-        limits = separate(self, start, self._limited, ignore, unfolded) if self._limited else ()
+        self.separate_limited(start, ignore, unfolded)
         return GrammarIR(
             lexemes=tuple(self._lexemes),
             lexeme_names=tuple(self._lexeme_names),
@@ -520,7 +536,7 @@ class GrammarBuilder:
             captures=tuple(self._captures.items()),
             skips=tuple(sorted(self._skips)),
             temperatures=tuple(self._temperatures.items()),
-            token_limits=limits,
+            token_limits=self._token_limits,
             make_error=make_error,
             describe=describe,
             stock=stock,

@@ -5,8 +5,8 @@ it is noted beside them, and a condition (engine/conditions/limited_rules) close
 For that it has to tell by an item of the parser whether it is in the rule.  What a limited rule is made of is therefore
 its own: a nonterminal or a lexeme that is used elsewhere too is copied.
 
-Worked example: in ``start: word limited`` with ``limited[max_tokens=2]: word word`` the nonterminal ``word`` gets a twin,
-of which the limited rule is made, and the twin's lexeme is another one than that of ``word``.
+Worked example: in ``start: word limited`` with ``limited[max_tokens=2]: word word`` the nonterminal ``word`` gets a
+twin, of which the limited rule is made, and the twin's lexeme is another one than that of ``word``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TokenLimit(NamedTuple):
     lexemes: tuple[int, ...]
     """The lexemes (by index) that it is made of, sorted; nothing else is."""
     body: Regular | None = None
-    """Where the rule names its end: what it may be without that end, which may be missing when the tokens are used up."""
+    """Where the rule names its end: what it may be without that end, which may be missing behind the last token."""
 
 
 class Limited(NamedTuple):
@@ -88,7 +88,7 @@ def separate(
     Raises
     ------
     ConstrainError
-        If a limited rule holds itself, or rules made on demand that are used elsewhere too.
+        If a limited rule holds itself.
     """
     for rule, limit in limited.items():
         if limit.tokens == 0 and (limit.body is not None or _may_be_empty(builder, rule)):
@@ -104,9 +104,8 @@ def separate(
         if rule in inside:
             raise limited[rule].make_error("the rule holds itself, which is not supported")
         outside = _reachable(rules, start, rule).union(others)
-        shared = inside & outside
-        if shared & on_demand or (inside & on_demand and outside & on_demand):
-            raise limited[rule].make_error("a schema whose rules are made on the way is used elsewhere too")
+        # What is made on demand tells by where it began which rule it is in.
+        shared = (inside & outside) - on_demand
         twins = {symbol: builder.twin(symbol) for symbol in sorted(shared)}
         if twins:
             _rewrite(builder, inside - shared | {rule}, twins)

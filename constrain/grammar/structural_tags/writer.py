@@ -154,11 +154,7 @@ class Writer:
         return self._one_of(format.token, f"{format.pointer}/token")
 
     def _exclude_token(self, format: ExcludeToken) -> Symbol:
-        raise SchemaError(
-            "exclude_token: a single token that may be text is not supported, for a text is bytes, whose tokens are "
-            "not counted; star and plus of it are supported",
-            format.pointer,
-        )
+        return self._limited(self._free_tokens(format.tokens, f"{format.pointer}/exclude_tokens", 1), 1, format.pointer)
 
     def _free_tokens(self, excluded: SequenceOf[Token], pointer: str, low: int = 0) -> Symbol:
         """Any number of tokens, of ``low`` on, that are none of some, nor the one that ends the tag."""
@@ -166,20 +162,23 @@ class Writer:
         if self._until is not None:
             listed.append(_named(self._until.token))
         language = any_tokens(listed, low, pointer=pointer)
-        assert language is not None
         return self._builder.token(language, "any tokens")
 
     def _any_tokens(self, format: AnyTokens) -> Symbol:
         if format.max_tokens == 0:
             return self._builder.sequence([])
         free = self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
-        return free if format.max_tokens is None else self._limited(free, format.max_tokens, format.pointer)
+        return (
+            free
+            if format.max_tokens is None
+            else self._limited(free, format.max_tokens, f"{format.pointer}/max_tokens")
+        )
 
     def _limited(self, content: Symbol, tokens: int, pointer: str) -> Symbol:
         """Content that is over after so many tokens."""
         rule = self._builder.nonterminal(self._builder.name_of(content))
         self._builder.add(rule, (content,))
-        self._builder.limit_tokens(rule, tokens, lambda reason: SchemaError(reason, f"{pointer}/max_tokens"))
+        self._builder.limit_tokens(rule, tokens, lambda reason: SchemaError(reason, pointer))
         return rule
 
     def _token_triggered_tags(self, format: TokenTriggeredTags) -> Symbol:
@@ -268,9 +267,11 @@ class Writer:
         found = next((pair for pair in product((*format.excludes, *some), some) if _overlap(*pair)), None)
         if found is not None:
             # Where the text is followed by an end, there would be another one before it.
-            raise SchemaError(f"not supported beside {found[0]!r} and {found[1]!r}, which may overlap", f"{format.pointer}/max_tokens")
+            raise SchemaError(
+                f"not supported beside {found[0]!r} and {found[1]!r}, which may overlap", f"{format.pointer}/max_tokens"
+            )
         alone = self._lexeme(text_without((*format.excludes, *some), format.max_chars), "text")
-        text = self._limited(alone, tokens, format.pointer)
+        text = self._limited(alone, tokens, f"{format.pointer}/max_tokens")
         ways = [(text, *self._end(some))] if some else []
         if not some or ends is None or "" in ends:
             ways.append((text,))

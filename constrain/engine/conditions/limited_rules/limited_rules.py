@@ -7,9 +7,9 @@ without it then.
 
 Where a text can be read in several ways, a rule counts from the last place where it can have begun.
 
-The condition needs no mask of its own.  The state behind a token is put in the place of another one, which lacks what is
-in the rule (open_rules.py), and masks, steps and budgets go on from there.  The step is kept as one that closed rules,
-so that it does so again where a text is read once more.
+The condition needs no mask of its own.  In the place of the state behind a token comes one that lacks what is in the rule
+(open_rules.py), and masks, steps and budgets go on from there.  The step is kept as one that closed rules, so that it
+does so again where a text is read once more.
 
 A budget goes first: where it does not suffice for what follows the rule, the rule goes on.
 """
@@ -199,7 +199,8 @@ def _closed(
     over = [instance for instance in record.begun if is_over(instance)]
     if not over:
         return state, record
-    found, replaced = rules.closed(state, is_over, [each for each in over if _may_be_cut(compiled, rules, record, each, link)])
+    cut = [instance for instance in over if _may_be_cut(compiled, rules, record, instance, link)]
+    found, replaced = rules.closed(state, is_over, cut)
     if found == state:
         return state, record
     begun = {}

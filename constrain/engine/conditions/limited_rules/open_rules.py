@@ -7,8 +7,8 @@ items that wait for it, and for these in turn, lead to the Earley sets in which 
 A rule is closed at a place by leaving out of the state what is in it: its items of each Earley set, and its lexemes of
 each lexer state.  What is left is every other way to read the text, among them the ways on which the rule has just come
 to its end.  Worked example: ``start: thought "</t>"`` with ``thought: /(.|\\n)*/``, behind ``ab <``.  The state has the
-Earley set in which ``thought`` began, with its lexeme under way, and that behind ``thought``, where ``"</t>"`` may begin,
-or has begun with the ``<``.  Without the former ``<`` and ``/`` may follow, and nothing else.
+Earley set in which ``thought`` began, with its lexeme under way, and those behind ``thought``, where ``"</t>"`` begins or
+has begun with the ``<``.  Without the former ``<`` and ``/`` may follow, and nothing else.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ class OpenRules:
         self._rules = {rule for limit in self.limits for rule in (limit.symbol, *limit.nonterminals)}
         self._lexemes = {lexeme for limit in self.limits for lexeme in limit.lexemes}
         self._ignored = set(ir.ignore)
+        # Rules made on demand are in a limited rule or not by what they are made for.
+        self._looks_everywhere = ir.make_unfolding is not None
         self._renew()
 
     def _renew(self) -> None:
@@ -100,8 +102,7 @@ class OpenRules:
         return self._compiled._tables.get(slot)
 
     def _pairs(self, slot: int, owner: Any) -> list[tuple[int, int]]:
-        pairs: list[tuple[int, int]] = self._get(slot)[owner["offset"] :][: owner["count"]].tolist()
-        return pairs
+        return [(first, second) for first, second in self._get(slot)[owner["offset"] :][: owner["count"]].tolist()]
 
     def configurations(self, state: int) -> list[tuple[int, int]]:
         """The pairs (Earley set, lexer state) of a state."""
@@ -146,43 +147,56 @@ class OpenRules:
         waiting = self.waiting(earley_set)
         return [(index, earley_set) for symbol, index in self._of_symbol.items() if symbol in waiting]
 
-    def _is_inside(self, rule: int) -> bool:
-        # Rules made on demand are in a limited rule or not by what they are made for.
-        return rule in self._rules or rule > int(self._compiled.ctx[START_NT])
-
-    def _around(self, items: Iterable[tuple[int, int]]) -> frozenset[Instance]:
-        """The instances that items (a dot, an origin) are in."""
+    def _around(self, item: tuple[int, int]) -> tuple[frozenset[Instance], bool]:
+        """The instances that an item (a dot, an origin) may be in, and whether it may be in none."""
         left = self._get(DOT_LEFT)
         found: set[Instance] = set()
-        todo = [(int(left[dot]), origin) for dot, origin in items]
+        is_free = False
+        todo = [(int(left[item[0]]), item[1], True)]
         seen = set(todo)
         while todo:
-            rule, origin = todo.pop()
-            if not self._is_inside(rule):
-                continue
+            rule, origin, is_bare = todo.pop()
             if rule in self._of_symbol:
                 found.add((self._of_symbol[rule], origin))
-            for dot, began in self.waiting(origin).get(rule, ()):
-                above = int(left[dot]), began
-                if above not in seen:
-                    seen.add(above)
-                    todo.append(above)
-        return frozenset(found)
+                is_bare = False
+            elif not self._looks_everywhere and rule not in self._rules:
+                # From here up there is no limited rule: those are made of rules of their own.
+                is_free |= is_bare
+                continue
+            above = self.waiting(origin).get(rule, ())
+            # Only what a text begins with is waited for by nothing.
+            is_free |= is_bare and not above
+            for dot, began in above:
+                parent = int(left[dot]), began, is_bare
+                if parent not in seen:
+                    seen.add(parent)
+                    todo.append(parent)
+        return frozenset(found), is_free
 
-    def _around_lexeme(self, earley_set: int, lexeme: int) -> frozenset[Instance]:
-        """The instances that a lexeme which began in an Earley set is in."""
-        if lexeme not in self._lexemes and lexeme < len(self._compiled.ir.lexemes):
-            return frozenset()
-        return self._around(self.waiting(earley_set).get(~lexeme, ()))
+    def _is_closed(self, item: tuple[int, int], is_over: Callable[[Instance], bool]) -> bool:
+        """Whether an item is closed with the instances that are over: all those of one rule that it may be in are."""
+        instances, is_free = self._around(item)
+        by_rule: dict[int, bool] = {}
+        for instance in instances:
+            by_rule[instance[0]] = by_rule.get(instance[0], True) and is_over(instance)
+        return not is_free and any(by_rule.values())
+
+    def _items_for(self, earley_set: int, lexeme: int) -> list[tuple[int, int]]:
+        """The items that wait for a lexeme in an Earley set; none if no limited rule is made of it."""
+        if self._looks_everywhere or lexeme in self._lexemes:
+            return self.waiting(earley_set).get(~lexeme, [])
+        return []
 
     def instances(self, state: int) -> frozenset[Instance]:
         """All that a state may be in, those that begin there too."""
         if state not in self._instances:
             found: set[Instance] = set()
             for earley_set, lexer_state in self.configurations(state):
-                found |= self._around(self._pairs(EARLEY_ITEMS, self._get(EARLEY_SETS)[earley_set]))
+                items = set(self._pairs(EARLEY_ITEMS, self._get(EARLEY_SETS)[earley_set]))
                 for lexeme, _ in self._members(lexer_state):
-                    found |= self._around_lexeme(earley_set, lexeme)
+                    items.update(self._items_for(earley_set, lexeme))
+                for item in items:
+                    found |= self._around(item)[0]
             self._instances[state] = frozenset(found)
         return self._instances[state]
 
@@ -293,23 +307,25 @@ class OpenRules:
     def _without(self, earley_set: int, is_over: Callable[[Instance], bool]) -> int:
         """An Earley set without what is in closed instances; -1 if nothing is left."""
         record = self._get(EARLEY_SETS)[earley_set]
-        items = [(dot, origin) for dot, origin in self._pairs(EARLEY_ITEMS, record)]
-        left = [item for item in items if not _is_closed(self._around([item]), is_over)]
+        items = self._pairs(EARLEY_ITEMS, record)
+        left = [item for item in items if not self._is_closed(item, is_over)]
         if len(left) == len(items):
             return earley_set
         return self._plant(EARLEY_SET, int(record["accepts"]), left) if left else -1
 
-    def _lexer_without(
-        self, earley_set: int, other: int, lexer_state: int, is_over: Callable[[Instance], bool]
-    ) -> int:
+    def _lexer_without(self, earley_set: int, other: int, lexer_state: int, is_over: Callable[[Instance], bool]) -> int:
         """A lexer state without the lexemes of closed instances; 0 if no lexeme is left of some."""
         members = self._members(lexer_state)
         wanted = self.waiting(other)
+
+        def goes_on(lexeme: int) -> bool:
+            items = self._items_for(earley_set, lexeme)
+            return not items or not all(self._is_closed(item, is_over) for item in items)
+
         left = [
             (lexeme, expression)
             for lexeme, expression in members
-            if lexeme in self._ignored
-            or (~lexeme in wanted and not _is_closed(self._around_lexeme(earley_set, lexeme), is_over))
+            if lexeme in self._ignored or (~lexeme in wanted and goes_on(lexeme))
         ]
         if len(left) == len(members):
             return lexer_state
@@ -341,11 +357,3 @@ class OpenRules:
         earley_set = self._plant(EARLEY_SET, accepts, sorted(items))
         initial = self._initial(earley_set)
         return [(earley_set, initial)] if initial else [], accepts
-
-
-def _is_closed(instances: frozenset[Instance], is_over: Callable[[Instance], bool]) -> bool:
-    """Whether what is in some instances is closed with them: all instances of one rule are over."""
-    by_rule: dict[int, bool] = {}
-    for instance in instances:
-        by_rule[instance[0]] = by_rule.get(instance[0], True) and is_over(instance)
-    return any(by_rule.values())
