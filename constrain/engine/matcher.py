@@ -552,9 +552,23 @@ class Matcher(Cursor):
             text = text.removesuffix(bytes_of(compiled, self._parent))
         texts.append(text)
         reader, self._reader = self._reader or CaptureReader(compiled.ir), None
-        found = next(filter(None, (reader.read(each, self._state == ENDED) for each in texts)), [])
+        shut = self._shut() if compiled.ir.token_limits else {}
+        found = next(filter(None, (reader.read(each, self._state == ENDED, shut) for each in texts)), [])
         self._reader = reader
         return [replace(each, data=self._plain(each.data)) for each in found]
+
+    def _shut(self) -> dict[int, frozenset[int]]:
+        """Where in the text limited rules were closed, and which."""
+        found: dict[int, frozenset[int]] = {}
+        place = len(self.text(self._steps))
+        link = self._parent
+        while link is not None:
+            rules = getattr(link[STEP], "rules", None)
+            if rules is not None:
+                found[place] = rules
+            place -= len(bytes_of(self.compiled, link))
+            link = link[BEFORE]
+        return found
 
     def events(self, *, at_end: bool = False) -> list[Event]:
         """What the steps since the last call have brought of the parts of the text, in their order.

@@ -282,7 +282,7 @@ class _Compiler:
     def _capture(
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
-        """Note what is said of a rule's texts: whether they are wanted, how they are drawn, how many tokens they take."""
+        """Note what is said of a rule's texts: whether they are wanted, how drawn, how many tokens are enough."""
         temperature = temperature_of(definition.attributes)
         if temperature is not None:
             self._builder.warm(left, temperature)

@@ -7,9 +7,9 @@ without it then.
 
 Where a text can be read in several ways, a rule counts from the last place where it can have begun.
 
-The condition needs no mask of its own.  In the place of the state behind a token comes one that lacks what is in the rule
-(open_rules.py), and masks, steps and budgets go on from there.  The step is kept as one that closed rules, so that it
-does so again where a text is read once more.
+The condition needs no mask of its own.  In the place of the state behind a token comes one that lacks what is in the
+rule (open_rules.py), and masks, steps and budgets go on from there.  The step is kept as one that closed rules, so that
+it does so again where a text is read once more.
 
 A budget goes first: where it does not suffice for what follows the rule, the rule goes on.
 """
@@ -59,7 +59,9 @@ class _Record(NamedTuple):
 
 
 class ClosingToken(int):
-    """A token behind which limited rules were closed."""
+    """A token behind which limited rules were closed (:class:`constrain.engine.history.ClosingStep`)."""
+
+    rules: frozenset[int]
 
     def settle(self, compiled: GrammarTables, place: Place) -> int:
         """The state of a place whose last step is this one."""
@@ -67,7 +69,9 @@ class ClosingToken(int):
 
 
 class ClosingBytes(bytes):
-    """Bytes behind which limited rules were closed."""
+    """Bytes behind which limited rules were closed (:class:`constrain.engine.history.ClosingStep`)."""
+
+    rules: frozenset[int]
 
     def settle(self, compiled: GrammarTables, place: Place) -> int:
         """The state of a place whose last step is this one."""
@@ -104,11 +108,11 @@ class LimitedRules:
                         continue
                 then = rules.step(cursor._state, cursor._parent, step)
                 record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
-                state, closing = _closed(compiled, rules, record, then.state, behind._parent)
-                if closing is not record and self._may_close(cursor, behind, state):
+                state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
+                if closed and self._may_close(cursor, behind, state):
                     record = closing
                     behind._state = state
-                    behind._parent = _marked(behind._parent)
+                    behind._parent = _marked(behind._parent, closed)
                 self._record = record
                 return True
             except RenumberedError:
@@ -143,10 +147,11 @@ class LimitedRules:
         return twin
 
 
-def _marked(link: Any) -> Link:
+def _marked(link: Any, rules: frozenset[int]) -> Link:
     """A link whose step is noted as one that closed rules."""
     step = link[STEP]
-    closing = ClosingBytes(step) if isinstance(step, bytes) else ClosingToken(step)
+    closing: ClosingBytes | ClosingToken = ClosingBytes(step) if isinstance(step, bytes) else ClosingToken(step)
+    closing.rules = rules
     return link[GENERATION], link[STATE], closing, link[BEFORE]
 
 
@@ -189,8 +194,8 @@ def _after(
 
 def _closed(
     compiled: GrammarTables, rules: OpenRules, record: _Record, state: int, link: Link | None
-) -> tuple[int, _Record]:
-    """The state in which what is over is closed, and what is known there; the same ones if nothing is."""
+) -> tuple[int, _Record, frozenset[int]]:
+    """The state in which what is over is closed, what is known there, and which rules are; the same ones if none is."""
 
     def is_over(instance: Instance) -> bool:
         begin = record.begun.get(instance)
@@ -198,11 +203,11 @@ def _closed(
 
     over = [instance for instance in record.begun if is_over(instance)]
     if not over:
-        return state, record
+        return state, record, frozenset()
     cut = [instance for instance in over if _may_be_cut(compiled, rules, record, instance, link)]
     found, replaced = rules.closed(state, is_over, cut)
     if found == state:
-        return state, record
+        return state, record, frozenset()
     begun = {}
     for index, earley_set in rules.instances(found):
         olds = [old for old, new in replaced.items() if new == earley_set and (index, old) in record.begun]
@@ -212,7 +217,7 @@ def _closed(
     behind = frozenset(replaced.get(each, each) for each in record.behind)
     was = {earley_set for earley_set, _ in rules.configurations(state)} | set(replaced.values())
     behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
-    return found, record._replace(begun=begun, behind=behind)
+    return found, record._replace(begun=begun, behind=behind), frozenset(index for index, _ in over)
 
 
 def _may_be_cut(
@@ -262,7 +267,7 @@ def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link]) -> tuple
         place._state = then.state
         record = _after(compiled, rules, record, then.within, then.behind, then.state, plain)
         if isinstance(step, (ClosingToken, ClosingBytes)):
-            place._state, record = _closed(compiled, rules, record, then.state, place._parent)
+            place._state, record, _ = _closed(compiled, rules, record, then.state, place._parent)
         if record.key != (compiled.generation, compiled.tables_made):
             raise RenumberedError
     return record, place._state

@@ -6,9 +6,9 @@ items that wait for it, and for these in turn, lead to the Earley sets in which 
 
 A rule is closed at a place by leaving out of the state what is in it: its items of each Earley set, and its lexemes of
 each lexer state.  What is left is every other way to read the text, among them the ways on which the rule has just come
-to its end.  Worked example: ``start: thought "</t>"`` with ``thought: /(.|\\n)*/``, behind ``ab <``.  The state has the
-Earley set in which ``thought`` began, with its lexeme under way, and those behind ``thought``, where ``"</t>"`` begins or
-has begun with the ``<``.  Without the former ``<`` and ``/`` may follow, and nothing else.
+to its end.  Worked example: ``start: thought "</t>"`` with ``thought: /(.|\\n)*/``, behind ``ab <``.  The state has
+the Earley set in which ``thought`` began, with its lexeme under way, and those behind it, where ``"</t>"`` begins, or
+began with the ``<``.  Without the former ``<`` and ``/`` may follow, and nothing else.
 """
 
 from __future__ import annotations
