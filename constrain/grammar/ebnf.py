@@ -118,7 +118,7 @@ class _EbnfReader(GbnfReader):
             self._builder.warm(left, temperature)
         tokens = most_tokens(self._attributes)
         if tokens is not None:
-            at = self._at
+            at = self._defined_at[self._builder.name_of(left)]
 
             def make_error(reason: str) -> GrammarError:
                 return self._error(f"[max_tokens]: {reason}", at)

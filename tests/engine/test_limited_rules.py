@@ -55,7 +55,9 @@ def allowed(matcher):
 
 def test_over_after_so_many_tokens():
     texts = Texts('start: "<" r ">"\nr[max_tokens=2]: /[a-z]+/', b"ab", b"cd", b"cd>").take(b"<", b"ab")
-    assert b">" in texts.allowed() and b"x" in texts.allowed() and b"cd>" in texts.allowed()
+    assert b">" in texts.allowed()
+    assert b"x" in texts.allowed()
+    assert b"cd>" in texts.allowed()
     texts.take(b"cd")
     assert texts.allowed() == {b">"}
 
@@ -74,7 +76,9 @@ def test_the_way_behind_the_rule_may_have_begun():
 
 def test_goes_on_until_it_can_end():
     texts = Texts('start: "<" r ">"\nr[max_tokens=2]: /[a-z]+;/', b"ab").take(b"<", b"ab", b"ab")
-    assert b";" in texts.allowed() and b"ab" in texts.allowed() and b">" not in texts.allowed()
+    assert b";" in texts.allowed()
+    assert b"ab" in texts.allowed()
+    assert b">" not in texts.allowed()
     assert texts.take(b"ab", b";").allowed() == {b">"}
 
 
@@ -101,7 +105,8 @@ def test_rules_that_are_used_elsewhere_too_are_not_limited_there():
     texts = Texts("start: w+ r w+\nr[max_tokens=2]: w /!/ w\nw: /[a-z]+;/", b"a;", b"!a").take(*[b"a;"] * 4)
     assert texts.allowed() >= {b"a;", b"!a"}
     texts.take(b"!a", b";", b"a;", b"a;")
-    assert b"a;" in texts.allowed() and b"</s>" in texts.allowed()
+    assert b"a;" in texts.allowed()
+    assert b"</s>" in texts.allowed()
 
 
 def test_what_is_ignored():
@@ -140,7 +145,9 @@ def test_json_inside():
     texts = Texts('start: j "END" j\nj[max_tokens=2]: %json {"type": "array", "items": {"type": "integer"}}', b"12")
     texts.take(b"[", b"12")
     # It cannot be cut: the bracket is missing.
-    assert b"]" in texts.allowed() and b"1" in texts.allowed() and b"E" not in texts.allowed()
+    assert b"]" in texts.allowed()
+    assert b"1" in texts.allowed()
+    assert b"E" not in texts.allowed()
     assert b"E" in texts.take(b"]").allowed()
     assert b" " not in texts.allowed()
 
@@ -149,7 +156,8 @@ def test_json_whose_rules_are_made_on_the_way():
     schema = '%json {"type": "object", "additionalProperties": {"type": "integer"}}'
     texts = Texts(f'start: j "END" {schema}\nj[max_tokens=4]: {schema}', b'{"a"', b":1", b',"b":2', b"}END", b"}")
     texts.take(b'{"a"', b":1", b',"b":2')
-    assert b"}END" in texts.allowed() and b"," in texts.allowed()
+    assert b"}END" in texts.allowed()
+    assert b"," in texts.allowed()
     texts.take(b"}END", b'{"a"', b":1", b',"b":2')
     assert b"," in texts.allowed()
 
@@ -194,9 +202,15 @@ def test_structural_tags_of_tokens():
         return all(map(matcher.accept_token, (256, *ids, 257))) and matcher.is_accepting()
 
     some = {"type": "any_tokens", "max_tokens": 2}
-    assert walk(some) and walk(some, 65) and walk(some, 65, 258) and not walk(some, 65, 66, 67)
+    assert walk(some)
+    assert walk(some, 65)
+    assert walk(some, 65, 258)
+    assert not walk(some, 65, 66, 67)
     one = {"type": "exclude_token", "exclude_tokens": ["<c>"]}
-    assert walk(one, 65) and not walk(one) and not walk(one, 258) and not walk(one, 65, 66)
+    assert walk(one, 65)
+    assert not walk(one)
+    assert not walk(one, 258)
+    assert not walk(one, 65, 66)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +228,8 @@ def test_one_token_of_any_text(grammar):
     matcher = constrain.Matcher(constrain.GrammarCompiler(any_text).compile(grammar))
     assert matcher.accept_token(ord("<"))
     assert not matcher.fork().accept_tokens([97, 97])
-    assert matcher.accept_tokens([256, ord(">")]) and matcher.is_accepting()
+    assert matcher.accept_tokens([256, ord(">")])
+    assert matcher.is_accepting()
 
 
 def test_at_most_so_many_tokens_of_any_text():
@@ -270,19 +285,22 @@ def test_states_that_are_forgotten_are_found_again():
         fork.rollback(2)
         assert allowed(fork) == {b">"}
         ends = matcher.fork()
-        assert ends.accept_tokens([97, 97]) and allowed(ends) == {b"</s>"}
+        assert ends.accept_tokens([97, 97])
+        assert allowed(ends) == {b"</s>"}
 
 
 def test_compiled_grammars_as_bytes():
     texts = Texts(TWO, b"ab").take(b"<", b"ab", b"ab")
     loaded = constrain.CompiledGrammar.from_bytes(texts.compiled.to_bytes(), texts.vocabulary)
     matcher = constrain.Matcher(loaded)
-    assert matcher.accept_tokens([ord("<"), 256, 256]) and allowed(matcher) == {b">"}
+    assert matcher.accept_tokens([ord("<"), 256, 256])
+    assert allowed(matcher) == {b">"}
 
 
 def test_bytes_count_as_the_fewest_tokens():
     texts = Texts(TWO, b"abc")
-    assert texts.matcher.accept_bytes(b"<") and texts.matcher.accept_bytes(b"abc")
+    assert texts.matcher.accept_bytes(b"<")
+    assert texts.matcher.accept_bytes(b"abc")
     assert len(texts.allowed()) > 100
     assert texts.matcher.accept_bytes(b"a")
     assert texts.allowed() == {b">"}
@@ -301,7 +319,8 @@ def test_drafts():
         if token is None or not matcher.accept_token(token):
             break
         count += 1
-    assert count == 6 and texts.matcher.validate_tokens(draft) == count
+    assert count == 6
+    assert texts.matcher.validate_tokens(draft) == count
     assert np.asarray(legal).tolist() == [count]
 
 
@@ -393,7 +412,7 @@ def test_against_a_reference(seed):
     limits = [random.choice([None, 1, 2, 3]) for _ in parts]
     rules = [
         f"p{index}{f'[max_tokens={limit}]' if limit else ''}: /{part}/"
-        for index, (part, limit) in enumerate(zip(parts, limits))
+        for index, (part, limit) in enumerate(zip(parts, limits, strict=True))
     ]
     alphabet = [bytes([byte]) for byte in b"abc<>;"]
     longer = [b"".join(random.choices(alphabet, k=random.randint(2, 4))) for _ in range(8)]

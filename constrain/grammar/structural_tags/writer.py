@@ -126,9 +126,8 @@ class Writer:
         if isinstance(format, Repeated):
             if max(format.low, format.high or 0) > MAX_REPEAT:
                 raise SchemaError(f"more than {MAX_REPEAT} repetitions are not supported", format.pointer)
-            if isinstance(format.content, ExcludeToken) and format.low <= 1 and format.high is None:
-                some = format.content
-                return self._free_tokens(some.tokens, f"{some.pointer}/exclude_tokens", format.low)
+            if isinstance(format.content, ExcludeToken):
+                return self._some_tokens(format.content, format.low, format.high)
             return builder.repeat(self.write(format.content), format.low, format.high)
         if isinstance(format, Tag):
             return builder.sequence(self._tag(format, 0))
@@ -154,7 +153,19 @@ class Writer:
         return self._one_of(format.token, f"{format.pointer}/token")
 
     def _exclude_token(self, format: ExcludeToken) -> Symbol:
-        return self._limited(self._free_tokens(format.tokens, f"{format.pointer}/exclude_tokens", 1), 1, format.pointer)
+        return self._some_tokens(format, 1, 1)
+
+    def _some_tokens(self, format: ExcludeToken, low: int, high: int | None) -> Symbol:
+        """From ``low`` to ``high`` tokens that are none of some."""
+        if low > 1:
+            raise SchemaError(
+                f"exclude_token: at least {low} tokens cannot be asked for: a text may be cut into fewer",
+                format.pointer,
+            )
+        if high == 0:
+            return self._builder.sequence([])
+        free = self._free_tokens(format.tokens, f"{format.pointer}/exclude_tokens", low)
+        return free if high is None else self._limited(free, high, format.pointer)
 
     def _free_tokens(self, excluded: SequenceOf[Token], pointer: str, low: int = 0) -> Symbol:
         """Any number of tokens, of ``low`` on, that are none of some, nor the one that ends the tag."""
