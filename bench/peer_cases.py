@@ -377,7 +377,7 @@ def read_verdicts(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def vocabulary_with(names: tuple[str, ...], size: int, pieces: tuple[bytes, ...] = ()) -> constrain.Vocabulary:
-    """The 256 bytes, an end token, special tokens of these names, others without bytes; behind ``size`` pieces of text."""
+    """The 256 bytes, an end token, special tokens of these names, others without bytes, and then pieces of text."""
     tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in range(size - 257)), *pieces]
     ids = range(257, size)
     named = {257 + index: name for index, name in enumerate(names)}
