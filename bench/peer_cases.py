@@ -80,6 +80,7 @@ _OF_SCHEMAS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("oneOf as anyOf", {"coerce_one_of": True}),
     ("white space around", {"surrounding_whitespace": True, "max_whitespace": 12}),
     ("fewer escapes", {"unicode_escapes": "controls"}),
+    ("arrays of at most 8 items", {"max_array_length": 8, "max_whitespace": 12}),
 )
 _OF_LARK: tuple[tuple[str, dict[str, Any]], ...] = (
     ("case of ASCII alone", {"case": "ascii"}),
