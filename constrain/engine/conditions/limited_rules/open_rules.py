@@ -20,7 +20,7 @@ import numpy as np
 
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Link
-from constrain.engine.parser.configurations import set_behind_lexemes
+from constrain.engine.parser.configurations import push_byte, set_behind_lexemes
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.parser.transplant import EARLEY_SET, LEXER_STATE, STATE, plant
 from constrain.engine.storage.header import CLASSES, START_NT
@@ -39,6 +39,7 @@ from constrain.engine.storage.schemas import (
     STATES,
     SYMBOLS,
 )
+from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.traveller import Traveller
 from constrain.engine.waiting import Waiting, waiting_items
 
@@ -88,11 +89,12 @@ class OpenRules:
         self._waiting: dict[int, Waiting] = {}
         self._instances: dict[int, frozenset[Instance]] = {}
         self._steps: dict[tuple[int, int | bytes], Steps] = {}
+        self._seams: dict[tuple[int, int, int], frozenset[int]] = {}
 
     def check(self) -> None:
         """Be ready for the tables there are."""
         compiled = self._compiled
-        known = len(self._waiting) + len(self._instances) + len(self._steps)
+        known = len(self._waiting) + len(self._instances) + len(self._steps) + len(self._seams)
         if self.key != (compiled.generation, compiled.tables_made) or known > _MOST_KNOWN:
             self._renew()
 
@@ -219,24 +221,33 @@ class OpenRules:
             return known
         compiled = self._compiled
         key = self.key
-        data = step if isinstance(step, bytes) else compiled.vocabulary.tokens[step]
+        data = bytes(step) if isinstance(step, bytes) else compiled.vocabulary.tokens[step]
         place = Traveller(compiled, state, parent)
         within: set[int] = set()
         behind: frozenset[int] = frozenset()
-        for byte in data:
+        depends_on_text = False
+        for index, byte in enumerate(data):
             within |= behind
             before = place._state
-            place.read(bytes((byte,)))
+            then = compiled.run_at(place, push_byte, byte)
+            if then == STOPPED:
+                depends_on_text = True
+                place._parent = (compiled.generation, state, data[:index], parent)
+                place.read(data[index : index + 1])
+            else:
+                place._state = then
             if key != (compiled.generation, compiled.tables_made):
                 raise RenumberedError
-            behind = self._new_sets(before, place._state, byte)
+            seam = before, byte, place._state
+            if seam not in self._seams:
+                self._seams[seam] = self._new_sets(*seam)
+            behind = self._seams[seam]
         found = Steps(frozenset(within), behind, place._state)
-        if compiled.unfolded is None:
-            # Else where a step leads may depend on the text before.
+        if not depends_on_text:
             self._steps[state, step] = found
         return found
 
-    def _new_sets(self, before: int, behind: int, byte: int) -> frozenset[int]:
+    def _new_sets(self, before: int, byte: int, behind: int) -> frozenset[int]:
         """The Earley sets that begin with a byte: lexemes end with it, and other ones may begin."""
         compiled = self._compiled
         transitions, lexer_states = self._get(LEXER_TRANSITIONS), self._get(LEXER_STATES)
