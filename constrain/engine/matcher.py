@@ -262,7 +262,7 @@ class Matcher(Cursor):
             token = self._checked_token(token_id)
         if self._kinds[token] or self._state == ENDED:
             return self._accept_end(token)
-        if self._asks_always:
+        if self._has_budget and self._asks_always:
             is_taken = self._accept_unasked(token)
             return transact(self, self._take, token) if is_taken is None else is_taken
         compiled = self.compiled
