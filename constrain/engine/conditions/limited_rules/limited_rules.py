@@ -109,9 +109,11 @@ class LimitedRules:
                 then = rules.step(cursor._state, cursor._parent, step)
                 record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
                 state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
-                if closed and self._may_close(cursor, behind, state):
+                # A place, since its state may get another number while the budget is asked.
+                there = Traveller(compiled, state, behind._parent)
+                if closed and self._may_close(cursor, there):
                     record = closing
-                    behind._state = state
+                    behind._state = there._state
                     behind._parent = _marked(behind._parent, closed)
                 self._record = record
                 return True
@@ -120,8 +122,8 @@ class LimitedRules:
         raise LimitError("the grammar needs more memory than it may have for a step")
 
     @staticmethod
-    def _may_close(cursor: Walk, behind: Place, state: int) -> bool:
-        """Whether the budget suffices for what follows."""
+    def _may_close(cursor: Walk, there: Place) -> bool:
+        """Whether the budget suffices for what follows at the place that closing leads to."""
         budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
         if budget is None:
             return True
@@ -129,8 +131,8 @@ class LimitedRules:
         if budget.account.plan(cursor._steps + 1):
             return False
         if compiled.ir.distinct_keys:
-            return budget.is_ample(compiled, state)
-        return tokens_from(compiled, Traveller(compiled, state, behind._parent)) <= budget.left
+            return budget.is_ample(compiled, there._state)
+        return tokens_from(compiled, there) <= budget.left
 
     def restrict(self, cursor: Any, out: Bitmask, index: int) -> None:
         """Nothing: the state says it all."""
