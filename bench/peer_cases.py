@@ -80,6 +80,7 @@ _OF_SCHEMAS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("oneOf as anyOf", {"coerce_one_of": True}),
     ("white space around", {"surrounding_whitespace": True, "max_whitespace": 12}),
     ("fewer escapes", {"unicode_escapes": "controls"}),
+    ("arrays of at most 8 items", {"max_array_length": 8, "max_whitespace": 12}),
 )
 _OF_LARK: tuple[tuple[str, dict[str, Any]], ...] = (
     ("case of ASCII alone", {"case": "ascii"}),
@@ -102,6 +103,12 @@ ASKED = {
 _NO_NAME = re.compile(r'the vocabulary has no token "([^"]+)"')
 _NO_ID = re.compile(r"there is no token (\d+): the vocabulary has")
 _MOST_TOKENS = 50_000
+
+_LONGEST_PIECE = 12
+"""Texts of grammars that limit tokens are cut into pieces of at most so many bytes."""
+
+_MOST_CUTS = 4_000
+"""So many pieces are tried for a text."""
 
 
 # -- one case --------------------------------------------------------------------------------------
@@ -150,6 +157,35 @@ class Judge:
         assert self._mask.any(), f"nothing is allowed after {data!r}"
         return len(data), matcher.is_accepting()
 
+    def walk_in_pieces(self, data: bytes, ends: bool) -> tuple[int, bool]:
+        """The same for a grammar that limits tokens, where a case does not say what the tokens of its text are.
+
+        It is walked in whatever pieces it can be taken in, the longest ones first.
+        """
+        names = sorted({name.encode() for name in self._names}, key=len, reverse=True)
+        found = {data[i:j] for i in range(len(data)) for j in range(i + 2, min(len(data), i + _LONGEST_PIECE) + 1)}
+        pieces = sorted(piece for piece in found if not any(name in piece for name in names))
+        vocabulary = vocabulary_with(self._names, self._vocabulary.size, tuple(pieces))
+        ids = {piece: self._vocabulary.size + index for index, piece in enumerate(pieces)}
+        ids |= {bytes((byte,)): byte for byte in range(256)}
+        ids |= {name.encode(): 257 + index for index, name in enumerate(self._names)}
+        longest = max([_LONGEST_PIECE, *map(len, names)])
+        matcher = constrain.Matcher(constrain.CompiledGrammar(self._ir, vocabulary))
+        best, tried = (0, False), 0
+        todo = [(0, matcher)]
+        while todo and tried < _MOST_CUTS:
+            place, matcher = todo.pop()
+            accepts = matcher.is_accepting()
+            best = max(best, (place, accepts))
+            if place == len(data) and (accepts or not ends):
+                return place, accepts
+            for end in range(place + 1, min(len(data), place + longest) + 1):
+                token = ids.get(data[place:end])
+                tried += 1
+                if token is not None and (ahead := matcher.fork()).accept_token(token):
+                    todo.append((end, ahead))
+        return best
+
     def differences(self, case: Case, compiled: constrain.CompiledGrammar) -> list[str]:
         """What a case expects otherwise."""
         found = []
@@ -157,6 +193,8 @@ class Judge:
             for text in case.get(field, ()):
                 data = data_of(text)
                 taken, ends = self.walk(compiled, data)
+                if compiled.ir.token_limits and field in ("accept", "prefix") and (taken < len(data) or not ends):
+                    taken, ends = self.walk_in_pieces(data, field == "accept")
                 alive = taken == len(data)
                 expected = {
                     "accept": alive and ends,
@@ -172,7 +210,7 @@ class Judge:
 
     def compile(self, kind: str, source: Any, options: dict[str, Any]) -> constrain.CompiledGrammar:
         """Compile a source for the vocabulary, with the tokens that it names and the vocabulary has not."""
-        ir = FRONT_ENDS[kind](source, options).ir
+        ir = self._ir = FRONT_ENDS[kind](source, options).ir
         while True:
             try:
                 return constrain.CompiledGrammar(ir, self._vocabulary)
@@ -208,7 +246,8 @@ class Judge:
             if kind == "regex" and case.get("expect") != "error" and (name := self._convention(case, options)):
                 return "agree", f"with a convention: {name}"
             message = f"{type(error).__name__}: {error}"
-            is_empty = "matches no text" in message or "nothing is valid" in message
+            empty = ("matches no text", "nothing is valid", "there is no text it could stand for")
+            is_empty = any(words in message for words in empty)
             wants_none = not any(case.get(field) for field in ("accept", "incomplete", "prefix"))
             expected = case.get("expect") == "error" or (is_empty and wants_none and any(map(case.get, FIELDS)))
             return ("agree" if expected else "refused"), message
@@ -338,9 +377,9 @@ def read_verdicts(folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def vocabulary_with(names: tuple[str, ...], size: int) -> constrain.Vocabulary:
-    """The 256 bytes, an end token, special tokens of these names, and others without bytes."""
-    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in range(size - 257))]
+def vocabulary_with(names: tuple[str, ...], size: int, pieces: tuple[bytes, ...] = ()) -> constrain.Vocabulary:
+    """The 256 bytes, an end token, special tokens of these names, others without bytes, and then pieces of text."""
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in range(size - 257)), *pieces]
     ids = range(257, size)
     named = {257 + index: name for index, name in enumerate(names)}
     others = {id: f"<unused {id}>" for id in ids if id not in named}

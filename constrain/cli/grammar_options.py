@@ -231,6 +231,15 @@ _JSON_OPTIONS = (
         callback=_keep_in(_GIVEN),
     ),
     option(
+        "--max-array-length",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="The most items of arrays whose schema does not say.",
+        section=_JSON,
+        expose_value=False,
+        callback=_keep_in(_GIVEN),
+    ),
+    option(
         "--patterns",
         type=click.Choice(get_args(Patterns)),
         help="full: a pattern matches all of a string.",

@@ -10,8 +10,9 @@ where that says nothing, rules that come first in the grammar.  So a rule that c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from constrain.engine.chart import Chart, Item
@@ -84,15 +85,19 @@ class CaptureReader:
                 return found
             found |= more
 
-    def read(self, text: bytes, has_ended: bool) -> list[Capture] | None:
+    def read(
+        self, text: bytes, has_ended: bool, shut: Mapping[int, frozenset[int]] = MappingProxyType({})
+    ) -> list[Capture] | None:
         """All captures of a text, in the order in which they begin; None if it is not one of the grammar's.
+
+        ``shut`` says where limited rules were closed (:meth:`constrain.engine.chart.Chart.read`).
 
         Raises
         ------
         LimitError
             If there are too many ways to read the text.
         """
-        self._chart.read(text)
+        self._chart.read(text, shut)
         whole = self._chart.start, 0
         openings = {} if has_ended else self._openings()
         if whole in openings:

@@ -7,7 +7,8 @@ length of the text, and for a list that is written left-recursively linear; ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from constrain.errors import LimitError
@@ -86,6 +87,7 @@ class Chart:
         self._same: dict[Symbol, Symbol] = {}
         self._closed: dict[tuple[int, int], Symbol] = {}
         self._automata: dict[Symbol, Automaton] = {}
+        self._shut: dict[int, frozenset[int]] = {}
         self.text = bytearray()
         self.sets: list[Set | None] = []
         # Lexemes under way, by symbol and beginning, with the state of the automaton; for each place.
@@ -164,9 +166,20 @@ class Chart:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def read(self, text: bytes) -> None:
-        """Be the chart of this text; what it has in common with the one before is kept."""
+    def read(self, text: bytes, shut: Mapping[int, frozenset[int]] = MappingProxyType({})) -> None:
+        """Be the chart of this text; what it has in common with the one before is kept.
+
+        Parameters
+        ----------
+        text : bytes
+        shut : mapping of int to frozenset of int, optional
+            The places at which limited rules were closed (conditions/limited_rules), and which: none that began before
+            goes on behind such a place.
+        """
         low, high = 0, min(len(text), len(self.text))
+        changed = [place for place in {*shut, *self._shut} if shut.get(place) != self._shut.get(place)]
+        high = min(high, *(place - 1 for place in changed)) if changed else high
+        self._shut = dict(shut)
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if text[:middle] == self.text[:middle] else (low, middle - 1)
@@ -200,6 +213,15 @@ class Chart:
             running[key] = then
             if automaton.is_end(then):
                 ended.append(key)
+        shut = [self._ir.token_limits[index] for index in self._shut.get(place, ())]
+        closed = {key: limit for limit in shut for key in running if ~key[0] in limit.lexemes}
+        for key, limit in closed.items():
+            # A rule that names its end may end without it.
+            if limit.body is not None and key not in ended:
+                body = Automaton(limit.body)
+                if body.matches(bytes(self.text[key[1] :]) + bytes((byte,))):
+                    ended.append(key)
+            del running[key]
         self._charge(self._counts[-1] + len(running))
         self.text.append(byte)
         self._running.append(running)
@@ -216,6 +238,17 @@ class Chart:
             for item in before.waiting[symbol]:
                 self._add(found, Item(item.rule, item.dot + 1, item.origin))
         self._close(found, place)
+        for limit in shut:
+            self._leave(found, place, {limit.symbol, *limit.nonterminals})
+
+    def _leave(self, found: Set, place: int, rules: Collection[Symbol]) -> None:
+        """Drop the items of a set that go on with rules which began before it."""
+        for item in list(found.items):
+            left, right = self.rules[item.rule]
+            if left in rules and item.origin < place and item.dot < len(right):
+                del found.items[item]
+        for symbol, items in found.waiting.items():
+            found.waiting[symbol] = [item for item in items if item in found.items]
 
     def _add(self, into: Set, item: Item) -> None:
         if item not in into.items:

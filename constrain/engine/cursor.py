@@ -133,7 +133,8 @@ class Cursor:
         steps = []
         link = self._parent
         while link is not None:
-            steps.append(link[STEP])
+            step = link[STEP]
+            steps.append(bytes(step) if isinstance(step, bytes) else int(step))
             link = link[BEFORE]
         return steps[::-1]
 
@@ -198,7 +199,8 @@ class Cursor:
             if not condition.push(self, step, behind, word):
                 self._rewind()
                 return False
-        self._go_to(behind._state, step)
+        assert behind._parent is not None
+        self._go_to(behind._state, behind._parent[STEP])
         self._heed()
         return True
 

@@ -14,13 +14,22 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final, Protocol
 
-# (generation, state before the step, the step (a token or bytes), the link before).  A tuple, since
-# Python's garbage collector does not go through tuples of plain things again and again.
+# (generation, state before the step, the step (a token or bytes), the link before).  A step behind which a condition
+# put another state has a method ``settle(compiled, place)``, which gives that state where a text is read again.  A
+# tuple, since Python's garbage collector does not go through tuples of plain things again and again.
 Link = tuple[int, int, Any, Any]
 GENERATION: Final = 0
 STATE: Final = 1
 STEP: Final = 2
 BEFORE: Final = 3
+
+
+class ClosingStep(Protocol):
+    """A step behind which limited rules were closed (conditions/limited_rules)."""
+
+    rules: frozenset[int]
+    """Which, by their places in :attr:`constrain.grammar.ir.GrammarIR.token_limits`."""
+
 
 STEPS_KEPT = 64
 """How many steps back a state is kept for."""

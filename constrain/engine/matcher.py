@@ -16,6 +16,7 @@ from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens
 from constrain.engine.conditions.first_region import FirstRegionBudget
+from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.event_stream import CaptureStream, EventStream
@@ -92,6 +93,8 @@ class Matcher(Cursor):
             transact(self, self._begin_budget, max_tokens)
         if compiled.region is not None:
             self._begin_region(compiled.region, max_tokens)
+        if compiled.ir.token_limits:
+            transact(self, self._begin_limits)
         if stop_token_ids is not None:
             stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
@@ -116,6 +119,11 @@ class Matcher(Cursor):
     def _begin_budget(self, max_tokens: int) -> None:
         budget: Budget = budgets.Budget(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
+        self._heed()
+
+    def _begin_limits(self) -> None:
+        # Behind the budget, which says how much is left for what follows a rule.
+        self._conditions = (*self._conditions, LimitedRules(self.compiled))
         self._heed()
 
     def _begin_region(self, region: CompiledGrammar, max_tokens: int | None) -> None:
@@ -254,7 +262,7 @@ class Matcher(Cursor):
             token = self._checked_token(token_id)
         if self._kinds[token] or self._state == ENDED:
             return self._accept_end(token)
-        if self._asks_always:
+        if self._has_budget and self._asks_always:
             is_taken = self._accept_unasked(token)
             return transact(self, self._take, token) if is_taken is None else is_taken
         compiled = self.compiled
@@ -544,9 +552,23 @@ class Matcher(Cursor):
             text = text.removesuffix(bytes_of(compiled, self._parent))
         texts.append(text)
         reader, self._reader = self._reader or CaptureReader(compiled.ir), None
-        found = next(filter(None, (reader.read(each, self._state == ENDED) for each in texts)), [])
+        shut = self._shut() if compiled.ir.token_limits else {}
+        found = next(filter(None, (reader.read(each, self._state == ENDED, shut) for each in texts)), [])
         self._reader = reader
         return [replace(each, data=self._plain(each.data)) for each in found]
+
+    def _shut(self) -> dict[int, frozenset[int]]:
+        """Where in the text limited rules were closed, and which."""
+        found: dict[int, frozenset[int]] = {}
+        place = len(self.text(self._steps))
+        link = self._parent
+        while link is not None:
+            rules = getattr(link[STEP], "rules", None)
+            if rules is not None:
+                found[place] = rules
+            place -= len(bytes_of(self.compiled, link))
+            link = link[BEFORE]
+        return found
 
     def events(self, *, at_end: bool = False) -> list[Event]:
         """What the steps since the last call have brought of the parts of the text, in their order.

@@ -16,24 +16,15 @@ import numpy as np
 
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage.schemas import (
-    BRANCH_DOTS,
-    BRANCHES,
     CONFIGURATIONS,
     DOT_LEFT,
-    EARLEY_ITEMS,
-    EARLEY_SETS,
     FIRST_BYTES,
-    LEXEMES,
     LEXER_MEMBERS,
     LEXER_STATES,
-    NULLABLE,
-    RULE_STARTS,
-    RULES,
     STATES,
-    SYMBOLS,
 )
+from constrain.engine.waiting import waiting_items
 
 # So many states are remembered.
 _MOST_KNOWN = 1 << 16
@@ -93,40 +84,10 @@ class Temperatures:
         return found
 
     def _waiting(self, earley_set: int) -> _Waiting:
-        """What an Earley set waits for: its kernel items, and all that they predict."""
-        get = self._compiled._tables.get
-        record = get(EARLEY_SETS)[earley_set]
-        items = get(EARLEY_ITEMS)[record["offset"] :][: record["count"]].tolist()
-        symbols, left, nullable = get(SYMBOLS), get(DOT_LEFT), get(NULLABLE)
-        rules, starts = get(RULES), get(RULE_STARTS)
-        todo: list[tuple[int, int]] = [(dot, origin) for dot, origin in items] or [(0, earley_set)]
-        seen = set(todo)
-        found: _Waiting = {}
-
-        def add(dot: int, origin: int) -> None:
-            if (dot, origin) not in seen:
-                seen.add((dot, origin))
-                todo.append((dot, origin))
-
-        while todo:
-            dot, origin = todo.pop()
-            symbol = int(symbols[dot])
-            if symbol == END:
-                continue
-            if symbol >= BRANCH:
-                # What the rest of the right-hand side is, made on demand.
-                branch = get(BRANCHES)[symbol - BRANCH]
-                for place in range(int(branch["first"]), int(branch["first"]) + max(0, int(branch["count"]))):
-                    add(int(get(BRANCH_DOTS)[place]), origin)
-                continue
-            of = found.setdefault(symbol, [])
-            of.append((int(left[dot]), origin))
-            if symbol < 0:
-                if self._compiled._tables.get(LEXEMES)[~symbol]["is_nullable"]:
-                    add(dot + 1, origin)
-                continue
-            for place in range(int(rules[symbol]), int(rules[symbol + 1])):
-                add(int(starts[place]), earley_set)
-            if nullable[symbol]:
-                add(dot + 1, origin)
-        return found
+        """What an Earley set waits for: by symbol, the rule of each item and the Earley set in which it began."""
+        tables = self._compiled._tables
+        left = tables.get(DOT_LEFT)
+        return {
+            symbol: [(int(left[dot]), origin) for dot, origin in items]
+            for symbol, items in waiting_items(tables, earley_set).items()
+        }

@@ -136,10 +136,13 @@ def read_again(compiled: GrammarTables, link: Link | None) -> Traveller:
         if isinstance(link[STEP], bytes):
             place.read_all(link[STEP])
         else:
-            place._state, _ = unpack(push_token(compiled, place, link[STEP]))
+            place._state, _ = unpack(push_token(compiled, place, int(link[STEP])))
         last = behind._parent if len(way) < STEPS_KEPT - 1 else link[BEFORE]
         place._parent = (compiled.generation, behind._state, link[STEP], last)
         place._young.append(place._parent)
+        settle = getattr(link[STEP], "settle", None)
+        if settle is not None:
+            place._state = settle(compiled, place)
     return place
 
 

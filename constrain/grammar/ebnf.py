@@ -26,6 +26,7 @@ from constrain.grammar.lark.attributes import (
     Attribute,
     captured_names,
     most_characters,
+    most_tokens,
     read_attributes,
     says_where_it_ends,
     temperature_of,
@@ -115,6 +116,14 @@ class _EbnfReader(GbnfReader):
         temperature = temperature_of(self._attributes)
         if temperature is not None:
             self._builder.warm(left, temperature)
+        tokens = most_tokens(self._attributes)
+        if tokens is not None:
+            at = self._defined_at[self._builder.name_of(left)]
+
+            def make_error(reason: str) -> GrammarError:
+                return self._error(f"[max_tokens]: {reason}", at)
+
+            self._builder.limit_tokens(left, tokens, make_error)
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))
@@ -345,7 +354,6 @@ class _EbnfReader(GbnfReader):
             raise self._error(f"{name}: token {both[0][0]} is a trigger and excluded", begin)
         excluded = [*(trigger for trigger, _ in pairs), *others]
         between = any_tokens(excluded, **place)
-        assert between is not None
         last = self._builder.token(between, "text")
         tags = [
             (self._builder.sequence((last, self._builder.token(token_set([trigger], **place)))), rule)

@@ -75,6 +75,8 @@ class EmbeddingBuilder(GrammarBuilder):
         describe: Describer = by_name,
     ) -> GrammarIR:
         """Freeze all that was added; the arguments are those of :meth:`GrammarBuilder.finish`."""
+        ignore = tuple(ignore)
+        self.separate_limited(start, ignore, self.unfolded)
         maker = UnfoldingMaker(self.unfolded, self.lexemes(), self.nonterminal_count) if self.unfolded else None
         return self.finish(
             start,

@@ -38,10 +38,6 @@ _HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 _DIGITS = frozenset("0123456789")
 _TOKEN = re.compile(r"<(?:\[(?P<id>\d{1,9})\]|[^<>\s\[][^<>\s]*)>")
-_ONE_TOKEN = (
-    "a token that is not another one may be a piece of text, and one such token cannot be told from two; it can be "
-    'repeated with "*" or "+"'
-)
 
 
 @dataclass(frozen=True)
@@ -278,10 +274,7 @@ class GbnfReader:
             raise self._error(f"the counts {{{low},{high}}} are in the wrong order", begin)
         item = group.items[-1]
         if isinstance(item, AnyToken):
-            language = any_tokens(item.excluded, low, high, **self._at_place(item.offset))
-            if language is None:
-                raise self._error(_ONE_TOKEN, item.offset)
-            group.items[-1] = self._builder.token(language)
+            group.items[-1] = self._any_tokens(item, low, high)
             self._skip_space(newlines=nested or not self.lines_end_rules)
             return
         if isinstance(item, Text):
@@ -432,9 +425,19 @@ class GbnfReader:
             self._rules[name] = self._builder.nonterminal(name)
         return self._rules[name]
 
+    def _any_tokens(self, item: AnyToken, low: int, high: int | None) -> Symbol:
+        if low > 1:
+            raise self._error(f"at least {low} tokens cannot be asked for: a text may be cut into fewer", item.offset)
+        language = any_tokens(item.excluded, low, **self._at_place(item.offset))
+        if high is None:
+            return self._builder.token(language)
+        if high == 0:
+            return self._builder.choice([()])
+        return self._builder.limited_token(language, high, lambda reason: self._error(reason, item.offset))
+
     def _to_symbol(self, item: Item) -> Symbol:
         if isinstance(item, AnyToken):
-            raise self._error(_ONE_TOKEN, item.offset)
+            return self._any_tokens(item, 1, 1)
         return self._builder.lexeme(item.language) if isinstance(item, Text) else item
 
     def _place(self, offset: int) -> tuple[int, int]:

@@ -174,6 +174,7 @@ class Grammar:
         additional_properties: bool = True,
         patterns: Patterns = "search",
         coerce_one_of: bool = False,
+        max_array_length: int | None = None,
     ) -> Grammar:
         """JSON texts that are valid for a JSON Schema.
 
@@ -217,6 +218,7 @@ class Grammar:
             "additional_properties": additional_properties,
             "patterns": patterns,
             "coerce_one_of": coerce_one_of,
+            "max_array_length": max_array_length,
         }
         with _reading(time_limit):
             if isinstance(schema, type) or get_origin(schema) is not None:
@@ -555,6 +557,7 @@ class Grammar:
         additional_properties: bool = True,
         patterns: Patterns = "search",
         coerce_one_of: bool = False,
+        max_array_length: int | None = None,
     ) -> Grammar:
         """JSON texts that a pydantic model accepts, any type that pydantic knows, or the arguments of a function.
 
@@ -599,6 +602,7 @@ class Grammar:
             "additional_properties": additional_properties,
             "patterns": patterns,
             "coerce_one_of": coerce_one_of,
+            "max_array_length": max_array_length,
         }
         from constrain.grammar.pydantic import schema_of
 

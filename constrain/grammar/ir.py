@@ -21,6 +21,7 @@ from constrain.grammar.captures import CaptureRule
 from constrain.grammar.events import EventReader
 from constrain.grammar.parse_table import ParseTable
 from constrain.grammar.regular import Regular
+from constrain.grammar.token_limits import Limited, TokenLimit, separate
 from constrain.grammar.words import Describer, by_name
 from constrain.limits import spend
 
@@ -185,6 +186,8 @@ class GrammarIR:
         Nonterminals of what is ignored, where that is written out: it is no part of a text that is captured.
     temperatures : tuple of (int, float)
         Nonterminals whose texts are to be drawn with a temperature of their own (engine/temperatures.py).
+    token_limits : tuple of TokenLimit
+        Nonterminals that are over after so many tokens (engine/conditions/limited_rules).
     first_region : FirstRegion, optional
         The budget of what a text begins with (engine/conditions/first_region.py).
     make_error : callable (reason, place) -> ConstrainError
@@ -217,6 +220,7 @@ class GrammarIR:
     captures: tuple[tuple[int, CaptureRule], ...] = ()
     skips: tuple[int, ...] = ()
     temperatures: tuple[tuple[int, float], ...] = ()
+    token_limits: tuple[TokenLimit, ...] = ()
     first_region: FirstRegion | None = None
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
@@ -250,6 +254,8 @@ class GrammarBuilder:
         self._captures: dict[Symbol, CaptureRule] = {}
         self._skips: set[Symbol] = set()
         self._temperatures: dict[Symbol, float] = {}
+        self._limited: dict[Symbol, Limited] = {}
+        self._token_limits: tuple[TokenLimit, ...] = ()
 
     # -- symbols ---------------------------------------------------------------------------
 
@@ -290,18 +296,59 @@ class GrammarBuilder:
         """Note with which temperature the texts of a nonterminal are to be drawn."""
         self._temperatures[symbol] = temperature
 
+    def limit_tokens(
+        self, symbol: Symbol, tokens: int, make_error: Callable[[str], ConstrainError], body: Regular | None = None
+    ) -> None:
+        """Note that a nonterminal is over after so many tokens (:class:`~constrain.grammar.token_limits.TokenLimit`).
+
+        ``make_error`` makes the error if that is not possible for it.
+        """
+        self._limited[symbol] = Limited(tokens, body, make_error)
+
+    def limited_token(
+        self, language: Regular, most: int, make_error: Callable[[str], ConstrainError], name: str = ""
+    ) -> Symbol:
+        """A nonterminal of :meth:`token`, over after ``most`` tokens."""
+        rule = self.nonterminal(name)
+        self.add(rule, (self.token(language, name),))
+        self.limit_tokens(rule, most, make_error)
+        return rule
+
     def skip(self, symbol: Symbol) -> None:
         """Note that a nonterminal is what is ignored."""
         self._skips.add(symbol)
 
     def copy_marks(self, symbol: Symbol, twin: Symbol) -> None:
-        """Let a nonterminal that is written in another one's place be captured, skipped or warmed as that is."""
+        """Let a nonterminal that is written in another one's place be captured, skipped, warmed, limited as that is."""
         if symbol in self._captures:
             self._captures[twin] = self._captures[symbol]
         if symbol in self._temperatures:
             self._temperatures[twin] = self._temperatures[symbol]
         if symbol in self._skips:
             self._skips.add(twin)
+        if symbol in self._limited:
+            self._limited[twin] = self._limited[symbol]
+
+    def twin(self, symbol: Symbol) -> Symbol:
+        """Another symbol like this one: a lexeme of the same language, or a nonterminal without productions."""
+        if symbol >= 0:
+            twin = self.nonterminal(self._names[symbol])
+            self.copy_marks(symbol, twin)
+            return twin
+        self._lexemes.append(self._lexemes[~symbol])
+        self._lexeme_names.append(self._lexeme_names[~symbol])
+        twin = -len(self._lexemes)
+        if symbol in self._token_lexemes:
+            self._token_lexemes.add(twin)
+        if symbol in self._distinct_keys:
+            self._distinct_keys.add(twin)
+        for keys in [each for each in self._limited_keys if symbol in each]:
+            self._limited_keys[tuple(sorted({twin, *keys}, reverse=True))] = self._limited_keys.pop(keys)
+        return twin
+
+    def replace_production(self, index: int, right: tuple[Symbol, ...]) -> None:
+        """Give a production, by its place, another right-hand side."""
+        self._productions[index] = self._productions[index][0], right
 
     def distinct_key(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme with this language, which is a key (:attr:`GrammarIR.distinct_keys`)."""
@@ -447,6 +494,12 @@ class GrammarBuilder:
         """The productions but for the first ``count``."""
         return self._productions[count:]
 
+    def separate_limited(self, start: Symbol, ignore: Iterable[Symbol], unfolded: Iterable[Symbol]) -> None:
+        """Let limited rules be made of symbols of their own: before anybody counts symbols for good."""
+        if self._limited:
+            self._token_limits = separate(self, start, self._limited, ignore, unfolded)
+            self._limited = {}
+
     # -- the result ----------------------------------------------------------------------------
 
     def finish(
@@ -463,6 +516,8 @@ class GrammarBuilder:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
             start = self._start_rule(start)
+        ignore, unfolded = tuple(ignore), tuple(unfolded)
+        self.separate_limited(start, ignore, unfolded)
         return GrammarIR(
             lexemes=tuple(self._lexemes),
             lexeme_names=tuple(self._lexeme_names),
@@ -471,7 +526,7 @@ class GrammarBuilder:
             start=start,
             ignore=tuple(~symbol for symbol in ignore),
             warnings=tuple(self.warnings),
-            unfolded=tuple(unfolded),
+            unfolded=unfolded,
             make_unfolding=make_unfolding,
             makes_lexemes=makes_lexemes,
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
@@ -481,6 +536,7 @@ class GrammarBuilder:
             captures=tuple(self._captures.items()),
             skips=tuple(sorted(self._skips)),
             temperatures=tuple(self._temperatures.items()),
+            token_limits=self._token_limits,
             make_error=make_error,
             describe=describe,
             stock=stock,

@@ -53,6 +53,7 @@ class SchemaOptions(TypedDict, total=False):
     additional_properties: bool
     patterns: Patterns
     coerce_one_of: bool
+    max_array_length: int | None
 
 
 def check_choice(name: str, values: tuple[str, ...], value: object) -> None:
@@ -110,6 +111,8 @@ patterns : {"search", "full"}
     all of it.
 coerce_one_of : bool
     Whether ``oneOf`` is read as ``anyOf``.
+max_array_length : int, optional
+    The most items of an array whose schema speaks of arrays and not of ``maxItems``, as in lm-format-enforcer.
 """
 
 

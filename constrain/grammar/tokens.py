@@ -143,18 +143,16 @@ def token_set(
 def any_tokens(
     excluded: Iterable[Named] = (),
     low: int = 0,
-    high: int | None = None,
     *,
     line: int | None = None,
     column: int | None = None,
     pointer: str | None = None,
-) -> Regular | None:
-    """Any tokens but some, in a row: text of any bytes and special tokens; None where the number cannot be told.
+) -> Regular:
+    """Any tokens but some, in a row: text of any bytes and special tokens; with ``low`` 1 at least one of these.
 
-    Text is bytes, whose tokens nobody counts: "any number" and "at least one" can be said, "exactly three" cannot.
+    Text is bytes, which may be cut into tokens in many ways.  So "at least three tokens" cannot be said.  At most so
+    many are a limit on a rule (:mod:`constrain.grammar.token_limits`).
     """
-    if low > 1 or high is not None:
-        return None
     others = token_set(excluded, excluded=True, line=line, column=column, pointer=pointer)
     return repeat(union(TEXT_BYTE, others), low, None)
 

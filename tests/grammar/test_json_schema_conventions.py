@@ -62,6 +62,26 @@ def test_white_space_around() -> None:
     assert fits({"type": "integer"}, "  12 ", surrounding_whitespace=True)
 
 
+def test_arrays_that_do_not_say_how_long_they_are() -> None:
+    integers = {"type": "array", "items": {"type": "integer"}}
+    for schema, most in (
+        (integers, 2),
+        ({"type": "array"}, 2),
+        ({"items": {}}, 2),
+        ({**integers, "maxItems": 3}, 3),
+        ({**integers, "minItems": 4}, 4),
+        ({"allOf": [integers, {"maxItems": 3}]}, 3),
+        ({"type": ["array", "null"]}, 2),
+    ):
+        for count in range(6):
+            fitting = schema.get("minItems", 0) <= count <= most
+            assert fits(schema, json.dumps([1] * count), max_array_length=2) == fitting
+            inner = json.dumps({"a": [1] * count})
+            assert fits({"properties": {"a": schema}}, inner, max_array_length=2) == fitting
+    assert not fits({"$defs": {"x": integers}, "$ref": "#/$defs/x"}, "[1,2,3]", max_array_length=2)
+    assert fits(integers, "[1,2,3]")
+
+
 def test_objects_that_name_members_are_closed() -> None:
     for text, fitting in (('{"a":1}', True), ('{"a":1,"c":1}', False)):
         assert fits(PAIR, text, additional_properties=False) == fitting
@@ -209,6 +229,8 @@ def test_faults_of_x_guidance(guidance: Any, message: str) -> None:
         ({"additional_properties": None}, "additional_properties must be a boolean"),
         ({"surrounding_whitespace": 1}, "surrounding_whitespace must be a boolean"),
         ({"coerce_one_of": "yes"}, "coerce_one_of must be a boolean"),
+        ({"max_array_length": -1}, "max_array_length must be a number of items"),
+        ({"max_array_length": True}, "max_array_length must be a number of items"),
     ],
 )
 def test_faults_of_options(options: Any, message: str) -> None:

@@ -195,9 +195,8 @@ def test_any_tokens() -> None:
     matcher = walk("start: <[^259]>* <|end|>", b"a\xc3", 258, b"\x80", 258, 259)
     assert matcher.is_accepting()
     assert walk('start: <[*]>+ "!"', 258, b"!").is_accepting()
-    for text in ("start: <[*]>", "start: <[^1]> /.*/", "start: <[*]>{3}"):
-        with pytest.raises(GrammarError, match=r'(?s)"\*" (or|and) "\+"'):
-            Grammar.from_lark(text)
+    with pytest.raises(GrammarError, match="at least 3 tokens cannot be asked for"):
+        Grammar.from_lark("start: <[*]>{3}")
 
 
 def test_a_name_that_is_not_there() -> None:
@@ -301,8 +300,8 @@ def test_functions_of_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("start: x\nx[max_tokens=3]: /a*/", "line 2, column 3: [max_tokens]: limits on the tokens of a part of a text"),
-        ("start: x\nx[min_tokens=3]: /a*/", "line 2, column 3: [min_tokens]: limits"),
+        ('start: x\nx[max_tokens=3]: "a" x?', "line 2, column 1: [max_tokens]: the rule holds itself"),
+        ("start: x\nx[min_tokens=3]: /a*/", "line 2, column 3: [min_tokens]: least numbers of tokens"),
         ("start: x\nx[max_chars]: /a*/", "line 2, column 3: [max_chars] takes a number"),
         ("start: x\nx[colour=1]: /a*/", "line 2, column 3: [colour]: there is no such attribute"),
         ("start: x\nx[lazy, lazy]: /a*/", "line 2, column 9: [lazy] is there twice"),

@@ -497,7 +497,7 @@ def test_the_older_form() -> None:
         ({"type": "tag", "begin": "a", "end": "b"}, "at #: content is missing"),
         ({"type": "x"}, "at #/type: there is no format 'x'"),
         ({"type": "sequence", "elements": [{"type": "any_text", "exclude": []}]}, "at #/elements/0/exclude: "),
-        ({"type": "any_text", "max_tokens": 3}, "at #/max_tokens: "),
+        ({"type": "any_text", "max_tokens": -1}, "at #/max_tokens: "),
         ({"type": "any_text", "max_chars": -1}, "at #/max_chars: "),
         ({"type": "json_schema", "json_schema": {"type": "x"}}, "at #/json_schema/type: "),
         ({"type": "json_schema", "json_schema": False}, "at #/json_schema: "),

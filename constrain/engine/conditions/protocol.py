@@ -73,7 +73,8 @@ class Condition(Protocol):
         step : int or bytes
             A token or bytes, which the grammar allows.
         behind : Place
-            The place that the step leads to; its state may get another number here.
+            The place that the step leads to; its state may get another number here.  A condition may put another state
+            there, with a step in ``behind``'s last link that knows how to do so again (history.py).
         word : int
             What the step came to (parser/companions.py).
 

@@ -518,6 +518,20 @@ def close_state(ctx, state, dots, others):
     return intern_state(ctx, kept, states(ctx)[state].accepts)
 
 
+@njit_entry(int64(CTX, int64[::1]))
+def set_behind_lexemes(ctx, pairs):
+    """The Earley set behind lexemes that end at one place; or FAIL and its like.
+
+    ``pairs`` (int64[n], at least one): where each began and which can end, ``earley_set << 32 | accept set``.
+    """
+    reset_work(ctx)
+    if not room(ctx, STATE_WORK, len(pairs)):
+        return int64(FAIL)
+    for i in range(len(pairs)):
+        i64(ctx, STATE_WORK)[i] = pairs[i]
+    return far_call(ctx, F_SCAN, 0, len(pairs))
+
+
 @njit_entry(int64(CTX, int64))
 def accepts(ctx, state):
     """Whether the input so far is a sentence (1 or 0)."""

@@ -66,7 +66,8 @@ from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables, TablesFullError
 from constrain.kernels.language import int64
 
-_LEXER_STATE, _EARLEY_SET, _STATE = range(3)
+LEXER_STATE, EARLEY_SET, STATE = range(3)
+"""What is planted."""
 
 _MOST_PARTS = 100_000
 """Expressions of more parts are not moved, which takes Python some microseconds and hundreds of bytes for each."""
@@ -80,7 +81,7 @@ def plant(ctx, kind, accepts, parts):
     """
     reset_work(ctx)
     count = int64(len(parts))
-    if kind == _LEXER_STATE:
+    if kind == LEXER_STATE:
         if not room(ctx, WORK_STACK, 2 * count):
             return int64(FAIL)
         for i in range(count):
@@ -88,12 +89,12 @@ def plant(ctx, kind, accepts, parts):
             work_stack(ctx)[2 * i + 1] = parts[i] & 0x7FFFFFFF
         set_used(ctx, WORK_STACK, 2 * count)
         return far_call(ctx, F_LEXER_STATE, 0, count)
-    slot = int64(KERNEL_ITEMS if kind == _EARLEY_SET else STATE_WORK)
+    slot = int64(KERNEL_ITEMS if kind == EARLEY_SET else STATE_WORK)
     if not room(ctx, slot, count):
         return int64(FAIL)
     for i in range(count):
         i64(ctx, slot)[i] = parts[i]
-    if kind == _EARLEY_SET:
+    if kind == EARLEY_SET:
         return far_call(ctx, F_EARLEY_SET, count, accepts)
     return intern_state(ctx, count, accepts)
 
@@ -161,7 +162,7 @@ class Transplant:
                 int(self._sets[earley_set]) << 32 | self._lexer_states[lexer_state]
                 for earley_set, lexer_state in self._configurations(state)
             ]
-            number = numbers[state] = run(plant, _STATE, accepts, np.array(parts, np.int64))
+            number = numbers[state] = run(plant, STATE, accepts, np.array(parts, np.int64))
             new.array(STATE_MARKS)[number] = self._old.array(STATE_MARKS)[state]
         return numbers
 
@@ -208,7 +209,7 @@ class Transplant:
     def _make_lexer_states(self, run: Callable[..., int]) -> None:
         for state in self._alive_lexer_states - {0}:
             parts = [lexeme << 32 | self._expressions[expression] for lexeme, expression in self._members(state)]
-            self._lexer_states[state] = run(plant, _LEXER_STATE, 0, np.array(parts, np.int64))
+            self._lexer_states[state] = run(plant, LEXER_STATE, 0, np.array(parts, np.int64))
 
     def _make_sets(self, run: Callable[..., int]) -> None:
         """Make the Earley sets, and those that they began in.
@@ -228,4 +229,4 @@ class Transplant:
         for earley_set in (np.flatnonzero(alive[1:]) + 1).tolist():
             own = items[begins[earley_set] : ends[earley_set]]
             parts = own["dot"].astype(np.int64) << 32 | self._sets[own["origin"]]
-            self._sets[earley_set] = run(plant, _EARLEY_SET, int(accepts[earley_set]), parts)
+            self._sets[earley_set] = run(plant, EARLEY_SET, int(accepts[earley_set]), parts)

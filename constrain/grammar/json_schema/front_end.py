@@ -13,6 +13,7 @@ from constrain.grammar.json_schema.conventions import Conventions, take_conventi
 from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.document.shortened import shortened
 from constrain.grammar.json_schema.lexical.notation import Notation, notation_for
 from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.normal.nodes import describe
@@ -65,6 +66,7 @@ def from_json_schema(
     additional_properties: bool = True,
     patterns: Patterns = "search",
     coerce_one_of: bool = False,
+    max_array_length: int | None = None,
 ) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 
@@ -105,6 +107,8 @@ def from_json_schema(
             raise ConstrainError(f"{name} must be a boolean, not {flag!r}")
     if type(max_work) is not int or max_work < 1:
         raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    if max_array_length is not None and (type(max_array_length) is not int or max_array_length < 0):
+        raise ConstrainError(f"max_array_length must be a number of items, not {max_array_length!r}")
     if not isinstance(lenient, (bool, int)):
         raise ConstrainError(f"lenient must be a boolean, not {describe(lenient)}")
     if registry is not None and not hasattr(registry, "get_or_retrieve"):
@@ -135,6 +139,8 @@ def from_json_schema(
                 layout = conventions.layout(notation(conventions)) or spaces.layout(notation(conventions))
             if not additional_properties:
                 schema = closed(schema)
+            if max_array_length is not None:
+                schema = shortened(schema, max_array_length)
             options = Options(
                 asserts_formats=formats == "assert",
                 is_lenient=bool(lenient) or conventions.is_lenient,

@@ -18,11 +18,12 @@ _ITEM = re.compile(
 
 _ENDS = ("lazy", "stop", "suffix", "max_chars")
 
-_OTHERS = ("capture", "stop_capture", "temperature")
+_OTHERS = ("capture", "stop_capture", "temperature", "max_tokens")
+
+_COUNTS = {"max_chars": "characters", "max_tokens": "tokens"}
 
 _REFUSED = {
-    "max_tokens": "limits on the tokens of a part of a text",
-    "min_tokens": "limits on the tokens of a part of a text",
+    "min_tokens": "least numbers of tokens of a part of a text",
 }
 
 
@@ -33,7 +34,7 @@ class Attribute:
     Attributes
     ----------
     name : str
-        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture``, ``stop_capture`` or ``temperature``.
+        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture``, ``stop_capture``, ``temperature`` or ``max_tokens``.
     value : Token or None
         Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name.
     """
@@ -73,8 +74,8 @@ def read_attributes(token: Token, source: Source) -> tuple[Attribute, ...]:
             raise source.error(f'[{name}] takes a string, a regex or a terminal, as in [{name}="<end>"]', place)
         if name == "suffix" and value == '""':
             raise source.error("[suffix] cannot be empty", place)
-        if name == "max_chars" and (value is None or not value.isdigit() or value.type != "NUMBER"):
-            raise source.error("[max_chars] takes a number of characters, as in [max_chars=80]", place)
+        if name in _COUNTS and (value is None or not value.isdigit() or value.type != "NUMBER"):
+            raise source.error(f"[{name}] takes a number of {_COUNTS[name]}, as in [{name}=80]", place)
         if name == "temperature" and not _is_temperature(value):
             raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
         if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
@@ -96,6 +97,11 @@ def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
 def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
     """The number that ``max_chars`` gives."""
     return next((int(str(each.value)) for each in attributes if each.name == "max_chars"), None)
+
+
+def most_tokens(attributes: tuple[Attribute, ...]) -> int | None:
+    """The number that ``max_tokens`` gives."""
+    return next((int(str(each.value)) for each in attributes if each.name == "max_tokens"), None)
 
 
 def temperature_of(attributes: tuple[Attribute, ...]) -> float | None:

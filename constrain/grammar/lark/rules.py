@@ -14,7 +14,13 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.lark.attributes import captured_names, most_characters, says_where_it_ends, temperature_of
+from constrain.grammar.lark.attributes import (
+    captured_names,
+    most_characters,
+    most_tokens,
+    says_where_it_ends,
+    temperature_of,
+)
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
 from constrain.grammar.lark.first_ends import first_ends, separate
@@ -276,10 +282,17 @@ class _Compiler:
     def _capture(
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
-        """Note that the texts of a rule are wanted, if they are, and how they are to be drawn."""
+        """Note what is said of a rule's texts: whether they are wanted, how drawn, how many tokens are enough."""
         temperature = temperature_of(definition.attributes)
         if temperature is not None:
             self._builder.warm(left, temperature)
+        tokens = most_tokens(definition.attributes)
+        if tokens is not None:
+
+            def make_error(reason: str) -> GrammarError:
+                return definition.source.error(f"[max_tokens]: {reason}", definition.token)
+
+            self._builder.limit_tokens(left, tokens, make_error, None if end is None else body)
         name, end_name = captured_names(definition.attributes, definition.name)
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, body, end, end_name))
@@ -358,11 +371,7 @@ class _Compiler:
             if isinstance(value, list):
                 return self._builder.choice(value)
             if isinstance(value, _AnyToken):
-                raise source.error(
-                    f"{value.text} stands for ordinary tokens too, of which one alone cannot be told apart; "
-                    'it can be repeated with "*" or "+"',
-                    node,
-                )
+                return self._any_tokens(value, 1, 1, node, source)
             assert isinstance(value, int)
             return value
 
@@ -454,12 +463,20 @@ class _Compiler:
 
     def _any_tokens(self, some: _AnyToken, low: int, high: int | None, node: Node, source: Source) -> Symbol:
         line, column = place_of(node)
-        language = any_tokens(some.excluded, low, high, line=line, column=column)
-        if language is None:
+        if low > 1:
             raise source.error(
-                f'{some.text} can be repeated with "*" or "+" only: the tokens of a text are not counted', node
+                f"{some.text}: at least {low} tokens cannot be asked for: a text may be cut into fewer", node
             )
-        return self._spaced(self._builder.token(language, f"{some.text}{'+' if low else '*'}"))
+        language, name = any_tokens(some.excluded, low, line=line, column=column), f"{some.text}{'+' if low else '*'}"
+        if high is None:
+            return self._spaced(self._builder.token(language, name))
+        if high == 0:
+            return self._builder.choice([()])
+        return self._spaced(
+            self._builder.limited_token(
+                language, high, lambda reason: source.error(f"{some.text}: {reason}", node), name
+            )
+        )
 
     def _block(self, token: Token, source: Source) -> Symbol:
         """The symbol of another notation inside the grammar."""

@@ -11,6 +11,7 @@ what is any tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
+from itertools import product
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
@@ -125,9 +126,8 @@ class Writer:
         if isinstance(format, Repeated):
             if max(format.low, format.high or 0) > MAX_REPEAT:
                 raise SchemaError(f"more than {MAX_REPEAT} repetitions are not supported", format.pointer)
-            if isinstance(format.content, ExcludeToken) and format.low <= 1 and format.high is None:
-                some = format.content
-                return self._free_tokens(some.tokens, f"{some.pointer}/exclude_tokens", format.low)
+            if isinstance(format.content, ExcludeToken):
+                return self._some_tokens(format.content, format.low, format.high)
             return builder.repeat(self.write(format.content), format.low, format.high)
         if isinstance(format, Tag):
             return builder.sequence(self._tag(format, 0))
@@ -153,11 +153,19 @@ class Writer:
         return self._one_of(format.token, f"{format.pointer}/token")
 
     def _exclude_token(self, format: ExcludeToken) -> Symbol:
-        raise SchemaError(
-            "exclude_token: a single token that may be text is not supported, for a text is bytes, whose tokens are "
-            "not counted; star and plus of it are supported",
-            format.pointer,
-        )
+        return self._some_tokens(format, 1, 1)
+
+    def _some_tokens(self, format: ExcludeToken, low: int, high: int | None) -> Symbol:
+        """From ``low`` to ``high`` tokens that are none of some."""
+        if low > 1:
+            raise SchemaError(
+                f"exclude_token: at least {low} tokens cannot be asked for: a text may be cut into fewer",
+                format.pointer,
+            )
+        if high == 0:
+            return self._builder.sequence([])
+        free = self._free_tokens(format.tokens, f"{format.pointer}/exclude_tokens", low)
+        return free if high is None else self._limited(free, high, format.pointer)
 
     def _free_tokens(self, excluded: SequenceOf[Token], pointer: str, low: int = 0) -> Symbol:
         """Any number of tokens, of ``low`` on, that are none of some, nor the one that ends the tag."""
@@ -165,15 +173,24 @@ class Writer:
         if self._until is not None:
             listed.append(_named(self._until.token))
         language = any_tokens(listed, low, pointer=pointer)
-        assert language is not None
         return self._builder.token(language, "any tokens")
 
     def _any_tokens(self, format: AnyTokens) -> Symbol:
-        if format.max_tokens:
-            raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
         if format.max_tokens == 0:
             return self._builder.sequence([])
-        return self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
+        free = self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
+        return (
+            free
+            if format.max_tokens is None
+            else self._limited(free, format.max_tokens, f"{format.pointer}/max_tokens")
+        )
+
+    def _limited(self, content: Symbol, tokens: int, pointer: str) -> Symbol:
+        """Content that is over after so many tokens."""
+        rule = self._builder.nonterminal(self._builder.name_of(content))
+        self._builder.add(rule, (content,))
+        self._builder.limit_tokens(rule, tokens, lambda reason: SchemaError(reason, pointer))
+        return rule
 
     def _token_triggered_tags(self, format: TokenTriggeredTags) -> Symbol:
         for tag in format.tags:
@@ -248,12 +265,28 @@ class Writer:
             raise SchemaError("the tag around this free text has no end that is not empty", format.pointer)
 
     def _any_text(self, format: AnyText, ends: Ends | None) -> Symbol:
-        if format.max_tokens:
-            raise SchemaError("a number of tokens is not supported here", f"{format.pointer}/max_tokens")
         if not format.excludes:
             self._check_ends(ends, format)
+        if format.max_tokens:
+            return self._limited_text(format, format.max_tokens, ends)
         most = 0 if format.max_tokens == 0 else format.max_chars
         return self._builder.choice([self._free_text((), format.excludes, ends, most)])
+
+    def _limited_text(self, format: AnyText, tokens: int, ends: Ends | None) -> Symbol:
+        """Text that is over after so many tokens, and then the end of the tag, which does not count."""
+        some = tuple(filter(None, ends or ()))
+        found = next((pair for pair in product((*format.excludes, *some), some) if _overlap(*pair)), None)
+        if found is not None:
+            # Where the text is followed by an end, there would be another one before it.
+            raise SchemaError(
+                f"not supported beside {found[0]!r} and {found[1]!r}, which may overlap", f"{format.pointer}/max_tokens"
+            )
+        alone = self._lexeme(text_without((*format.excludes, *some), format.max_chars), "text")
+        text = self._limited(alone, tokens, f"{format.pointer}/max_tokens")
+        ways = [(text, *self._end(some))] if some else []
+        if not some or ends is None or "" in ends:
+            ways.append((text,))
+        return self._builder.choice(ways)
 
     def _free_text(self, triggers: Ends, excludes: Ends, ends: Ends | None, max_chars: int | None = None) -> Right:
         """Text in which no trigger occurs, to the end of a tag, or as far as it goes if ``ends`` is None."""
@@ -361,3 +394,8 @@ class Writer:
 
 def _named(token: Token) -> Named:
     return token if isinstance(token, str) else (token, token)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether the end of one text, but for all of it, is the beginning of the other."""
+    return any(other.startswith(one[place:]) for place in range(1, len(one)))

@@ -1,0 +1,1 @@
+"""The condition that rules with ``[max_tokens]`` are over after so many tokens."""

@@ -1,0 +1,275 @@
+"""Rules that are over after so many tokens: ``[max_tokens]``.
+
+Each token that holds a part of a limited rule counts.  Behind the last one that the rule may take, it is closed: what
+follows is what follows the rule.  Where the rule cannot end there, since no other way to read the text is left, it goes
+on until it can, so a text is always one of the grammar's.  A rule that names its end (``[suffix]``, ``[stop]``) may end
+without it then.
+
+Where a text can be read in several ways, a rule counts from the last place where it can have begun.
+
+The condition needs no mask of its own.  In the place of the state behind a token comes one that lacks what is in the
+rule (open_rules.py), and masks, steps and budgets go on from there.  The step is kept as one that closed rules, so that
+it does so again where a text is read once more.
+
+A budget goes first: where it does not suffice for what follows the rule, the rule goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from constrain.engine.conditions.budget.budget import Budget
+from constrain.engine.conditions.budget.known_completions import fewest_tokens, tokens_from
+from constrain.engine.conditions.limited_rules.open_rules import Instance, OpenRules, RenumberedError
+from constrain.engine.conditions.protocol import Walk
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link, Place
+from constrain.engine.parser.companions import ALWAYS_ASKS, Int64Array
+from constrain.engine.traveller import Traveller, bytes_of
+from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.errors import LimitError
+from constrain.grammar.derivatives import Automaton
+
+_MOST_TRIES = 8
+"""So often an Earley set may get another number while a step is read."""
+
+
+class _Begin(NamedTuple):
+    """Where an instance began."""
+
+    tokens: int
+    """How many tokens there were before the one that it begins in."""
+    steps: int
+    """How many steps there were before that."""
+
+
+class _Record(NamedTuple):
+    """What is known behind a step."""
+
+    key: tuple[int, int]
+    """Of which tables the numbers are."""
+    steps: int
+    tokens: int
+    begun: dict[Instance, _Begin]
+    """The instances that the text may be in."""
+    behind: frozenset[int]
+    """The Earley sets that begin here."""
+    before: Any
+    """The record before; None at the beginning."""
+
+
+class ClosingToken(int):
+    """A token behind which limited rules were closed (:class:`constrain.engine.history.ClosingStep`)."""
+
+    rules: frozenset[int]
+
+    def settle(self, compiled: GrammarTables, place: Place) -> int:
+        """The state of a place whose last step is this one."""
+        return _read_again(compiled, place._parent)[1]
+
+
+class ClosingBytes(bytes):
+    """Bytes behind which limited rules were closed (:class:`constrain.engine.history.ClosingStep`)."""
+
+    rules: frozenset[int]
+
+    def settle(self, compiled: GrammarTables, place: Place) -> int:
+        """The state of a place whose last step is this one."""
+        return _read_again(compiled, place._parent)[1]
+
+
+class LimitedRules:
+    """The condition (conditions/protocol.py) that limited rules end in time.
+
+    Parameters
+    ----------
+    compiled : GrammarTables
+        Whose lock the caller holds.
+    """
+
+    asks_always = True
+    note = 0
+    companion: Int64Array = ALWAYS_ASKS
+
+    def __init__(self, compiled: GrammarTables) -> None:
+        self._rules = compiled.kept(OpenRules)
+        self._record = _first(compiled, self._rules)
+
+    def push(self, cursor: Walk, step: int | bytes, behind: Place, word: int) -> bool:
+        """Close what is over behind the step; it is always taken."""
+        compiled, rules = cursor.compiled, self._rules
+        for _ in range(_MOST_TRIES):
+            rules.check()
+            record = self._record
+            try:
+                if record.key != rules.key:
+                    record = _read_again(compiled, cursor._parent)[0]
+                    if record.key != rules.key:
+                        continue
+                then = rules.step(cursor._state, cursor._parent, step)
+                record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
+                state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
+                # A place, since its state may get another number while the budget is asked.
+                there = Traveller(compiled, state, behind._parent)
+                if closed and self._may_close(cursor, there):
+                    record = closing
+                    behind._state = there._state
+                    behind._parent = _marked(behind._parent, closed)
+                self._record = record
+                return True
+            except RenumberedError:
+                pass
+        raise LimitError("the grammar needs more memory than it may have for a step")
+
+    @staticmethod
+    def _may_close(cursor: Walk, there: Place) -> bool:
+        """Whether the budget suffices for what follows at the place that closing leads to."""
+        budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
+        if budget is None:
+            return True
+        compiled = cursor.compiled
+        if budget.account.plan(cursor._steps + 1):
+            return False
+        if compiled.ir.distinct_keys:
+            return budget.is_ample(compiled, there._state)
+        return tokens_from(compiled, there) <= budget.left
+
+    def restrict(self, cursor: Any, out: Bitmask, index: int) -> None:
+        """Nothing: the state says it all."""
+
+    def rewind(self, steps: int) -> None:
+        """Be as after the first ``steps`` steps."""
+        while self._record.steps > steps:
+            self._record = self._record.before
+
+    def copy(self) -> LimitedRules:
+        """One that goes its own way from here on."""
+        twin = LimitedRules.__new__(LimitedRules)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+def _marked(link: Any, rules: frozenset[int]) -> Link:
+    """A link whose step is noted as one that closed rules."""
+    step = link[STEP]
+    closing: ClosingBytes | ClosingToken = ClosingBytes(step) if isinstance(step, bytes) else ClosingToken(step)
+    closing.rules = rules
+    return link[GENERATION], link[STATE], closing, link[BEFORE]
+
+
+def _first(compiled: GrammarTables, rules: OpenRules) -> _Record:
+    """What is known at the beginning of a text."""
+    rules.check()
+    behind = rules.begins(compiled.start_state)
+    begin = _Begin(0, 0)
+    begun = {instance: begin for earley_set in behind for instance in rules.predicted(earley_set)}
+    return _Record(rules.key, 0, 0, begun, behind, None)
+
+
+def _after(
+    compiled: GrammarTables,
+    rules: OpenRules,
+    record: _Record,
+    within: frozenset[int],
+    behind: frozenset[int],
+    state: int,
+    step: int | bytes,
+) -> _Record:
+    """What is known behind a step in which Earley sets begin, before anything is closed."""
+    tokens = 1
+    if isinstance(step, bytes):
+        spelled = fewest_tokens(compiled, step) if step else []
+        tokens = len(step) if spelled is None else len(spelled)
+    begin = _Begin(record.tokens, record.steps)
+    end = _Begin(record.tokens + tokens, record.steps + 1)
+    begun: dict[Instance, _Begin] = {}
+    for instance in rules.instances(state):
+        _, earley_set = instance
+        if earley_set in behind:
+            begun[instance] = end
+        elif earley_set in within or earley_set in record.behind:
+            begun[instance] = begin
+        else:
+            begun[instance] = record.begun.get(instance, begin)
+    return _Record(record.key, end.steps, end.tokens, begun, behind, record)
+
+
+def _closed(
+    compiled: GrammarTables, rules: OpenRules, record: _Record, state: int, link: Link | None
+) -> tuple[int, _Record, frozenset[int]]:
+    """The state in which what is over is closed, what is known there, and which rules are; the same ones if none is."""
+
+    def is_over(instance: Instance) -> bool:
+        begin = record.begun.get(instance)
+        return begin is not None and record.tokens - begin.tokens >= rules.limits[instance[0]].tokens
+
+    over = [instance for instance in record.begun if is_over(instance)]
+    if not over:
+        return state, record, frozenset()
+    cut = [instance for instance in over if _may_be_cut(compiled, rules, record, instance, link)]
+    found, replaced = rules.closed(state, is_over, cut)
+    if found == state:
+        return state, record, frozenset()
+    begun = {}
+    for index, earley_set in rules.instances(found):
+        olds = [old for old, new in replaced.items() if new == earley_set and (index, old) in record.begun]
+        # What is there and was not, begins here: it follows a rule that was cut.
+        here = _Begin(record.tokens, record.steps)
+        begun[index, earley_set] = max((record.begun[index, old] for old in olds), default=here)
+    behind = frozenset(replaced.get(each, each) for each in record.behind)
+    was = {earley_set for earley_set, _ in rules.configurations(state)} | set(replaced.values())
+    behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
+    return found, record._replace(begun=begun, behind=behind), frozenset(index for index, _ in over)
+
+
+def _may_be_cut(
+    compiled: GrammarTables, rules: OpenRules, record: _Record, instance: Instance, link: Link | None
+) -> bool:
+    """Whether a rule that names its end is complete but for that end."""
+    body = rules.limits[instance[0]].body
+    if body is None:
+        return False
+    begin = record.begun[instance]
+    pieces = []
+    for _ in range(record.steps - begin.steps):
+        assert link is not None
+        pieces.append(bytes_of(compiled, link))
+        link = link[BEFORE]
+    text = b"".join(reversed(pieces))
+    # Where in its first token it began is not known: any place counts at which it fits.
+    first = len(pieces[-1]) if pieces else 0
+    automaton = Automaton(body)
+    return any(automaton.matches(text[skip:]) for skip in range(first + 1))
+
+
+def _read_again(compiled: GrammarTables, link: Link | None) -> tuple[_Record, int]:
+    """What is known at the end of a text, and the state there, by taking all its steps again."""
+    way = []
+    while link is not None:
+        way.append(link)
+        link = link[BEFORE]
+    rules = compiled.kept(OpenRules)
+    for _ in range(_MOST_TRIES):
+        try:
+            return _follow(compiled, rules, way)
+        except RenumberedError:
+            pass
+    raise LimitError("the grammar needs more memory than it may have for a text")
+
+
+def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link]) -> tuple[_Record, int]:
+    """The same, for links of which the last one is the first step."""
+    record = _first(compiled, rules)
+    place = Traveller(compiled, compiled.start_state, None)
+    for link in reversed(way):
+        step = link[STEP]
+        plain = bytes(step) if isinstance(step, bytes) else int(step)
+        then = rules.step(place._state, place._parent, plain)
+        place._parent = compiled.generation, place._state, step, place._parent
+        place._state = then.state
+        record = _after(compiled, rules, record, then.within, then.behind, then.state, plain)
+        if isinstance(step, (ClosingToken, ClosingBytes)):
+            place._state, record, _ = _closed(compiled, rules, record, then.state, place._parent)
+        if record.key != (compiled.generation, compiled.tables_made):
+            raise RenumberedError
+    return record, place._state

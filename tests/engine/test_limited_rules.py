@@ -1,0 +1,442 @@
+"""Rules that are over after so many tokens: against a reference that knows no Earley sets, and what goes along."""
+
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.grammar.derivatives import Automaton
+from constrain.grammar.regex import regex_language
+
+LETTERS = [bytes([byte]) for byte in range(256)]
+
+
+def vocabulary(*longer):
+    tokens = [*LETTERS, *longer, b"</s>"]
+    return constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
+
+
+class Texts:
+    """A matcher that takes tokens as they are spelled."""
+
+    def __init__(self, grammar, *longer, **options):
+        self.vocabulary = vocabulary(*longer)
+        grammar = constrain.Grammar.from_lark(grammar) if isinstance(grammar, str) else grammar
+        self.compiled = constrain.GrammarCompiler(self.vocabulary).compile(grammar)
+        self.matcher = constrain.Matcher(self.compiled, **options)
+
+    def allowed(self, matcher=None):
+        return allowed(matcher or self.matcher)
+
+    def take(self, *tokens):
+        for token in tokens:
+            assert self.matcher.accept_token(self.vocabulary.tokens.index(token)), token
+        return self
+
+    def ends(self):
+        return self.allowed() == {b"</s>"}
+
+
+def allowed(matcher):
+    """The tokens that a mask allows, as they are spelled; each is taken by ``accept_token``, and no other."""
+    vocabulary = matcher.compiled.vocabulary
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    matcher.fill_next_token_bitmask(mask)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)
+    for token in range(vocabulary.size):
+        assert matcher.fork().accept_token(token) == bits[token]
+    return {vocabulary.tokens[token] for token in np.flatnonzero(bits)}
+
+
+# -- what it says --------------------------------------------------------------------------------------
+
+
+def test_over_after_so_many_tokens():
+    texts = Texts('start: "<" r ">"\nr[max_tokens=2]: /[a-z]+/', b"ab", b"cd", b"cd>").take(b"<", b"ab")
+    assert b">" in texts.allowed()
+    assert b"x" in texts.allowed()
+    assert b"cd>" in texts.allowed()
+    texts.take(b"cd")
+    assert texts.allowed() == {b">"}
+
+
+def test_a_token_that_reaches_into_it_counts():
+    texts = Texts('start: "<" r ">"\nr[max_tokens=2]: /[a-z]+/', b"<ab", b"cd").take(b"<ab", b"cd")
+    assert texts.allowed() == {b">"}
+
+
+def test_the_way_behind_the_rule_may_have_begun():
+    texts = Texts('start: r "<t>"\nr[max_tokens=2]: /(.|\\n)*/', b"ab", b"c<", b"<t", b"t>").take(b"ab", b"c<")
+    # Either "<" is text, and "<t>" begins, or "<t>" has begun.
+    assert texts.allowed() == {b"<", b"<t", b"t", b"t>"}
+    assert texts.take(b"t>").ends()
+
+
+def test_goes_on_until_it_can_end():
+    texts = Texts('start: "<" r ">"\nr[max_tokens=2]: /[a-z]+;/', b"ab").take(b"<", b"ab", b"ab")
+    assert b";" in texts.allowed()
+    assert b"ab" in texts.allowed()
+    assert b">" not in texts.allowed()
+    assert texts.take(b"ab", b";").allowed() == {b">"}
+
+
+def test_the_text_ends_with_it():
+    texts = Texts("start: r\nr[max_tokens=2]: /.*/", b"ab").take(b"ab", b"ab")
+    assert texts.ends()
+
+
+def test_each_of_several_has_its_own_tokens():
+    texts = Texts('start: r+ "1"\nr[max_tokens=2]: /[a-z]+;/', b"ab;", b"cd", b";x").take(b"ab;", b"cd", b";x")
+    # The second one took its two tokens, the third is in its first.
+    assert b"cd" in texts.allowed()
+    assert texts.take(b"cd").allowed() > {b";", b"a"}
+
+
+def test_inner_limits_hold_within_outer_ones():
+    grammar = 'start: a "1"\na[max_tokens=3]: "x" b\nb[max_tokens={}]: /([a-z]* )+/'
+    for inner, count in ((9, 2), (1, 1)):
+        texts = Texts(grammar.format(inner), b"ab ").take(b"x", *[b"ab "] * count)
+        assert texts.allowed() == {b"1"}
+
+
+def test_rules_that_are_used_elsewhere_too_are_not_limited_there():
+    texts = Texts("start: w+ r w+\nr[max_tokens=2]: w /!/ w\nw: /[a-z]+;/", b"a;", b"!a").take(*[b"a;"] * 4)
+    assert texts.allowed() >= {b"a;", b"!a"}
+    texts.take(b"!a", b";", b"a;", b"a;")
+    assert b"a;" in texts.allowed()
+    assert b"</s>" in texts.allowed()
+
+
+def test_what_is_ignored():
+    texts = Texts('start: "<" r ">"\nr[max_tokens=2]: A+\nA: "a"\n%ignore " "', b"a ").take(b"<", b"a ", b"a ")
+    assert texts.allowed() == {b" ", b">"}
+
+
+def test_no_tokens_at_all():
+    assert Texts('start: "<" r ">"\nr[max_tokens=0]: /[a-z]*/').take(b"<").allowed() == {b">"}
+    texts = Texts('start: "<" r ">"\nr[max_tokens=0]: /[a-z]+/').take(b"<", b"a")
+    assert texts.allowed() == {b">"}
+
+
+def test_an_end_may_be_missing():
+    for attribute in ('suffix="!"', 'stop="!"'):
+        grammar = f'start: r ">"\nr[max_tokens=2, {attribute}, capture]: /(.|\\n)*/'
+        assert Texts(grammar, b"ab").take(b"ab", b"!").allowed() == {b">"}
+        texts = Texts(grammar, b"ab").take(b"ab", b"ab")
+        assert texts.allowed() == {b">"}
+        assert [(each.data, each.is_complete) for each in texts.matcher.captures()] == [(b"abab", True)]
+    # Not where what stands before it is not complete.
+    texts = Texts('start: r ">"\nr[max_tokens=1, suffix="!"]: /[ab]+;/').take(b"a")
+    assert texts.allowed() == {b"a", b"b", b";"}
+    assert texts.take(b";").allowed() == {b">"}
+
+
+def test_captures_end_where_rules_were_closed():
+    texts = Texts("start: r s\nr[max_tokens=2, capture]: /(.|\\n)*/\ns[capture]: /(.|\\n)*/", b"ab", b"cd")
+    texts.take(b"ab", b"cd", b"ab", b"cd")
+    assert [(each.name, each.data) for each in texts.matcher.captures()] == [("r", b"abcd"), ("s", b"abcd")]
+    texts.matcher.rollback(3)
+    assert [(each.name, each.data) for each in texts.matcher.captures()] == [("r", b"ab")]
+
+
+def test_json_inside():
+    texts = Texts('start: j "END" j\nj[max_tokens=2]: %json {"type": "array", "items": {"type": "integer"}}', b"12")
+    texts.take(b"[", b"12")
+    # It cannot be cut: the bracket is missing.
+    assert b"]" in texts.allowed()
+    assert b"1" in texts.allowed()
+    assert b"E" not in texts.allowed()
+    assert b"E" in texts.take(b"]").allowed()
+    assert b" " not in texts.allowed()
+
+
+def test_json_whose_rules_are_made_on_the_way():
+    schema = '%json {"type": "object", "additionalProperties": {"type": "integer"}}'
+    texts = Texts(f'start: j "END" {schema}\nj[max_tokens=4]: {schema}', b'{"a"', b":1", b',"b":2', b"}END", b"}")
+    texts.take(b'{"a"', b":1", b',"b":2')
+    assert b"}END" in texts.allowed()
+    assert b"," in texts.allowed()
+    texts.take(b"}END", b'{"a"', b":1", b',"b":2')
+    assert b"," in texts.allowed()
+
+
+def test_ebnf():
+    grammar = constrain.Grammar.from_ebnf(
+        'root ::= a " " b\na[max_tokens=1] ::= sub\nb ::= sub\nsub ::= [a-z] sub | [a-z]'
+    )
+    texts = Texts(grammar, b"cd").take(b"cd")
+    assert texts.allowed() == {b" "}
+    assert b"cd" in texts.take(b" ", b"cd", b"cd").allowed()
+
+
+def test_structural_tags():
+    tag = {
+        "type": "sequence",
+        "elements": [
+            {"type": "tag", "begin": "<t>", "content": {"type": "any_text", "max_tokens": count}, "end": "</t>"}
+            for count in (1, 2)
+        ],
+    }
+    texts = Texts(constrain.Grammar.from_structural_tag(tag), b"<t>", b"</t>", b"ab", b"c<").take(b"<t>", b"ab")
+    assert texts.allowed() == {b"<", b"</t>"}
+    texts.take(b"</t>", b"<t>", b"ab", b"c<")
+    assert texts.allowed() == {b"/", b"<", b"</t>"}
+    with pytest.raises(constrain.SchemaError, match="may overlap"):
+        constrain.Grammar.from_structural_tag(
+            {"type": "tag", "begin": "<", "content": {"type": "any_text", "max_tokens": 1}, "end": "aba"}
+        )
+
+
+def test_structural_tags_of_tokens():
+    tokens = [*LETTERS, b"", b"", b"", b"</s>"]
+    names = {256: "<a>", 257: "<b>", 258: "<c>"}
+    special = constrain.Vocabulary(tokens, eos_ids=[259], special_ids=[256, 257, 258], names=names)
+
+    def walk(content, *ids):
+        tag = {"type": "tag", "begin": {"type": "token", "token": "<a>"}, "content": content}
+        tag["end"] = {"type": "token", "token": "<b>"}
+        compiled = constrain.GrammarCompiler(special).compile(constrain.Grammar.from_structural_tag(tag))
+        matcher = constrain.Matcher(compiled)
+        return all(map(matcher.accept_token, (256, *ids, 257))) and matcher.is_accepting()
+
+    some = {"type": "any_tokens", "max_tokens": 2}
+    assert walk(some)
+    assert walk(some, 65)
+    assert walk(some, 65, 258)
+    assert not walk(some, 65, 66, 67)
+    one = {"type": "exclude_token", "exclude_tokens": ["<c>"]}
+    assert walk(one, 65)
+    assert not walk(one)
+    assert not walk(one, 258)
+    assert not walk(one, 65, 66)
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        constrain.Grammar.from_lark('start: "<" <[*]> ">"'),
+        constrain.Grammar.from_lark('start: "<" <[^1000]> ">"'),
+        constrain.Grammar.from_gbnf('root ::= "<" !<[300]> ">"'),
+        constrain.Grammar.from_ebnf('root ::= "<" ExcludeToken(300) ">"'),
+    ],
+)
+def test_one_token_of_any_text(grammar):
+    tokens = [*LETTERS, b"abc", *[b"x%d" % index for index in range(1000)], b"</s>"]
+    any_text = constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(any_text).compile(grammar))
+    assert matcher.accept_token(ord("<"))
+    assert not matcher.fork().accept_tokens([97, 97])
+    assert matcher.accept_tokens([256, ord(">")])
+    assert matcher.is_accepting()
+
+
+def test_at_most_so_many_tokens_of_any_text():
+    texts = Texts('start: <[*]>{0,2} "."', b"ab", b"cd").take(b"ab", b"cd")
+    assert texts.allowed() == {b"."}
+    with pytest.raises(constrain.GrammarError, match="at least 2 tokens cannot be asked for"):
+        constrain.Grammar.from_lark("start: <[*]>{2,3}")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "reason"),
+    [
+        ('start: r\nr[max_tokens=3]: "a" r | "b"', r"\[max_tokens\]: the rule holds itself"),
+        ('start: r\nr[max_tokens="3"]: "a"', r"\[max_tokens\] takes a number of tokens"),
+        ('start: r\nr[max_tokens=-1]: "a"', r"\[max_tokens\] takes a number of tokens"),
+        ('start: r\nr[min_tokens=3]: "a"', r"\[min_tokens\]: least numbers of tokens .* are not supported"),
+    ],
+)
+def test_refused(grammar, reason):
+    with pytest.raises(constrain.GrammarError, match=reason):
+        constrain.Grammar.from_lark(grammar)
+
+
+# -- what a matcher does -----------------------------------------------------------------------------------
+
+TWO = 'start: "<" r ">" s\nr[max_tokens=2]: /(.|\\n)*/\ns[max_tokens=3]: /[a-z>]+/'
+
+
+def test_rollback_fork_reset_and_pickle():
+    texts = Texts(TWO, b"ab").take(b"<", b"ab", b"ab")
+    matcher = texts.matcher
+    assert texts.allowed() == {b">"}
+    fork = matcher.fork()
+    matcher.rollback(1)
+    assert len(texts.allowed()) > 100
+    assert allowed(fork) == {b">"}
+    copied = pickle.loads(pickle.dumps(fork))
+    assert allowed(copied) == {b">"}
+    assert matcher.accept_token(ord("z"))
+    assert texts.allowed() == {b">"}
+    matcher.reset()
+    assert texts.allowed() == {b"<"}
+
+
+def test_states_that_are_forgotten_are_found_again():
+    texts = Texts(TWO, b"ab").take(b"<", b"ab", b"ab", b">", b"ab")
+    matcher, compiled = texts.matcher, texts.compiled
+    for forget in (compiled.compact, compiled.begin):
+        with compiled.lock:
+            forget()
+        assert b"</s>" in texts.allowed()
+        fork = matcher.fork()
+        fork.rollback(2)
+        assert allowed(fork) == {b">"}
+        ends = matcher.fork()
+        assert ends.accept_tokens([97, 97])
+        assert allowed(ends) == {b"</s>"}
+
+
+def test_compiled_grammars_as_bytes():
+    texts = Texts(TWO, b"ab").take(b"<", b"ab", b"ab")
+    loaded = constrain.CompiledGrammar.from_bytes(texts.compiled.to_bytes(), texts.vocabulary)
+    matcher = constrain.Matcher(loaded)
+    assert matcher.accept_tokens([ord("<"), 256, 256])
+    assert allowed(matcher) == {b">"}
+
+
+def test_bytes_count_as_the_fewest_tokens():
+    texts = Texts(TWO, b"abc")
+    assert texts.matcher.accept_bytes(b"<")
+    assert texts.matcher.accept_bytes(b"abc")
+    assert len(texts.allowed()) > 100
+    assert texts.matcher.accept_bytes(b"a")
+    assert texts.allowed() == {b">"}
+
+
+def test_drafts():
+    texts = Texts(TWO, b"ab").take(b"<")
+    draft = [256, 256, ord(">"), 256, 97, 97, 97]
+    mask = constrain.allocate_token_bitmask(len(draft) + 1, texts.vocabulary.size)
+    legal = constrain.fill_draft_bitmasks([texts.matcher], [draft], None, mask)
+    matcher, own = texts.matcher.fork(), constrain.allocate_token_bitmask(1, texts.vocabulary.size)
+    count = 0
+    for row, token in enumerate([*draft, None]):
+        matcher.fill_next_token_bitmask(own)
+        assert (mask[row] == own[0]).all()
+        if token is None or not matcher.accept_token(token):
+            break
+        count += 1
+    assert count == 6
+    assert texts.matcher.validate_tokens(draft) == count
+    assert np.asarray(legal).tolist() == [count]
+
+
+@pytest.mark.parametrize("most", [4, 5, 7, 12])
+def test_within_a_budget_texts_are_complete(most):
+    random.seed(most)
+    grammar = 'start: "<" r "></r>" s\nr[max_tokens=2]: /(.|\\n)*/\ns[max_tokens=2]: /[a-z]+;/'
+    for _ in range(30):
+        matcher = Texts(grammar, b"></r>", b"ab", b"></", b"a;", max_tokens=most).matcher
+        spelled = []
+        while not matcher.is_terminated():
+            token = random.choice(sorted(allowed(matcher)))
+            spelled.append(token)
+            assert matcher.accept_token(matcher.compiled.vocabulary.tokens.index(token))
+        assert len(spelled) <= most + 1
+
+
+# -- against a reference -----------------------------------------------------------------------------------
+
+
+class Reference:
+    """A row of parts, each with a limit or none, read byte by byte by all ways at once.
+
+    A way is the part that it is in, how far its automaton is, and which parts began together with it.  Behind a token
+    the ways in a part are dropped that began too long ago, if any other way is left.  Of parts that began at several
+    places with the same others the last one counts.
+    """
+
+    def __init__(self, parts, limits):
+        self._automata = [Automaton(regex_language(part)) for part in parts]
+        self._limits = limits
+        self.tokens = 0
+        self._began = {}
+        self._ways = set()
+        self._done = False
+        self._start({0})
+
+    def _start(self, parts):
+        # Whether the text may end there tells beginnings apart too.
+        together = frozenset(parts)
+        self._began[together] = self._now
+        self._ways |= {(part, 0, together) for part in together if part < len(self._automata)}
+
+    _now = 0
+
+    def take(self, token):
+        self._now = self.tokens
+        for place, byte in enumerate(token):
+            if place == len(token) - 1:
+                self._now = self.tokens + 1
+            then, ended = set(), set()
+            for part, state, together in self._ways:
+                automaton = self._automata[part]
+                behind = automaton.step(state, byte)
+                if automaton.is_dead(behind):
+                    continue
+                then.add((part, behind, together))
+                if automaton.is_end(behind):
+                    ended.add(part + 1)
+            self._ways = {way for way in then if self._goes_on(*way[:2])}
+            self._done = len(self._automata) in ended
+            self._start(ended)
+            self._now = self.tokens
+            if not self._ways and not self._done:
+                return False
+        self.tokens += 1
+        left = {way for way in self._ways if not self._is_over(*way)}
+        if left or self._done:
+            self._ways = left
+        return True
+
+    def _goes_on(self, part, state):
+        return not Automaton(self._automata[part].rest(state)).is_empty(1000)
+
+    def _is_over(self, part, state, together):
+        return self._limits[part] is not None and self.tokens - self._began[together] >= self._limits[part]
+
+    def ends(self):
+        return self._done
+
+
+PARTS = ["<", "[a-c]+", "[a-c<]*>", "([ab]c?)+", "(a|b|<|>|;)+", "a*;", "[ac]+;", "<;", "(ab)+"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_against_a_reference(seed):
+    random.seed(seed)
+    parts = [random.choice(PARTS) for _ in range(random.randint(1, 4))]
+    limits = [random.choice([None, 1, 2, 3]) for _ in parts]
+    rules = [
+        f"p{index}{f'[max_tokens={limit}]' if limit else ''}: /{part}/"
+        for index, (part, limit) in enumerate(zip(parts, limits, strict=True))
+    ]
+    alphabet = [bytes([byte]) for byte in b"abc<>;"]
+    longer = [b"".join(random.choices(alphabet, k=random.randint(2, 4))) for _ in range(8)]
+    tokens = [*alphabet, *dict.fromkeys(longer), b"</s>"]
+    compiled = constrain.GrammarCompiler(constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])).compile(
+        constrain.Grammar.from_lark(
+            "\n".join([f"start: {' '.join(f'p{index}' for index in range(len(parts)))}", *rules])
+        )
+    )
+    for _ in range(4):
+        matcher, taken = constrain.Matcher(compiled), []
+        while not matcher.is_terminated() and len(taken) < 14:
+            found = allowed(matcher)
+            expected = set()
+            for token in tokens[:-1]:
+                reference = Reference(parts, limits)
+                assert all(map(reference.take, taken))
+                if token and reference.take(token):
+                    expected.add(token)
+            reference = Reference(parts, limits)
+            assert all(map(reference.take, taken))
+            if reference.ends():
+                expected.add(b"</s>")
+            assert found == expected, (parts, limits, taken)
+            token = random.choice(sorted(found - {b"</s>"} or found))
+            taken.append(token)
+            assert matcher.accept_token(tokens.index(token))
