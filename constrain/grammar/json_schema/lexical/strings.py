@@ -152,6 +152,10 @@ def _hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular
     """The numbers of a set (ranges below ``16 ** digits``) in that many hexadecimal digits: small, or either case."""
     if digits == 0:
         return literal("")
+    if len(numbers) == 1 and numbers[0][0] == numbers[0][1]:
+        # The same as below, for one number: each character that a schema names is one.
+        written = f"{numbers[0][0]:0{digits}x}"
+        return concat(*(_one_byte((digit + digit.upper() * either_case).encode()) for digit in written))
     unit = 16 ** (digits - 1)
     if numbers == ((0, 16 * unit - 1),):
         return repeat(byte_set(b"0123456789abcdef" + b"ABCDEF" * either_case), digits, digits)
