@@ -103,5 +103,7 @@ def sources_digest(package: Path, sources: Iterable[str]) -> str:
     """A hash over the files that a package's kernels are made from, given as paths below it."""
     digest = hashlib.sha256()
     for name in sources:
-        digest.update(name.encode() + hashlib.sha256((package / name).read_bytes()).digest())
+        # Without a Path for each, and without a buffer: this is part of every start.
+        with open(f"{package}/{name}", "rb", 0) as file:
+            digest.update(name.encode() + hashlib.sha256(file.read()).digest())
     return digest.hexdigest()

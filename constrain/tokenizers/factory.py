@@ -33,6 +33,7 @@ def load_tokenizer(
     folder: str | PathLike[str] | None = None,
     download: bool = False,
     revision: str | None = None,
+    cache: bool = True,
 ) -> Tokenizer:
     """Open a tokenizer file or a model folder, find one by name, or take one of another library.
 
@@ -58,6 +59,9 @@ def load_tokenizer(
         OpenAI's rank file, and check its SHA-256.
     revision : str, optional
         For the id of a repository: a branch, tag or commit.
+    cache : bool
+        Take the tokenizer from the cache on disk if the file, by its hash, was loaded before, and keep it there if not
+        (:mod:`constrain.tokenizers.load_cache`).
 
     Raises :class:`TokenizerError` with the path if there is no such file, if its format is not
     supported, or if it makes no sense.
@@ -77,7 +81,7 @@ def load_tokenizer(
             place, encoding = _find_by_name(fspath(path), encoding, folder, download, revision)
         elif folder is not None or download or revision is not None:
             raise TokenizerError(f"{place}: folder=, download= and revision= are for names, and this file is there")
-        tokenizer = _load(place, encoding, eos_ids)
+        tokenizer = _load(place, encoding, eos_ids, cache)
         if chat_template is not None:
             tokenizer.chat_template = given_chat_template(chat_template)
         elif tokenizer.chat_template is None:
@@ -138,10 +142,14 @@ def _find_by_name(
     raise TokenizerError(f"{name}: no such file, and no name of a model, of an encoding or of a repository")
 
 
-def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None) -> Tokenizer:
+def _load(
+    place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None, cache: bool
+) -> Tokenizer:
     ends = None if eos_ids is None else tuple(sorted(set(checked_ids(eos_ids))))
     if place.is_dir():
         place = _file_in_folder(place)
+    if not cache:
+        return _read(place, encoding, ends)
     return loaded_through_cache(place, (encoding, ends), lambda: _read(place, encoding, ends))
 
 

@@ -114,7 +114,7 @@ def test_hostile_headers(tmp_path: Path, arrays: object) -> None:
     listed = arrays if isinstance(arrays, bytes) else json.dumps(arrays).encode() + b"\n"
     for data in (b"", bytes(8)):
         checksum = zlib.crc32(data, zlib.crc32(listed))
-        path.write_bytes(b"constrain arrays 1 %08x %s%s" % (checksum, listed, data))
+        path.write_bytes(b"constrain arrays 2 %08x %s%s" % (checksum, listed, data))
         assert disk_cache.read(path) is None
 
 
