@@ -70,14 +70,15 @@ class QuoteTokens:
         self._is_normal = vocabulary.kinds == NORMAL
         counts = self._counts(_QUOTE)
         bytes_of = self._bytes_of
-        before = {token: bytes_of(token).split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
+        texts = {token: bytes_of(token) for token in np.flatnonzero(counts).tolist()}
+        before = {token: text.split(b'"', 1)[0] for token, text in texts.items()}
         ordered = sorted(before, key=before.__getitem__)
         first = [i for i, token in enumerate(ordered) if i == 0 or before[token] != before[ordered[i - 1]]]
         self.tokens: Int32Array = np.array(ordered, np.int32)
         self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
         self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
-        self.longest_rest = max((bytes_of(token).rindex(b'"') for token in ordered), default=0)
-        contents = sorted(_contents(map(bytes_of, self.with_strings)))
+        self.longest_rest = max((text.rindex(b'"') for text in texts.values()), default=0)
+        contents = sorted(_contents(map(texts.__getitem__, self.with_strings)))
         self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
         self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
         # Where such a colon ends, in the tokens that have a comma behind it, and perhaps no quote.
@@ -87,9 +88,8 @@ class QuoteTokens:
         self.begins_next_key = any(
             token in before and not _NO_KEY_BEGUN.search(bytes_of(token)) for token in self.to_next_key
         )
-        texts = list(map(bytes_of, ordered))
-        self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
-        self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
+        self._after_quote = _Beginnings(place for text in texts.values() for place in text.split(b'"')[1:])
+        self._after_comma = _Beginnings(found[1] for text in texts.values() for found in _NEXT_KEY.finditer(text))
         self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
         self.may_hold_two_keys = any(_WHOLE_KEY.search(bytes_of(token), colons[token]) for token in self.to_next_key)
 
