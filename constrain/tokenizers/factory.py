@@ -142,9 +142,7 @@ def _find_by_name(
     raise TokenizerError(f"{name}: no such file, and no name of a model, of an encoding or of a repository")
 
 
-def _load(
-    place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None, cache: bool
-) -> Tokenizer:
+def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None, cache: bool) -> Tokenizer:
     ends = None if eos_ids is None else tuple(sorted(set(checked_ids(eos_ids))))
     if place.is_dir():
         place = _file_in_folder(place)

@@ -74,9 +74,10 @@ def packed(items: Iterable[Any], kind: Any) -> PackedStrings[Any]:
     if isinstance(items, PackedStrings) and items.kind is kind:
         return items
     listed = list(items)
-    data: list[bytes | None] = listed
-    if kind is str:
-        data = [None if item is None else item.encode() for item in listed]
-    lengths = np.fromiter((-1 if item is None else len(item) for item in data), dtype=np.int32, count=len(data))
-    blob = np.frombuffer(b"".join([item for item in data if item]), dtype=np.uint8)
-    return PackedStrings(blob, lengths, cast(Any, kind))
+    missing = [place for place, item in enumerate(listed) if item is None] if None in listed else []
+    for place in missing:
+        listed[place] = kind()
+    data: list[bytes] = list(map(str.encode, listed)) if kind is str else listed
+    lengths = np.fromiter(map(len, data), dtype=np.int32, count=len(data))
+    lengths[missing] = -1
+    return PackedStrings(np.frombuffer(b"".join(data), dtype=np.uint8), lengths, cast(Any, kind))

@@ -19,6 +19,7 @@ from constrain.tokenizers.packed_strings import PackedStrings, packed
 
 Array = npt.NDArray[Any]
 
+
 class UnknownStateError(Exception):
     """Something that these files do not hold."""
 

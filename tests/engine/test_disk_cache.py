@@ -253,7 +253,7 @@ def test_the_same_trie_and_masks_from_disk(folder: Path) -> None:
     gc.collect()
     assert sorted(file.name.split("-")[0] for file in folder.iterdir()) == ["masks", "trie"]
     second = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
-    built = TokenTrie(second.data, second.starts, list(second.tokens), list(range(len(TOKENS) - 1)))
+    built = TokenTrie(second.data, second.starts, np.arange(len(TOKENS) - 1))
     assert same(second.trie.arrays(), built.arrays())
     assert second.trie.depth == built.depth
     assert len(second.shared) > 0

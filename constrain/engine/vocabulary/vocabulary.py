@@ -205,7 +205,7 @@ class Vocabulary:
         self.shared_tables = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
-        trie = TokenTrie(self.data, self.starts, list(self.tokens), self.text_ids.tolist())
+        trie = TokenTrie(self.data, self.starts, self.text_ids)
         files.save_trie(trie)
         return trie
 

@@ -165,7 +165,8 @@ class NormalFormTable:
         left, right = ord(first), ord(second)
         if 0 <= left - _LEADING < 19 and 0 <= right - _VOWELS < _VOWEL_COUNT:
             return chr(_SYLLABLES + ((left - _LEADING) * _VOWEL_COUNT + right - _VOWELS) * _TRAILING_COUNT)
-        if _FIRST_HANGUL <= first <= _LAST_HANGUL and (left - _SYLLABLES) % _TRAILING_COUNT == 0 and 0 < right - _TRAILING < _TRAILING_COUNT:
+        is_open = _FIRST_HANGUL <= first <= _LAST_HANGUL and (left - _SYLLABLES) % _TRAILING_COUNT == 0
+        if is_open and 0 < right - _TRAILING < _TRAILING_COUNT:
             return chr(left + right - _TRAILING)
         return None
 
