@@ -1,8 +1,8 @@
 """Group: how long each file takes to open for the first and for the second time, beside its reference library.
 
-Each opening is in a process of its own, in processor time; the module that is called, its bytecode, the machine code and
-the file are warm.  The first opening finds an empty cache folder and fills it, the second finds what the first left
-there; after it, three ids are decoded, for which some tables are made.
+Each opening is in a process of its own, in processor time; the module that is called, its bytecode, the machine code
+and the file are warm.  The first opening finds an empty cache folder and fills it, the second finds what the first
+left there; after it, three ids are decoded, for which some tables are made.
 """
 
 from __future__ import annotations
