@@ -1,7 +1,7 @@
 """What was loaded once is kept on disk (cache_folder.py) and loaded from there again, in a tenth of the time.
 
 It is found by content: SHA-256 of the file and of the files beside it that a reader looks at, the arguments, and the
-state of this package's tokenizers.  So nothing has to be invalidated.  A file that is cut off or damaged is as if it
+sources of this package's tokenizers.  So nothing has to be invalidated.  A file that is cut off or damaged is as if it
 were not there (storage/disk_cache.py).
 
 A GGUF file may hold a whole model.  Its tokenizer is decided by what stands in front of the tensors, so it is found by
@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from constrain.cache_folder import find_in_caches, writable_cache_folder
 from constrain.engine.storage import disk_cache
+from constrain.kernels.digests import source_hash
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.formats.gguf_metadata import metadata_length
 from constrain.tokenizers.state_arrays import UnknownStateError, from_arrays, to_arrays
@@ -137,16 +138,12 @@ def _is_part_of(path: Path, part: Part) -> bool:
 
 
 @cache
-def _sources() -> tuple[object, ...]:
-    """Where the sources of the tokenizers are, and the size and time of each: what Python knows changed sources by."""
-    return (str(_PACKAGE), *sorted(_files_in(os.fspath(_PACKAGE))))
-
-
-def _files_in(folder: str) -> Iterator[tuple[str, int, int]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                found = entry.stat()
-                yield os.path.relpath(entry.path, _PACKAGE), found.st_size, found.st_mtime_ns
-            elif entry.is_dir() and entry.name != "__pycache__":
-                yield from _files_in(entry.path)
+def _sources() -> str:
+    """A hash over the sources of the tokenizers."""
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(_PACKAGE):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            if name.endswith(".py"):
+                digest.update(source_hash(os.path.join(folder, name)))
+    return digest.hexdigest()
