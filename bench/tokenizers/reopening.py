@@ -85,9 +85,7 @@ def _row(path: Path, folder: Path) -> None:
             times["reference"].append(_seconds(reference, path, bytecode)[0])
     medians = [f"{sorted(each)[_RUNS // 2]:.3f}" if each else "" for each in times.values()]
     megabytes = f"{path.stat().st_size / 1e6:.1f}"
-    click.echo(
-        f"{path.name:34s}{megabytes:>8s}" + "".join(f"{each:>10s}" for each in medians[:3]) + f"{medians[3]:>12s}"
-    )
+    click.echo(f"{path.name:34s}{megabytes:>8s}" + "".join(f"{each:>12s}" for each in medians))
 
 
 def _seconds(code: str, path: Path, environment: dict[str, str]) -> list[float]:
