@@ -84,7 +84,7 @@ def read(path: Path) -> dict[str, Array] | None:
                 return None
             # One piece of memory takes half the time of many: it is made of large pages.
             data = np.empty(sum(places), np.uint8)
-            if file.readinto(data.data) != len(data) or zlib.crc32(data, checksum) != int(stated, 16):
+            if file.readinto(data.data) != len(data) or zlib.crc32(data.data, checksum) != int(stated, 16):
                 return None
         arrays = {}
         begin = 0
@@ -113,7 +113,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
     entries = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     listed = json.dumps(entries).encode() + b"\n"
     checksum = zlib.crc32(listed)
-    contents = []
+    contents: list[Any] = []
     for array in arrays.values():
         contents += [np.ascontiguousarray(array).data, bytes(_aligned(array.nbytes) - array.nbytes)]
     for content in contents:

@@ -114,7 +114,8 @@ class QuoteTokens:
 
     def _bytes_of(self, token: int) -> bytes:
         # The vocabulary's own tuple of all tokens is not made for some of them.
-        return self.data[self.starts[token] : self.starts[token + 1]].tobytes()
+        found: bytes = self.data[self.starts[token] : self.starts[token + 1]].tobytes()
+        return found
 
     def _counts(self, byte: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """How often each normal token holds a byte."""
