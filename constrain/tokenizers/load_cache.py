@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from constrain.cache_folder import find_in_caches, writable_cache_folder
 from constrain.engine.storage import disk_cache
+from constrain.errors import TokenizerError
 from constrain.kernels.digests import source_hash
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.formats.gguf_metadata import metadata_length
@@ -60,7 +61,7 @@ def loaded_through_cache(path: Path, arguments: object, load: Callable[[], Token
         if size > LARGEST and not is_gguf:
             return load()
         name = disk_cache.name_of(f"tokenizer-{_key_of(path, arguments, FIRST_BYTES if is_gguf else size)}")
-        found = _kept(name, path)
+        found = _kept(name, path, is_gguf)
     except OSError:  # the reader has the better words
         return load()
     if found is not None:
@@ -69,8 +70,8 @@ def loaded_through_cache(path: Path, arguments: object, load: Callable[[], Token
     folder = writable_cache_folder()
     if folder is None:
         return tokenizer
-    # Such as a tokenizer of another library, or a file that went away.
-    with contextlib.suppress(UnknownStateError, OSError):
+    # Such as a tokenizer of another library, or a file that went away or was cut off meanwhile.
+    with contextlib.suppress(UnknownStateError, OSError, TokenizerError):
         arrays = to_arrays(tokenizer)
         if is_gguf:
             arrays[_PART] = _part_of(path, metadata_length(path))
@@ -80,13 +81,12 @@ def loaded_through_cache(path: Path, arguments: object, load: Callable[[], Token
     return tokenizer
 
 
-def _kept(name: str, path: Path) -> Tokenizer | None:
+def _kept(name: str, path: Path, is_gguf: bool) -> Tokenizer | None:
     kept = find_in_caches(name)
     arrays = None if kept is None else disk_cache.read(kept)
     if arrays is None:
         return None
-    part = arrays.pop(_PART, None)
-    if part is not None and not _is_part_of(path, part):
+    if is_gguf and (_PART not in arrays or not _is_part_of(path, arrays[_PART])):
         return None
     with contextlib.suppress(UnknownStateError):
         found = from_arrays(arrays)
@@ -106,7 +106,7 @@ def _starts_with_gguf(path: Path) -> bool:
 
 
 def _key_of(path: Path, arguments: object, count: int) -> str:
-    """Of a file of which the first ``count`` bytes are hashed."""
+    """What a file is found by, of which the first ``count`` bytes are hashed."""
     # The name may tell the encoding of a rank file.
     decides = (_FORMAT, __version__, _sources(), path.name, path.stat().st_size, arguments)
     digest = hashlib.sha256(repr(decides).encode("utf-8", "surrogatepass"))

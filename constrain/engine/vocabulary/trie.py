@@ -236,11 +236,11 @@ def _sorted(data: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], members: n
     places = np.argsort(keys, kind="stable")
     keys = keys[places]
     is_same = keys[1:] == keys[:-1]
-    open_ = np.flatnonzero(np.append(is_same, False) | np.append(False, is_same))
+    tied = np.flatnonzero(np.append(is_same, False) | np.append(False, is_same))
     blob = data.tobytes()
     # Groups of equal keys stand in their order, and are the same groups afterwards.
-    texts = {place: blob[begins[place] : ends[place]] for place in places[open_].tolist()}
-    places[open_] = sorted(texts, key=texts.__getitem__)
+    texts = {place: blob[begins[place] : ends[place]] for place in places[tied].tolist()}
+    places[tied] = sorted(texts, key=texts.__getitem__)
     return members[places].astype(np.int32)
 
 
