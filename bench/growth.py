@@ -97,8 +97,8 @@ def of_vocabulary(name: str) -> list[str]:
     from constrain.engine.vocabulary.trie import TokenTrie
 
     tokenizer, vocabulary = load(name)
-    members = np.flatnonzero(vocabulary.kinds == 0).tolist()
-    building = seconds(lambda: TokenTrie(vocabulary.data, vocabulary.starts, list(vocabulary.tokens), members))
+    members = np.flatnonzero(vocabulary.kinds == 0)
+    building = seconds(lambda: TokenTrie(vocabulary.data, vocabulary.starts, members))
     loading = seconds(
         lambda: constrain.Vocabulary(vocabulary.tokens, vocabulary.eos_ids, vocabulary.special_ids),
         3,

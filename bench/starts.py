@@ -2,6 +2,8 @@
 
 A wheel is built (or given with ``--wheel``) and installed into a virtual environment of its own, beside llguidance.
 Then processes start in turn, each measured from outside: wall and processor seconds, and most memory.
+
+``--checkout`` measures the first mask alone, with this Python and the checkout, and needs no wheel: ten seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -112,19 +114,22 @@ def can_be_read_by_others(path: Path) -> bool:
 
 @click.command()
 @click.option("--wheel", type=click.Path(path_type=Path, exists=True), help="Instead of building one.")
+@click.option("--checkout", is_flag=True, help="Only the first mask, with this Python and the checkout.")
 @click.option("--runs", default=7, show_default=True, help="How many processes for each figure.")
-def main(wheel: Path | None, runs: int) -> None:
+def main(wheel: Path | None, checkout: bool, runs: int) -> None:
     """Measure starts: wall seconds, processor seconds, memory; medians, the engines in turn."""
+    if checkout and wheel is not None:
+        raise click.UsageError("--checkout needs no wheel")
     with tempfile.TemporaryDirectory(prefix="constrain-starts-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        if wheel is None:
+        if wheel is None and not checkout:
             began = time.perf_counter()
             wheel = build_wheel(folder / "wheels")
             click.echo(
                 f"built in {time.perf_counter() - began:.0f} s: {wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB"
             )
-        python = make_environment(folder / "venv", wheel)
+        python = Path(sys.executable) if wheel is None else make_environment(folder / "venv", wheel)
         tokenizer = folder / "tokenizer.json"
         try:
             with gzip.open(data_folder() / "vocab" / "llama3-tokenizer.json.gz") as packed:
@@ -133,29 +138,33 @@ def main(wheel: Path | None, runs: int) -> None:
             click.echo(f"without Llama-3's tokenizer: {error}")
         schema = folder / "schema.json"
         shutil.copy(ROOT / "grammars" / "person.schema.json", schema)
-        for title, measure in _figures(folder, python, tokenizer, schema):
-            report(title, [measure() for _ in range(runs)] if runs > 1 else [measure()])
+        plans = [_first_masks(folder, python, tokenizer, runs)] if tokenizer.exists() else []
+        if not checkout:
+            plans.insert(0, _starts_of_wheel(folder, python, schema, runs))
+        click.echo(f"{'':62s} {'wall':>10s} {'processor':>10s} {'memory':>11s}")
+        for plan in plans:
+            for title, starts in plan:
+                report(title, starts)
 
 
-def _figures(folder: Path, python: Path, tokenizer: Path, schema: Path) -> Iterator[tuple[str, Callable[[], Start]]]:
-    def run(*arguments: str, caches: str = "caches", **options: int | None) -> Start:
-        home = folder / "home"
-        home.mkdir(exist_ok=True)
-        cache = {"CONSTRAIN_CACHE_DIR": str(folder / caches), "HOME": str(home)}
-        return start([str(python), *arguments], {"PATH": os.environ["PATH"], **cache}, **options)
+def _environment(folder: Path, python: Path, caches: str = "caches") -> dict[str, str]:
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    found = {"PATH": os.environ["PATH"], "CONSTRAIN_CACHE_DIR": str(folder / caches), "HOME": str(home)}
+    if python == Path(sys.executable):
+        found |= {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    return found
 
-    def without_tables(*arguments: str) -> Start:
-        shutil.rmtree(folder / "none", ignore_errors=True)
-        return run(*arguments, caches="none")
+
+def _starts_of_wheel(folder: Path, python: Path, schema: Path, runs: int) -> Iterator[tuple[str, list[Start]]]:
+    def run(*arguments: str) -> list[Start]:
+        return [start([str(python), *arguments], _environment(folder, python)) for _ in range(runs)]
 
     generate = ["-m", "constrain", "generate", "--schema", str(schema), "--seed", "1"]
-    ours = ["-c", _FIRST_MASK, str(tokenizer), json.dumps(_SCHEMA)]
-    theirs = ["-c", _FIRST_MASK_OF_LLGUIDANCE, str(tokenizer), json.dumps(_SCHEMA)]
-    click.echo(f"{'':62s} {'wall':>10s} {'processor':>10s} {'memory':>11s}")
-    yield "python, without anything", lambda: run("-c", "")
-    yield "import numpy", lambda: run("-c", _NUMPY)
-    yield "import constrain", lambda: run("-c", "import constrain")
-    yield "constrain generate, to its end", lambda: run(*generate)
+    yield "python, without anything", run("-c", "")
+    yield "import numpy", run("-c", _NUMPY)
+    yield "import constrain", run("-c", "import constrain")
+    yield "constrain generate, to its end", run(*generate)
     for path in (folder / "venv").rglob("*"):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & 0o555)
@@ -164,13 +173,26 @@ def _figures(folder: Path, python: Path, tokenizer: Path, schema: Path) -> Itera
     bare = {"PATH": os.environ["PATH"], "CONSTRAIN_CACHE_DIR": "/proc/none"}
     yield (
         f"the same, nothing to be written, no HOME, {who}",
-        lambda: start([str(python), *generate], bare, user=nobody),
+        [start([str(python), *generate], bare, user=nobody) for _ in range(runs)],
     )
-    if not tokenizer.exists():
-        return
-    yield "first mask, Llama-3, without tables on disk", lambda: without_tables(*ours)
-    yield "first mask, Llama-3, with tables on disk", lambda: run(*ours)
-    yield "first mask, Llama-3, llguidance", lambda: run(*theirs)
+
+
+def _first_masks(folder: Path, python: Path, tokenizer: Path, runs: int) -> Iterator[tuple[str, list[Start]]]:
+    """One run of each in turn, since what else a machine does changes from minute to minute."""
+    ours = [str(python), "-c", _FIRST_MASK, str(tokenizer), json.dumps(_SCHEMA)]
+    theirs = [str(python), "-c", _FIRST_MASK_OF_LLGUIDANCE, str(tokenizer), json.dumps(_SCHEMA)]
+    titles = ("without tables on disk", "with tables on disk", "llguidance", "of which python and numpy")
+    found: dict[str, list[Start]] = {title: [] for title in titles}
+    for command in (ours, theirs):  # bytecode, and the tables
+        start(command, _environment(folder, python))
+    for _ in range(runs):
+        shutil.rmtree(folder / "none", ignore_errors=True)
+        found[titles[0]].append(start(ours, _environment(folder, python, "none")))
+        found[titles[1]].append(start(ours, _environment(folder, python)))
+        found[titles[2]].append(start(theirs, _environment(folder, python)))
+        found[titles[3]].append(start([str(python), "-c", _NUMPY], _environment(folder, python)))
+    for title in titles:
+        yield f"first mask, Llama-3, {title}", found[title]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError, TokenizerError
 from constrain.limits import Deadline
 from constrain.version import __version__
@@ -74,7 +75,9 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'constrain' has no attribute {name!r}")
-    value = getattr(import_module(module), name)
+    # Modules make no garbage, and the collector would look for it fifty times.
+    with paused_collection():
+        value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

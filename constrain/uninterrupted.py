@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-_SIGNALS = tuple(signal.valid_signals())
 _is_held = False
 
 
@@ -25,7 +24,7 @@ def uninterrupted(call: Callable[..., Result], *args: Any) -> Result:
     # Handlers run in the main thread only.
     if _is_held or threading.current_thread() is not threading.main_thread():
         return call(*args)
-    handlers = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
+    handlers = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
     arrived: list[int] = []
     interruption: BaseException | None = None
     _is_held = True

@@ -301,7 +301,8 @@ def failing_files(injector: Injector) -> Iterator[None]:
 
         patches.append((module, "tempfile", _FailingModule(tempfile, {"NamedTemporaryFile": named})))
     if "np" in module.__dict__:
-        patches.append((module, "np", _FailingModule(np, failing(np, "fromfile"))))
+        # Right before the content of a file is read.
+        patches.append((module, "np", _FailingModule(np, failing(np, "empty"))))
     for name in ("open", "mkdir", "glob", "stat", "unlink"):
         if name in pathlib.Path.__dict__:
             old = pathlib.Path.__dict__[name]

@@ -1,7 +1,7 @@
 """Kind "tokenizer_files": random ``tokenizer.json`` files of all parts that `tokenizers` writes, judged by it.
 
 A file may ask for what the native tokenizers do not have; then loading it must say so, and name the part.  A file that
-loads must give the ids, offsets and texts of the library.
+loads must give the ids, offsets and texts of the library; so must what a cache on disk makes of its tokenizer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bench.fuzz.tokenizer_parts import FilePlan, random_plan, random_texts
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.state_arrays import UnknownStateError, from_arrays, to_arrays
 
 _FILES = 25
 _TEXTS = 12
@@ -111,6 +112,35 @@ def _has_offsets(plan: FilePlan) -> bool:
     return not moved and not any(part["type"] == "Precompiled" for part in plan.normalizers)
 
 
+def _difference_of_kept(ours: Tokenizer, texts: list[str]) -> str:
+    """What is different in the same tokenizer from the cache; an empty string if nothing is."""
+    try:
+        kept = from_arrays(to_arrays(ours))
+    except UnknownStateError as error:
+        return f"it cannot be kept: {error}"
+    everything = [
+        [
+            [tokenizer.tokens_as_bytes(), tokenizer.get_vocab(), tokenizer.special_tokens, tokenizer.eos_ids],
+            [_all_of(tokenizer, text, around) for text in texts for around in (False, True)],
+        ]
+        for tokenizer in (ours, kept)
+    ]
+    for one, other in zip(*everything, strict=True):
+        for expected, got in zip(one, other, strict=True):
+            if got != expected:
+                return f"from the cache it is {got!r}, not {expected!r}"
+    return ""
+
+
+def _all_of(tokenizer: Tokenizer, text: str, around: bool) -> Any:
+    try:
+        found = tokenizer.encode(text, around)
+    except TokenizerError as error:
+        return str(error)
+    texts = [tokenizer.decode(found.ids, skip) for skip in (False, True)]
+    return found.ids, found.tokens, found.offsets, found.special_tokens_mask, texts
+
+
 def _check(plan: FilePlan, texts: list[str], counts: Counts) -> str:
     content = plan.content()
     reference = _reference(content)
@@ -131,6 +161,9 @@ def _check(plan: FilePlan, texts: list[str], counts: Counts) -> str:
         counts["files about which the library draws lots"] += 1
         return ""
     counts["files"] += 1
+    wrong = _difference_of_kept(ours, texts)
+    if wrong:
+        return wrong
     unmarked = ours.special_ids - {token["id"] for token in plan.added if token["special"]}
     for text in texts:
         wrong = _difference(ours, reference, text, unmarked, _has_offsets(plan), counts)

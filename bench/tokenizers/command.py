@@ -13,6 +13,7 @@ from bench.tokenizers.encoding import batch, encode, latency, lines, scaling
 from bench.tokenizers.equality import equality
 from bench.tokenizers.memory import memory
 from bench.tokenizers.opening import opening
+from bench.tokenizers.reopening import reopening
 from bench.tokenizers.subjects import Subject
 from bench.tokenizers.threads import concurrent, concurrent_stream, threads_decode, threads_encode
 
@@ -32,6 +33,7 @@ GROUPS = {
     "threads-decode": threads_decode,
     "memory": memory,
     "open": opening,
+    "reopen": reopening,
     "scaling": scaling,
 }
 
@@ -47,6 +49,9 @@ GROUPS = {
 def main(groups: tuple[str, ...], only: str | None, path: Path | None, megabytes: int, strings: int) -> None:
     """Measure GROUPS (all of them if none is named); "equality" compares ids instead."""
     chosen: list[Subject] = []
+    if set(groups) == {"reopen"}:
+        reopening(chosen)
+        return
     if path is not None:
         chosen += subjects.of_file(path)
     if only != "sentencepiece" and path is None:

@@ -57,7 +57,7 @@ def _ours(kind: str, path: Path) -> Subject:
         lambda text: tokenizer.encode(text).ids,
         tokenizer.decode,
         tokenizer.encode_batch,
-        lambda: load_tokenizer(path),
+        lambda: load_tokenizer(path, cache=False),
         lambda: DecodeStream(tokenizer).step,
         lambda strings: StopSequenceDecoder(tokenizer, stop_strings=strings).step,
     )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
@@ -24,8 +24,10 @@ from constrain.grammar.schema_options import (
     WhiteSpace,
     explains_options,
 )
-from constrain.grammar.tools.style import ToolStyle
 from constrain.limits import Deadline, limited
+
+if TYPE_CHECKING:
+    from constrain.grammar.tools.style import ToolStyle
 
 _KEY_VALUES = 1_000_000
 """The values in a schema (a string of 64 characters counts as one), above which its text is not its key."""

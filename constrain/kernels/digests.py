@@ -46,7 +46,7 @@ def _digest(files: tuple[str, ...]) -> str:
     top = os.path.dirname(_package_root(files[0]))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in _COMPILER))
     for name in sources_of(files):
-        digest.update(os.path.relpath(name, top).encode() + _source_hash(name))
+        digest.update(os.path.relpath(name, top).encode() + _known_hash(name))
     return digest.hexdigest()
 
 
@@ -62,9 +62,14 @@ def sources_of(files: Sequence[str]) -> list[str]:
     return sorted(wanted)
 
 
-@functools.cache
-def _source_hash(file: str) -> bytes:
-    return hashlib.sha256(Path(file).read_bytes()).digest()
+def source_hash(file: str) -> bytes:
+    """A hash of the content of a source file."""
+    # Without a Path and without a buffer: every start asks for some 200.
+    with open(file, "rb", 0) as opened:
+        return hashlib.sha256(opened.read()).digest()
+
+
+_known_hash = functools.cache(source_hash)
 
 
 def _package_root(file: str) -> str:
@@ -103,5 +108,5 @@ def sources_digest(package: Path, sources: Iterable[str]) -> str:
     """A hash over the files that a package's kernels are made from, given as paths below it."""
     digest = hashlib.sha256()
     for name in sources:
-        digest.update(name.encode() + hashlib.sha256((package / name).read_bytes()).digest())
+        digest.update(name.encode() + source_hash(f"{package}{os.sep}{name}"))
     return digest.hexdigest()

@@ -331,10 +331,9 @@ class Tokenizer(Encoder, Decoder):
         """
         tables: tuple[list[bytes], list[bytes]] | None = self.__dict__.get("_outputs")
         if tables is None:
-            shown: list[Any] = [
-                self._shown_bytes(token_id) if data is None else data
-                for token_id, data in enumerate(self.tokens_as_bytes())
-            ]
+            shown: list[Any] = list(self.tokens_as_bytes())
+            for token_id in [token_id for token_id, data in enumerate(shown) if data is None]:
+                shown[token_id] = self._shown_bytes(token_id)
             without = list(shown)
             for token_id in self.special_ids:
                 without[token_id] = b""

@@ -18,8 +18,6 @@ from typing import Any
 
 from constrain.instruments import SECONDS, Instruments, Switch
 from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.streaming.decode_stream import DecodeStream
-from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
 
 _COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
 
@@ -89,6 +87,10 @@ class _Metrics(Instruments):
         self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
 
     def install(self) -> None:
+        # Streams take 4 ms to load (measured), and every loaded tokenizer asks here whether metrics are on.
+        from constrain.tokenizers.streaming.decode_stream import DecodeStream
+        from constrain.tokenizers.streaming.stop_sequences import StopSequenceDecoder
+
         kinds: list[type] = [Tokenizer]
         for kind in kinds:  # grows while it is gone through
             kinds += kind.__subclasses__()

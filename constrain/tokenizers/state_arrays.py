@@ -1,6 +1,6 @@
 """Tokenizers as JSON and arrays of integers, and back: what a cache on disk holds of them.
 
-Nothing is run that a file names: the only classes are those of :data:`_CLASSES`, whose members are set as they were.
+Nothing is run that a file names: the only classes are those of :data:`_MODULES`, whose members are set as they were.
 """
 
 from __future__ import annotations
@@ -8,62 +8,60 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from constrain.tokenizers import models
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.formats.json_shortcuts import MarkedBlanks
-from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
-from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceTokenizer
-from constrain.tokenizers.normalizing import bert_text, nmt_text, precompiled, text_steps
-from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.packed_strings import PackedStrings, packed
-from constrain.tokenizers.special_tokens import SpecialTokens
-from constrain.tokenizers.splitting.patterns import SplitPattern
-from constrain.tokenizers.splitting.stages import ByteAlphabetStage, LengthStage, RegexStage, RewriteStage
 
 Array = npt.NDArray[Any]
 
-_CLASSES: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        *(ByteLevelBPE, ByteLevelOptions, PieceTokenizer, PieceOptions, AddedToken, SpecialTokens),
-        *(models.SymbolBPE, models.Unigram, models.WordPiece, models.WordLevel, models.SpelledBPE),
-        *(
-            SplitPattern,
-            RegexStage,
-            ByteAlphabetStage,
-            RewriteStage,
-            LengthStage,
-            Charsmap,
-            SpaceOptions,
-            precompiled.Precompiled,
-        ),
-        *(text_steps.Form, text_steps.Prepend, text_steps.Replace, text_steps.ReplaceRegex, text_steps.Strip),
-        *(
-            text_steps.MarkWords,
-            text_steps.ByteAlphabet,
-            text_steps.Steps,
-            MarkedBlanks,
-            bert_text.BertText,
-            bert_text.StripAccents,
-            bert_text.Lowercase,
-            nmt_text.NmtText,
-        ),
-    )
+
+class UnknownStateError(Exception):
+    """Something that these files do not hold."""
+
+
+# By module, which is loaded when a state names one of its classes: few tokenizers have many of them.
+_MODULES = {
+    "added_tokens": ("AddedToken",),
+    "formats.json_shortcuts": ("MarkedBlanks",),
+    "models.byte_level_bpe": ("ByteLevelBPE", "ByteLevelOptions"),
+    "models.piece_tokenizer": ("PieceOptions", "PieceTokenizer"),
+    "models.spelled_bpe": ("SpelledBPE",),
+    "models.symbol_bpe": ("SymbolBPE",),
+    "models.unigram": ("Unigram",),
+    "models.word_level": ("WordLevel",),
+    "models.wordpiece": ("WordPiece",),
+    "normalizing.bert_text": ("BertText", "Lowercase", "StripAccents"),
+    "normalizing.charsmap": ("Charsmap", "SpaceOptions"),
+    "normalizing.nmt_text": ("NmtText",),
+    "normalizing.precompiled": ("Precompiled",),
+    "normalizing.text_steps": (
+        *("ByteAlphabet", "Form", "MarkWords", "Prepend", "Replace", "ReplaceRegex", "Steps", "Strip"),
+    ),
+    "special_tokens": ("SpecialTokens",),
+    "splitting.patterns": ("SplitPattern",),
+    "splitting.stages": ("ByteAlphabetStage", "LengthStage", "RegexStage", "RewriteStage"),
 }
+_CLASSES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def class_of(name: str) -> Any:
+    """The class that states call so.  Raises :class:`UnknownStateError` for any that they may not name."""
+    module = _CLASSES.get(name)
+    if module is None:
+        raise UnknownStateError(f"a {name}")
+    return getattr(import_module(f"constrain.tokenizers.{module}"), name)
+
+
 _MANY = 256
 """Strings from which on they are packed."""
 
 _STRUCTURE = "structure"
 _KINDS: dict[str, Any] = {"str": str, "bytes": bytes}
-
-
-class UnknownStateError(Exception):
-    """Something that these files do not hold."""
 
 
 def to_arrays(value: Any) -> dict[str, Array]:
@@ -120,7 +118,7 @@ def _written(value: Any, arrays: dict[str, Array]) -> Any:
     if type(value) is dict:
         return {"dict": [_written(list(value.keys()), arrays), _written(list(value.values()), arrays)]}
     name = type(value).__name__
-    if _CLASSES.get(name) is not type(value):
+    if class_of(name) is not type(value):
         raise UnknownStateError(f"a {name}")
     if "__reduce__" in _members(type(value)):
         made_by, arguments = value.__reduce__()
@@ -170,7 +168,7 @@ def _read(node: Any, arrays: Mapping[str, Array]) -> Any:
     if kind == "dict":
         keys, values = (_read(part, arrays) for part in content)
         return dict(zip(keys, values, strict=True))
-    made = _CLASSES[content]
+    made = class_of(content)
     if kind == "made":
         return made(*_read(node["of"], arrays))
     state = _read(node["with"], arrays)

@@ -15,12 +15,20 @@ FILES = {
 }
 
 ON_FIRST_USE = {
-    # Optional dependencies.
+    # Optional dependencies, and the client that only a download needs.
+    ("constrain.tokenizers.rank_download", "urllib.request"),
     ("constrain.tokenizers.adapters.in_place_of_native", "tokenizers"),
     ("constrain.tokenizers.hub", "huggingface_hub"),
     # What takes long to load, and only some tokenizers need; the files have the figures.
     ("constrain.tokenizers.chat.templates", "constrain.tokenizers.chat.rendering"),
     ("constrain.tokenizers.rank_download", "urllib.request"),
+    ("constrain.tokenizers.factory", "constrain.tokenizers.adapters.in_place_of_native"),
+    ("constrain.tokenizers.factory", "constrain.tokenizers.formats.gguf_file"),
+    ("constrain.tokenizers.factory", "constrain.tokenizers.formats.sentencepiece_file"),
+    ("constrain.tokenizers.factory", "constrain.tokenizers.formats.tiktoken_file"),
+    ("constrain.tokenizers.factory", "constrain.tokenizers.formats.tokenizer_json"),
+    ("constrain.tokenizers.metrics", "constrain.tokenizers.streaming.decode_stream"),
+    ("constrain.tokenizers.metrics", "constrain.tokenizers.streaming.stop_sequences"),
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -13,6 +15,8 @@ from tokenizers_that_spell import MODELS, content_of
 
 from constrain.engine.storage import disk_cache
 from constrain.tokenizers import load_cache, load_tokenizer, state_arrays
+from constrain.tokenizers.formats import tokenizer_json
+from constrain.tokenizers.formats.gguf_metadata import metadata_length
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
 from constrain.tokenizers.models.piece_model import PieceModel
@@ -47,6 +51,8 @@ def same(one, other):
         for options in ({}, {"add_special_tokens": True}, {"special": "none"}):
             found, expected = other.encode(text, **options), one.encode(text, **options)
             assert found == expected
+            assert (found.tokens, found.offsets) == (expected.tokens, expected.offsets)
+            assert found.special_tokens_mask == expected.special_tokens_mask
         assert other.decode(found.ids) == one.decode(found.ids)
         assert other.decode(found.ids * 100, skip_special_tokens=False) == one.decode(found.ids * 100, False)
 
@@ -69,7 +75,7 @@ def test_each_model(name):
 def test_files_of_every_kind(data_folder, tmp_path):
     files = [
         *("ggml-vocab-bert-bge.gguf", "ggml-vocab-gpt-2.gguf", "ggml-vocab-llama-spm.gguf", "ggml-vocab-phi-3.gguf"),
-        *("llama2.spm.model", "r50k_base.tiktoken"),
+        *("ggml-vocab-deepseek-coder.gguf", "llama2.spm.model", "r50k_base.tiktoken"),
     ]
     paths = [data_folder / "vocab" / name for name in files]
     if not all(path.is_file() for path in paths):
@@ -83,7 +89,7 @@ def test_files_of_every_kind(data_folder, tmp_path):
 
 def test_a_second_load_reads_no_json(llama3_json, monkeypatch):
     first = load_tokenizer(llama3_json)
-    monkeypatch.setattr("constrain.tokenizers.factory.load_tokenizer_json", None)
+    monkeypatch.setattr("constrain.tokenizers.formats.tokenizer_json.load_tokenizer_json", None)
     begin = time.process_time()
     second = load_tokenizer(llama3_json)
     assert time.process_time() - begin < 0.3  # 0.04 s where nothing else runs
@@ -114,6 +120,93 @@ def test_what_else_decides_is_part_of_the_key(folder, tmp_path):
     )
     (folder / "tokenizer.json").write_text(json.dumps(content))
     assert load_tokenizer(folder).token_to_id("<new>") is not None
+
+
+def test_of_a_gguf_file_only_the_part_that_is_read_counts(data_folder, tmp_path, monkeypatch):
+    source = data_folder / "vocab" / "ggml-vocab-llama-spm.gguf"
+    if not source.is_file():
+        pytest.skip("no vocabularies")
+    monkeypatch.setattr(load_cache, "FIRST_BYTES", 1000)
+    read = metadata_length(source)
+    whole = source.read_bytes()
+    path = tmp_path / "model.gguf"
+    path.write_bytes(whole + b"weights")
+    first = load_tokenizer(path)
+    (file,) = kept(tmp_path)
+    stamp = file.stat().st_ino
+    same(first, load_tokenizer(path))
+    path.write_bytes(whole + b"WEIGHTS")  # other tensors
+    same(first, load_tokenizer(path))
+    assert kept(tmp_path) == [file]
+    assert file.stat().st_ino == stamp
+    # Another token far behind the first bytes: found by them, and refused.
+    token = "▁should".encode()
+    place = whole.index(token) + len(token) - 1
+    assert 1000 < place < read
+    changed = whole[:place] + b"D" + whole[place + 1 :]
+    path.write_bytes(changed + b"WEIGHTS")
+    other = load_tokenizer(path)
+    assert other.tokens_as_bytes() != first.tokens_as_bytes()
+    same(other, load_tokenizer(path, cache=False))
+    same(other, load_tokenizer(path))
+
+
+def test_a_gguf_file_of_any_size_and_no_other(data_folder, tmp_path, monkeypatch, folder):
+    source = data_folder / "vocab" / "ggml-vocab-llama-spm.gguf"
+    if not source.is_file():
+        pytest.skip("no vocabularies")
+    monkeypatch.setattr(load_cache, "LARGEST", source.stat().st_size)
+    path = tmp_path / "model.gguf"
+    path.write_bytes(source.read_bytes() + bytes(1000))
+    same(load_tokenizer(path), load_tokenizer(path))
+    assert len(kept(tmp_path)) == 1
+    monkeypatch.setattr(load_cache, "LARGEST", 100)
+    load_tokenizer(folder)
+    assert len(kept(tmp_path)) == 1
+
+
+def test_without_the_cache(folder, tmp_path):
+    expected = load_tokenizer(folder, cache=False)
+    assert kept(tmp_path) == []
+    same(expected, load_tokenizer(folder))
+    (file,) = kept(tmp_path)
+    file.write_bytes(b"")
+    same(expected, load_tokenizer(folder, cache=False))
+    assert file.read_bytes() == b""
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(folder, tmp_path, monkeypatch):
+    whole = load_tokenizer(folder, cache=False)
+    read = tokenizer_json.load_tokenizer_json
+
+    def changing(path, ends):
+        found = read(path, ends)
+        path.write_text(path.read_text() + " ")
+        return found
+
+    monkeypatch.setattr(tokenizer_json, "load_tokenizer_json", changing)
+    same(whole, load_tokenizer(folder))
+    assert kept(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_is_read(folder, tmp_path, monkeypatch):
+    expected = load_tokenizer(folder)
+    monkeypatch.setattr(load_cache, "writable_cache_folder", lambda: None)
+    monkeypatch.setattr(tokenizer_json, "load_tokenizer_json", None)
+    same(expected, load_tokenizer(folder))
+
+
+def test_processes_that_load_at_once(folder, tmp_path):
+    code = (
+        "import sys; from constrain.tokenizers import load_cache, load_tokenizer; load_cache.SMALLEST = 0\n"
+        "for _ in range(5): print(load_tokenizer(sys.argv[1]).encode('Hello').ids)"
+    )
+    expected = f"{load_tokenizer(folder, cache=False).encode('Hello').ids}\n" * 5
+    command = [sys.executable, "-c", code, str(folder)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in processes] == [expected] * 3
+    assert len(kept(tmp_path)) == 1
+    assert [file for file in (tmp_path / "cache").iterdir() if file.suffix != ".arrays"] == []
 
 
 def test_damaged_files_are_made_anew(folder, tmp_path):

@@ -5,6 +5,9 @@ machine may stop in the middle (a length and a checksum tell), and a folder may 
 disk full (then nothing is kept).  No failure here is one that a caller has to know of: what cannot be read is
 as if it had not been there.
 
+A file is read, and not mapped into memory: a mapping would save 4 ms of 12 MB (measured), but a file that is cut off
+while it is mapped, or removed by another machine on a network drive, ends the process that looks at it next.
+
 All files of a folder together have a limit in bytes, which the environment variable
 ``CONSTRAIN_CACHE_LIMIT_BYTES`` sets.  Those that were not used for the longest time go first.
 """
@@ -27,7 +30,9 @@ from constrain.errors import ConstrainError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_MAGIC = b"constrain arrays 1 "
+_MAGIC = b"constrain arrays 2 "
+_ALIGNED = 64
+"""Arrays begin at multiples of this, behind the header."""
 _LONGEST_HEADER = 4096
 _SUFFIX, _UNFINISHED = ".arrays", ".arrays.tmp"
 _HOUR = 3600.0
@@ -74,20 +79,27 @@ def read(path: Path) -> dict[str, Array] | None:
             if any(dtype.kind not in "iu" or length < 0 for _, dtype, length in entries):
                 return None
             # Before anything is allocated by what the header says.
-            expected = sum(dtype.itemsize * length for _, dtype, length in entries)
-            if os.fstat(file.fileno()).st_size != len(header) + expected:
+            places = [_aligned(dtype.itemsize * length) for _, dtype, length in entries]
+            if os.fstat(file.fileno()).st_size != len(header) + sum(places):
                 return None
-            arrays = {}
-            for name, dtype, length in entries:
-                arrays[name] = np.fromfile(file, dtype, length)
-                checksum = zlib.crc32(arrays[name].data, checksum)
-            if checksum != int(stated, 16):
+            # One piece of memory takes half the time of many: it is made of large pages.
+            data = np.empty(sum(places), np.uint8)
+            if file.readinto(data.data) != len(data) or zlib.crc32(data.data, checksum) != int(stated, 16):
                 return None
+        arrays = {}
+        begin = 0
+        for (name, dtype, length), size in zip(entries, places, strict=True):
+            arrays[name] = data[begin : begin + dtype.itemsize * length].view(dtype)
+            begin += size
     except (OSError, ValueError, TypeError, RecursionError, SyntaxError):
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # for forget_oldest
     return arrays
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNED) * _ALIGNED
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> bool:
@@ -101,8 +113,11 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
     entries = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     listed = json.dumps(entries).encode() + b"\n"
     checksum = zlib.crc32(listed)
+    contents: list[Any] = []
     for array in arrays.values():
-        checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
+        contents += [np.ascontiguousarray(array).data, bytes(_aligned(array.nbytes) - array.nbytes)]
+    for content in contents:
+        checksum = zlib.crc32(content, checksum)
     header = b"%s%08x %s" % (_MAGIC, checksum, listed)
     temporary = None
     try:
@@ -110,8 +125,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_UNFINISHED, delete=False) as file:
             temporary = file.name
             file.write(header)
-            for array in arrays.values():
-                file.write(np.ascontiguousarray(array).data)
+            file.writelines(contents)
         os.replace(temporary, path)
         temporary = None
     except OSError:

@@ -63,8 +63,7 @@ class SpelledVocabulary(Vocabulary):
         tokens = list(plain.tokens)
         for token in self.spelled_ids:
             tokens[token] = spelling(token)
-        self.tokens = tuple(tokens)
-        self.size = plain.size
+        self._set_tokens(tuple(tokens))
         self.eos_ids, self.special_ids = plain.eos_ids, plain.special_ids
         self.names = plain.names
         self.tokenizer = plain.tokenizer

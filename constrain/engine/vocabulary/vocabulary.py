@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,7 @@ class Vocabulary:
     size : int
         Number of tokens, which is the number of bits in a mask.
     tokens : tuple of bytes
+        Made when first asked for.
     eos_ids, special_ids : tuple of int
         Sorted.
     names : dict of int to str
@@ -106,13 +108,31 @@ class Vocabulary:
         special_ids: Iterable[int] = (),
         names: Mapping[int, str] | None = None,
     ) -> None:
-        self.tokens = tuple(tokens)
-        self.size = len(self.tokens)
+        listed = tuple(tokens)
+        if set(map(type, listed)) - {bytes}:
+            for index, token in enumerate(listed):
+                if not isinstance(token, bytes):
+                    raise ConstrainError(f"token {index} is {type(token).__name__}, not bytes")
+        self._set_tokens(listed)
+        self._set_kinds(eos_ids, special_ids, names)
+
+    def _set_tokens(self, tokens: tuple[bytes, ...]) -> None:
+        self.__dict__["tokens"] = tokens
+        self._set_bytes(b"".join(tokens), np.fromiter(map(len, tokens), np.int64, len(tokens)))
+
+    def _set_bytes(self, blob: bytes, lengths: np.ndarray[Any, Any]) -> None:
+        self.size = len(lengths)
         if self.size == 0:
             raise ConstrainError("a vocabulary needs at least one token")
-        for index, token in enumerate(self.tokens):
-            if not isinstance(token, bytes):
-                raise ConstrainError(f"token {index} is {type(token).__name__}, not bytes")
+        self._blob = blob
+        self.data = np.frombuffer(blob or b"\0", np.uint8).copy()
+        self.starts = np.zeros(self.size + 1, np.int64)
+        np.cumsum(lengths, out=self.starts[1:])
+
+    def _set_kinds(
+        self, eos_ids: Iterable[int], special_ids: Iterable[int], names: Mapping[int, str] | None = None
+    ) -> None:
+        """All but the tokens."""
         self.eos_ids = self._check_ids(eos_ids, "eos_ids")
         self.special_ids = self._check_ids(special_ids, "special_ids")
 
@@ -124,22 +144,32 @@ class Vocabulary:
         kinds[list(self.eos_ids)] = END
         self._make_tables(kinds, np.flatnonzero(kinds == NORMAL))
 
+    @cached_property
+    def tokens(self) -> tuple[bytes, ...]:
+        """The bytes of every token.
+
+        Made when first asked for: 100,000 objects take 10 ms, and a process that begins needs few of them.
+        """
+        blob = self._blob
+        return tuple([blob[begin:end] for begin, end in pairwise(self.starts.tolist())])
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token, without those of all others."""
+        return self._blob[self.starts[token] : self.starts[token + 1]]
+
     def _make_tables(self, kinds: np.ndarray[Any, np.dtype[np.uint8]], text_ids: np.ndarray[Any, Any]) -> None:
         """Make all that grammars need; ``text_ids`` (int64[n]) are the tokens that are in the trie."""
         self.kinds = kinds
         self.text_ids = text_ids
         # Of bytes, one is read in a fifth of the time that an array takes.
         self.kind_bytes = kinds.tobytes()
-        self.data = np.frombuffer(b"".join(self.tokens) or b"\0", np.uint8).copy()
-        self.starts = np.zeros(self.size + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, self.tokens), np.int64, self.size), out=self.starts[1:])
         # A token may be both in the trie and an end token, if a grammar names it (token_spellings.py).
         members = kinds.copy()
         members[text_ids] |= 4
         files = vocabulary_files.VocabularyFiles(self.data, self.starts, members)
         self.trie = files.load_trie() or self._build_trie(files)
         lengths = np.diff(self.starts)
-        long = [self.tokens[token] for token in np.flatnonzero(lengths > _SHORT_INDENT).tolist()]
+        long = [self.token_bytes(token) for token in np.flatnonzero(lengths > _SHORT_INDENT).tolist()]
         runs = (len(found[1]) for token in long for found in _INNER_BLANKS.finditer(token))
         self.inner_blanks = max([_SHORT_INDENT, *runs])
         self.empty_ids = text_ids[self.starts[1:][text_ids] == self.starts[:-1][text_ids]].astype(np.int32)
@@ -175,7 +205,7 @@ class Vocabulary:
         self.shared_tables = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
-        trie = TokenTrie(self.data, self.starts, list(self.tokens), self.text_ids.tolist())
+        trie = TokenTrie(self.data, self.starts, self.text_ids)
         files.save_trie(trie)
         return trie
 
@@ -195,7 +225,7 @@ class Vocabulary:
         checked: dict[int, str] = {}
         special = {*self.special_ids, *self.eos_ids}
         for token in sorted(special):
-            data = self.tokens[token]
+            data = self.token_bytes(token)
             with contextlib.suppress(UnicodeDecodeError):
                 if data:
                     checked[token] = data.decode()
@@ -210,7 +240,7 @@ class Vocabulary:
 
     def shown(self, token: int) -> bytes:
         """What to show of a token: its bytes, or the name of a special one."""
-        return self.tokens[token] or self.names.get(token, "").encode()
+        return self.token_bytes(token) or self.names.get(token, "").encode()
 
     @classmethod
     def from_tokenizer(
@@ -224,7 +254,8 @@ class Vocabulary:
         ----------
         tokenizer
             Anything with ``tokens_as_bytes() -> list[bytes | None]`` and ``eos_ids``; what is special is called as
-            ``id_to_token`` says, if there is such a method.
+            ``id_to_token`` says, if there is such a method.  Where there is ``packed_tokens()``
+            (constrain/tokenizers/packed_strings.py), the tokens are taken from there, in one piece.
         eos_ids : iterable of int, optional
             Overrides the tokenizer's own.
         size : int, optional
@@ -241,15 +272,21 @@ class Vocabulary:
                 f"from_tokenizer takes a tokenizer of constrain.load_tokenizer, not {type(tokenizer).__name__}: "
                 "for those of other libraries there is Vocabulary.from_huggingface"
             )
-        tokens = tokenizer.tokens_as_bytes()
-        count = len(tokens)
-        tokens = [*tokens, *[None] * _padding(count, size)]
-        special = [index for index, token in enumerate(tokens) if token is None]
-        vocabulary = cls(
-            [token or b"" for token in tokens],
-            eos_ids=tokenizer.eos_ids if eos_ids is None else eos_ids,
-            special_ids=special,
-        )
+        ends = tokenizer.eos_ids if eos_ids is None else eos_ids
+        if hasattr(tokenizer, "packed_tokens"):
+            packed = tokenizer.packed_tokens()
+            count = len(packed)
+            lengths = np.concatenate([packed.lengths, np.full(_padding(count, size), -1, np.int32)])
+            special = np.flatnonzero(lengths < 0).tolist()
+            vocabulary = cls.__new__(cls)
+            vocabulary._set_bytes(packed.blob, np.maximum(lengths, 0))
+            vocabulary._set_kinds(ends, special)
+        else:
+            tokens = tokenizer.tokens_as_bytes()
+            count = len(tokens)
+            tokens = [*tokens, *[None] * _padding(count, size)]
+            special = [index for index, token in enumerate(tokens) if token is None]
+            vocabulary = cls([token or b"" for token in tokens], eos_ids=ends, special_ids=special)
         vocabulary.tokenizer = tokenizer if hasattr(tokenizer, "encode") else None
         name_of = getattr(tokenizer, "id_to_token", None)
         if name_of is not None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
-from constrain.tokenizers.adapters.llama_cpp_model import LlamaCppTokenizer
-from constrain.tokenizers.adapters.sentencepiece_processor import SentencePieceTokenizer
-from constrain.tokenizers.adapters.tiktoken_encoding import TiktokenTokenizer
-from constrain.tokenizers.adapters.transformers_tokenizer import adapt_transformers
 from constrain.tokenizers.base import Tokenizer
 
 SUPPORTED = (
@@ -18,13 +14,20 @@ SUPPORTED = (
 )
 
 
-_LIBRARIES = ("transformers", "tokenizers", "tiktoken", "sentencepiece", "llama_cpp")
+# By library: the module, which is loaded when it is needed, and what makes the adapter.
+_ADAPTERS = {
+    "transformers": ("transformers_tokenizer", "adapt_transformers"),
+    "tokenizers": ("hugging_face", "HuggingFaceTokenizer"),
+    "tiktoken": ("tiktoken_encoding", "TiktokenTokenizer"),
+    "sentencepiece": ("sentencepiece_processor", "SentencePieceTokenizer"),
+    "llama_cpp": ("llama_cpp_model", "LlamaCppTokenizer"),
+}
 
 
 def _library_of(tokenizer: Any) -> str | None:
     """The library that an object is from, by name, so that none of them has to be installed."""
     modules = ((kind.__module__ or "").split(".")[0] for kind in type(tokenizer).__mro__)
-    return next((module for module in modules if module in _LIBRARIES), None)
+    return next((module for module in modules if module in _ADAPTERS), None)
 
 
 def has_adapter(tokenizer: Any) -> bool:
@@ -39,17 +42,11 @@ def adapt(tokenizer: Any) -> Tokenizer:
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
-    library = _library_of(tokenizer)
-    if library == "transformers":
-        return adapt_transformers(tokenizer)
-    if library == "tokenizers":
-        return HuggingFaceTokenizer(tokenizer)
-    if library == "tiktoken":
-        return TiktokenTokenizer(tokenizer)
-    if library == "sentencepiece":
-        return SentencePieceTokenizer(tokenizer)
-    if library == "llama_cpp":
-        return LlamaCppTokenizer(tokenizer)
-    raise TokenizerError(
-        f"no adapter for {type(tokenizer).__module__}.{type(tokenizer).__name__}; there are: {SUPPORTED}"
-    )
+    adapter = _ADAPTERS.get(_library_of(tokenizer) or "")
+    if adapter is None:
+        raise TokenizerError(
+            f"no adapter for {type(tokenizer).__module__}.{type(tokenizer).__name__}; there are: {SUPPORTED}"
+        )
+    module, name = adapter
+    adapted: Tokenizer = getattr(import_module(f"{__name__}.{module}"), name)(tokenizer)
+    return adapted

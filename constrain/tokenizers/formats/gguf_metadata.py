@@ -32,12 +32,22 @@ def read_gguf_metadata(path: Path, wanted: Callable[[str], bool] = lambda key: T
 
     Raises :class:`TokenizerError` with the path if the file is not a GGUF file or is damaged.
     """
+    return _read(path, wanted)[0]
+
+
+def metadata_length(path: Path) -> int:
+    """How many bytes of a GGUF file stand in front of what describes its tensors; errors as above."""
+    return _read(path, lambda key: False)[1]
+
+
+def _read(path: Path, wanted: Callable[[str], bool]) -> tuple[dict[str, Any], int]:
     try:
         with path.open("rb") as file:
             if path.stat().st_size == 0:
                 raise TokenizerError("an empty file")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-                return _Reader(view).read(wanted)
+                reader = _Reader(view)
+                return reader.read(wanted), reader.position
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None
     except OSError as error:
@@ -48,7 +58,7 @@ class _Reader:
     def __init__(self, view: mmap.mmap) -> None:
         self._view = view
         self._size = len(view)
-        self._pos = 0
+        self.position = 0
         self._order = "<"
 
     def read(self, wanted: Callable[[str], bool]) -> dict[str, Any]:
@@ -75,10 +85,10 @@ class _Reader:
         return metadata
 
     def _take(self, length: int) -> bytes:
-        if length > self._size - self._pos:
-            raise TokenizerError(f"damaged GGUF file: {length} bytes wanted at {self._pos} of {self._size}")
-        self._pos += length
-        return self._view[self._pos - length : self._pos]
+        if length > self._size - self.position:
+            raise TokenizerError(f"damaged GGUF file: {length} bytes wanted at {self.position} of {self._size}")
+        self.position += length
+        return self._view[self.position - length : self.position]
 
     def _number(self, dtype: str) -> Any:
         return np.frombuffer(self._take(int(dtype[1])), dtype=self._order + dtype)[0].item()
@@ -121,16 +131,16 @@ class _Reader:
                 self._jump(count * np.dtype(self._scalar(inner)).itemsize)
 
     def _jump(self, length: int) -> None:
-        if length > self._size - self._pos:
-            raise TokenizerError(f"damaged GGUF file: {length} bytes wanted at {self._pos} of {self._size}")
-        self._pos += length
+        if length > self._size - self.position:
+            raise TokenizerError(f"damaged GGUF file: {length} bytes wanted at {self.position} of {self._size}")
+        self.position += length
 
     def _string_ends(self, count: int) -> list[tuple[int, int]]:
         """The end and the length of each of ``count`` strings; moves past them."""
-        if count * 8 > self._size - self._pos:
-            raise TokenizerError(f"damaged GGUF file: {count} strings wanted at {self._pos} of {self._size}")
+        if count * 8 > self._size - self.position:
+            raise TokenizerError(f"damaged GGUF file: {count} strings wanted at {self.position} of {self._size}")
         unpack = struct.Struct(self._order + "Q").unpack_from
-        view, size, pos = self._view, self._size, self._pos
+        view, size, pos = self._view, self._size, self.position
         found = []
         for _ in range(count):
             if pos + 8 > size:
@@ -140,14 +150,14 @@ class _Reader:
             if pos > size:
                 raise TokenizerError(f"damaged GGUF file: a string of {length} bytes at {pos - length} of {size}")
             found.append((pos, length))
-        self._pos = pos
+        self.position = pos
         return found
 
     def _check_nesting(self, count: int, depth: int) -> None:
-        if depth >= _DEEPEST or count * 12 > self._size - self._pos:
-            raise TokenizerError(f"damaged GGUF file: arrays within arrays at {self._pos}")
+        if depth >= _DEEPEST or count * 12 > self._size - self.position:
+            raise TokenizerError(f"damaged GGUF file: arrays within arrays at {self.position}")
 
     def _scalar(self, kind: int) -> str:
         if kind not in _SCALARS:
-            raise TokenizerError(f"damaged GGUF file: value type {kind} at {self._pos}")
+            raise TokenizerError(f"damaged GGUF file: value type {kind} at {self.position}")
         return _SCALARS[kind]

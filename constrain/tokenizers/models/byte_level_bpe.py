@@ -28,6 +28,7 @@ from constrain.tokenizers.models.byte_level_kernels import encode_short
 from constrain.tokenizers.models.merge_ids import Merges
 from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, Spans, normalize, normalize_aligned
+from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.short.frames import words_of
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_text import Reading
@@ -203,6 +204,10 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)
+
+    def packed_tokens(self) -> PackedStrings[bytes]:
+        """What :meth:`tokens_as_bytes` gives, in one piece of memory, as the cache on disk has it."""
+        return packed(self._bytes, bytes)
 
     def token_bytes(self, token_id: int) -> bytes | None:
         self._check_id(token_id)

@@ -22,6 +22,7 @@ from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.normal_forms import Spans
 from constrain.tokenizers.normalizing.precompiled import Precompiled
 from constrain.tokenizers.normalizing.text_steps import Prepend, Steps, TextStep, align_steps, apply_steps
+from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.short.texts import ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_text import Reading
 from constrain.tokenizers.special_tokens import SpecialTokens
@@ -273,6 +274,10 @@ class PieceTokenizer(ShortTextTokenizer):
 
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)
+
+    def packed_tokens(self) -> PackedStrings[bytes]:
+        """What :meth:`tokens_as_bytes` gives, in one piece of memory, as the cache on disk has it."""
+        return packed(self._bytes, bytes)
 
     def token_bytes(self, token_id: int) -> bytes | None:
         self._check_id(token_id)

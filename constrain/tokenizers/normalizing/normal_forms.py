@@ -31,7 +31,7 @@ _REMEMBERED = 10_000
 # Hangul syllables: a leading consonant, a vowel and perhaps a trailing consonant (The Unicode Standard, section 3.12).
 _SYLLABLES, _LEADING, _VOWELS, _TRAILING = 0xAC00, 0x1100, 0x1161, 0x11A7
 _VOWEL_COUNT, _TRAILING_COUNT = 21, 28
-_HANGUL = {chr(code) for code in range(_SYLLABLES, _SYLLABLES + 11172)}
+_FIRST_HANGUL, _LAST_HANGUL = chr(_SYLLABLES), chr(_SYLLABLES + 11171)
 
 
 def normalize(form: NormalForm, text: str) -> str:
@@ -70,7 +70,7 @@ class NormalFormTable:
             active |= {chr(code) for code in range(_VOWELS, _VOWELS + _VOWEL_COUNT)}
             active |= {chr(code) for code in range(_TRAILING + 1, _TRAILING + _TRAILING_COUNT)}
         else:
-            active = active | _HANGUL
+            active = active | set(map(chr, range(_SYLLABLES, _SYLLABLES + 11172)))
         members = _ranges(active)
         self._run = re.compile(f".?[{members}]+" if self._composes else f"[{members}]+", re.DOTALL)
         self._known: dict[str, str] = {}
@@ -152,7 +152,7 @@ class NormalFormTable:
         parts = self._parts.get(char)
         if parts is not None:
             return parts
-        if char not in _HANGUL:
+        if not _FIRST_HANGUL <= char <= _LAST_HANGUL:
             return char
         syllable, trailing = divmod(ord(char) - _SYLLABLES, _TRAILING_COUNT)
         leading, vowel = divmod(syllable, _VOWEL_COUNT)
@@ -165,7 +165,8 @@ class NormalFormTable:
         left, right = ord(first), ord(second)
         if 0 <= left - _LEADING < 19 and 0 <= right - _VOWELS < _VOWEL_COUNT:
             return chr(_SYLLABLES + ((left - _LEADING) * _VOWEL_COUNT + right - _VOWELS) * _TRAILING_COUNT)
-        if first in _HANGUL and (left - _SYLLABLES) % _TRAILING_COUNT == 0 and 0 < right - _TRAILING < _TRAILING_COUNT:
+        is_open = _FIRST_HANGUL <= first <= _LAST_HANGUL and (left - _SYLLABLES) % _TRAILING_COUNT == 0
+        if is_open and 0 < right - _TRAILING < _TRAILING_COUNT:
             return chr(left + right - _TRAILING)
         return None
 

@@ -69,29 +69,29 @@ class QuoteTokens:
         self.data, self.starts = vocabulary.data, vocabulary.starts
         self._is_normal = vocabulary.kinds == NORMAL
         counts = self._counts(_QUOTE)
-        tokens = self._tokens = vocabulary.tokens
-        before = {token: tokens[token].split(b'"', 1)[0] for token in np.flatnonzero(counts).tolist()}
+        bytes_of = self._bytes_of
+        texts = {token: bytes_of(token) for token in np.flatnonzero(counts).tolist()}
+        before = {token: text.split(b'"', 1)[0] for token, text in texts.items()}
         ordered = sorted(before, key=before.__getitem__)
         first = [i for i, token in enumerate(ordered) if i == 0 or before[token] != before[ordered[i - 1]]]
         self.tokens: Int32Array = np.array(ordered, np.int32)
         self.groups: Int32Array = np.array([*first, len(ordered)], np.int32)
         self.with_strings: list[int] = np.flatnonzero(counts > 1).tolist()
-        self.longest_rest = max((tokens[token].rindex(b'"') for token in ordered), default=0)
-        contents = sorted(_contents(map(tokens.__getitem__, self.with_strings)))
+        self.longest_rest = max((text.rindex(b'"') for text in texts.values()), default=0)
+        contents = sorted(_contents(map(texts.__getitem__, self.with_strings)))
         self.content_starts: Int32Array = np.cumsum([0, *map(len, contents)], dtype=np.int32)
         self.content_bytes = np.frombuffer(b"".join(contents) + b"\0", np.uint8)
         # Where such a colon ends, in the tokens that have a comma behind it, and perhaps no quote.
         commas = np.flatnonzero((self._counts(ord(",")) > 0) & (self._counts(ord(":")) > 0)).tolist()
-        colons = {token: found.end() for token in commas if (found := _KEY_END.search(tokens[token]))}
-        self.to_next_key = [token for token, end in colons.items() if tokens[token].find(b",", end) >= 0]
+        colons = {token: found.end() for token in commas if (found := _KEY_END.search(bytes_of(token)))}
+        self.to_next_key = [token for token, end in colons.items() if bytes_of(token).find(b",", end) >= 0]
         self.begins_next_key = any(
-            token in before and not _NO_KEY_BEGUN.search(tokens[token]) for token in self.to_next_key
+            token in before and not _NO_KEY_BEGUN.search(bytes_of(token)) for token in self.to_next_key
         )
-        texts = list(map(tokens.__getitem__, ordered))
-        self._after_quote = _Beginnings(place for text in texts for place in text.split(b'"')[1:])
-        self._after_comma = _Beginnings(found[1] for text in texts for found in _NEXT_KEY.finditer(text))
+        self._after_quote = _Beginnings(place for text in texts.values() for place in text.split(b'"')[1:])
+        self._after_comma = _Beginnings(found[1] for text in texts.values() for found in _NEXT_KEY.finditer(text))
         self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
-        self.may_hold_two_keys = any(_WHOLE_KEY.search(tokens[token], colons[token]) for token in self.to_next_key)
+        self.may_hold_two_keys = any(_WHOLE_KEY.search(bytes_of(token), colons[token]) for token in self.to_next_key)
 
     @cached_property
     def to_limited_keys(self) -> tuple[Int32Array, Int32Array]:
@@ -100,17 +100,22 @@ class QuoteTokens:
         Those with a comma behind a quote; others with a comma; those with a quote first; those with a backslash.
         int32[n], and int32[4], where each list ends.
         """
-        tokens = self._tokens
+        bytes_of = self._bytes_of
         commas = np.flatnonzero(self._counts(ord(","))).tolist()
-        behind_quote = {token for token in commas if 0 <= tokens[token].find(b'"') < tokens[token].rfind(b",")}
+        behind_quote = {token for token in commas if 0 <= bytes_of(token).find(b'"') < bytes_of(token).rfind(b",")}
         lists = (
             sorted(behind_quote),
             [token for token in commas if token not in behind_quote],
-            [token for token in self.tokens.tolist() if _QUOTE_FIRST.match(tokens[token])],
+            [token for token in self.tokens.tolist() if _QUOTE_FIRST.match(bytes_of(token))],
             np.flatnonzero(self._counts(ord("\\"))).tolist(),
         )
         ends = np.cumsum(list(map(len, lists)), dtype=np.int32)
         return np.array([token for each in lists for token in each], np.int32), ends
+
+    def _bytes_of(self, token: int) -> bytes:
+        # The vocabulary's own tuple of all tokens is not made for some of them.
+        found: bytes = self.data[self.starts[token] : self.starts[token + 1]].tobytes()
+        return found
 
     def _counts(self, byte: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """How often each normal token holds a byte."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import get_args
 
 from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, PLAIN_NUMBER, NumberForm, number_language
@@ -83,8 +83,12 @@ def notation_for(
 USUAL_NOTATION = notation_for(False, False, False, "any", ALL_ESCAPES)
 """Every spelling of text, and of numbers those of :mod:`~.numbers`."""
 
-ALL_NOTATIONS = tuple(
-    notation_for(*(bool(choice & bit) for bit in (1, 2, 4)), numbered, ALL_ESCAPES)
-    for choice in range(8)
-    for numbered in get_args(UnicodeEscapes)
-)
+
+@cache
+def all_notations() -> tuple[Notation, ...]:
+    """Those with every escape, made when first asked for."""
+    return tuple(
+        notation_for(*(bool(choice & bit) for bit in (1, 2, 4)), numbered, ALL_ESCAPES)
+        for choice in range(8)
+        for numbered in get_args(UnicodeEscapes)
+    )

