@@ -2,6 +2,7 @@
 
 from constrain.tokenizers.base import Decoder, Encoder, Encoding, Tokenizer
 from constrain.tokenizers.factory import load_tokenizer
+from constrain.tokenizers.formats.json_writer import save_tokenizer_json
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE
 from constrain.tokenizers.special_tokens import SpecialTokens
 from constrain.tokenizers.streaming.decode_stream import DecodeStream
@@ -25,4 +26,5 @@ __all__ = [
     "Text",
     "Tokenizer",
     "load_tokenizer",
+    "save_tokenizer_json",
 ]

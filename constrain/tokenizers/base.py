@@ -241,6 +241,38 @@ class Tokenizer(Encoder, Decoder):
         spelled = ((self.id_to_token(token_id), token_id) for token_id in range(self.vocab_size - 1, -1, -1))
         return {text: token_id for text, token_id in spelled if text is not None}
 
+    def with_added_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        special: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        single_word: bool = False,
+        normalized: bool | None = None,
+    ) -> Tokenizer:
+        """A tokenizer that has further tokens too; this one stays as it is.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            What the tokens are spelled like.  They get the ids from ``vocab_size`` on, in this order; one that is in
+            the vocabulary keeps its id, and is found before anything else from then on.  One that was added before
+            is left as it is.
+        special : bool
+            They stand for no text: ``decode`` leaves them out, and ``special="none"`` takes their text for text.
+        lstrip, rstrip : bool
+            White space on that side is part of the token.
+        single_word : bool
+            Not within a word.
+        normalized : bool, optional
+            They are looked for in normalized text; by default those are that are not special, as in ``tokenizers``.
+
+        Raises :class:`TokenizerError` for an empty text or one that is there twice, and if this kind of tokenizer takes
+        no further tokens.
+        """
+        raise TokenizerError(f"{type(self).__name__} takes no further tokens; byte-level BPE does")
+
     def count_tokens(self, text: str, add_special_tokens: bool = False, *, special: Special = None) -> int:
         """How many tokens :meth:`encode` makes of a text."""
         return len(self.encode(text, add_special_tokens, special=special).ids)
