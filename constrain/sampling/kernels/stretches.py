@@ -15,7 +15,7 @@ from constrain.sampling.kernels.jit import njit_inner
 WORDS = 8
 STRETCH = 32 * WORDS
 
-_NOTHING = np.float32(-np.inf)
+_NOTHING = -0x800000  # the bits of -inf
 
 
 @njit_inner("int64(uint64)")
@@ -40,11 +40,13 @@ def allowed_in(mask: Any, begin: Any, end: Any) -> Any:
 def take_allowed(logits: Any, mask: Any, word: Any, stretch: Any) -> None:
     """Write the logits of the words from ``word`` on to ``stretch`` float32[STRETCH], -inf for what is not allowed."""
     for w in range(WORDS):
-        bits = mask[word + w]
+        bits = np.int64(mask[word + w])
         begin = 32 * (word + w)
         for i in range(32):
-            value = logits[begin + i]
-            stretch[32 * w + i] = value if (bits >> np.int32(i)) & np.int32(1) else _NOTHING
+            # In bits and not with a condition, of which the compiler would make a branch for each logit.
+            keep = -((bits >> i) & 1)
+            value = np.int64(np.float32(logits[begin + i]).view(np.int32))
+            stretch[32 * w + i] = np.int32((value & keep) | (_NOTHING & ~keep)).view(np.float32)
 
 
 @njit_inner("float32(float32[::1], float32[::1])")
