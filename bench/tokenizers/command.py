@@ -13,6 +13,7 @@ from bench.tokenizers.encoding import batch, encode, latency, lines, scaling
 from bench.tokenizers.equality import equality
 from bench.tokenizers.memory import memory
 from bench.tokenizers.opening import opening
+from bench.tokenizers.ratios import ratios
 from bench.tokenizers.reopening import reopening
 from bench.tokenizers.subjects import Subject
 from bench.tokenizers.threads import concurrent, concurrent_stream, threads_decode, threads_encode
@@ -27,6 +28,7 @@ GROUPS = {
     "decode": decode,
     "stream": stream,
     "latency": latency,
+    "ratios": ratios,
     "concurrent-stream": concurrent_stream,
     "stop": stop,
     "threads-encode": threads_encode,

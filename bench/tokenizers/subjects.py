@@ -13,6 +13,17 @@ from typing import Any
 
 import click
 
+_CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+_O200K = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]*[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]+{_CONTRACTION}"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]+[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]*{_CONTRACTION}"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -64,37 +75,34 @@ def _ours(kind: str, path: Path) -> Subject:
 
 
 def byte_level() -> list[Subject]:
-    """cl100k beside tiktoken, and Llama 3 beside Hugging Face's library."""
+    """cl100k and o200k beside tiktoken, and Llama 3 beside Hugging Face's library."""
     import tiktoken
     from tiktoken.load import load_tiktoken_bpe
 
     folder = data_folder() / "vocab"
-    ranks = folder / "cl100k_base.tiktoken"
-    pattern = (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-    )
+    subjects = []
+    for name, pattern in (("cl100k", _CL100K), ("o200k", _O200K)):
+        ranks = folder / f"{name}_base.tiktoken"
 
-    def load_tiktoken() -> Any:
-        return tiktoken.Encoding(
-            "cl100k", pat_str=pattern, mergeable_ranks=load_tiktoken_bpe(str(ranks)), special_tokens={}
-        )
+        def load_tiktoken(ranks: Path = ranks, name: str = name, pattern: str = pattern) -> Any:
+            mergeable = load_tiktoken_bpe(str(ranks))
+            return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=mergeable, special_tokens={})
 
-    fast = load_tiktoken()
+        fast = load_tiktoken()
+        subjects += [
+            _ours(name, ranks),
+            Subject(
+                name,
+                "tiktoken",
+                fast.encode_ordinary,
+                fast.decode,
+                partial(fast.encode_ordinary_batch, num_threads=1),
+                load_tiktoken,
+            ),
+        ]
     path = Path(tempfile.mkdtemp()) / "tokenizer.json"
     path.write_bytes(gzip.decompress((folder / "llama3-tokenizer.json.gz").read_bytes()))
-    return [
-        _ours("cl100k", ranks),
-        Subject(
-            "cl100k",
-            "tiktoken",
-            fast.encode_ordinary,
-            fast.decode,
-            partial(fast.encode_ordinary_batch, num_threads=1),
-            load_tiktoken,
-        ),
-        *of_file(path, "llama3"),
-    ]
+    return [*subjects, *of_file(path, "llama3")]
 
 
 def of_file(path: Path, kind: str | None = None) -> list[Subject]:

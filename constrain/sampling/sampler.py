@@ -245,8 +245,10 @@ class Sampler:
         """:meth:`sample`, and how likely the model found that token and the ``top`` most likely ones."""
         if check_integer("top", top) < 0:
             raise ConstrainError(f"top must be 0 or more, not {top}")
-        token = self.sample(logits, mask, history)
         table = self._table(logits, 1)
+        # Without steps that change logits, the most likely token is the one that greedy sampling takes.
+        takes_best = self.temperature == 0 and not self._penalises and not len(self._bias_ids)
+        token = -1 if takes_best else self.sample(logits, mask, history)
         room = max(1, min(top, table.shape[1]))
         ids, values = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float64)
         normaliser = log_probabilities(
@@ -258,7 +260,11 @@ class Sampler:
             ids,
             values,
         )
+        if ids[0] < 0:
+            raise ConstrainError(_STATUS[int(ids[0])])
         best = [(i, value) for i, value in zip(ids.tolist(), values.tolist(), strict=True) if i >= 0]
+        if takes_best:
+            token = best[0][0]
         return Sample(token, float(table[0, token]) - normaliser, tuple(best[:top]))
 
     def adjusted_logits(self, logits: Any, history: Sequence[int] = ()) -> NDArray[np.float32]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from constrain.tokenizers.base import Decoder, Encoder, Encoding, Tokenizer
     from constrain.tokenizers.factory import load_tokenizer
+    from constrain.tokenizers.formats.json_writer import save_tokenizer_json
     from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE
     from constrain.tokenizers.special_tokens import SpecialTokens
     from constrain.tokenizers.streaming.decode_stream import DecodeStream
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "base": ("Decoder", "Encoder", "Encoding", "Tokenizer"),
     "factory": ("load_tokenizer",),
+    "formats.json_writer": ("save_tokenizer_json",),
     "models.byte_level_bpe": ("ByteLevelBPE",),
     "special_tokens": ("SpecialTokens",),
     "streaming.decode_stream": ("DecodeStream",),
@@ -44,6 +46,7 @@ __all__ = [
     "Text",
     "Tokenizer",
     "load_tokenizer",
+    "save_tokenizer_json",
 ]
 
 

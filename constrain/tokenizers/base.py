@@ -216,6 +216,9 @@ class Tokenizer(Encoder, Decoder):
     special_tokens: SpecialTokens
     special_ids: frozenset[int]
     eos_ids: tuple[int, ...]
+    # What decode joins, see _keep_texts: in the first one special tokens are empty.
+    _kept_texts: Sequence[str | None] = ()
+    _kept_full_texts: Sequence[str | None] = ()
 
     @abstractmethod
     def tokens_as_bytes(self) -> list[bytes | None]:
@@ -237,6 +240,38 @@ class Tokenizer(Encoder, Decoder):
         """Every token as :meth:`id_to_token` writes it, and its id; of equal ones the first id counts."""
         spelled = ((self.id_to_token(token_id), token_id) for token_id in range(self.vocab_size - 1, -1, -1))
         return {text: token_id for text, token_id in spelled if text is not None}
+
+    def with_added_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        special: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        single_word: bool = False,
+        normalized: bool | None = None,
+    ) -> Tokenizer:
+        """A tokenizer that has further tokens too; this one stays as it is.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            What the tokens are spelled like.  They get the ids from ``vocab_size`` on, in this order; one that is in
+            the vocabulary keeps its id, and is found before anything else from then on.  One that was added before
+            is left as it is.
+        special : bool
+            They stand for no text: ``decode`` leaves them out, and ``special="none"`` takes their text for text.
+        lstrip, rstrip : bool
+            White space on that side is part of the token.
+        single_word : bool
+            Not within a word.
+        normalized : bool, optional
+            They are looked for in normalized text; by default those are that are not special, as in ``tokenizers``.
+
+        Raises :class:`TokenizerError` for an empty text or one that is there twice, and if this kind of tokenizer takes
+        no further tokens.
+        """
+        raise TokenizerError(f"{type(self).__name__} takes no further tokens; byte-level BPE does")
 
     def count_tokens(self, text: str, add_special_tokens: bool = False, *, special: Special = None) -> int:
         """How many tokens :meth:`encode` makes of a text."""
@@ -300,19 +335,49 @@ class Tokenizer(Encoder, Decoder):
         return b"".join([self._output_bytes(checked_id(token_id), skip_special_tokens) for token_id in ids])
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        # Every 0.1 us counts here.
+        if type(ids) is list and 1 < len(ids) < _MANY_IDS:
+            try:
+                text = "".join(itemgetter(*ids)(self._kept_texts if skip_special_tokens else self._kept_full_texts))
+            except (IndexError, TypeError, ValueError):  # an id that is here for the first time, or is none
+                return self._decode_any(ids, skip_special_tokens)
+            if not text.isascii():
+                # A token may be a part of a character; a character is whole only now.
+                text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            return text.removeprefix(" ") if self.strips_leading_space else text
+        return self._decode_any(ids, skip_special_tokens)
+
+    def _decode_any(self, ids: Iterable[int], skip_special_tokens: bool) -> str:
+        is_short_list = type(ids) is list and 1 < len(ids) < _MANY_IDS
+        ids = listed_ids(ids)
+        data = self.decode_bytes(ids, skip_special_tokens)
         if self.first_forms:
-            ids = listed_ids(ids)
-            data = self.decode_bytes(ids, skip_special_tokens)
             skipped = self.special_ids if skip_special_tokens else frozenset[int]()
             first = next((token_id for token_id in ids if token_id not in skipped), -1)
             if first in self.first_forms:
                 rest = data[len(self.decode_bytes((first,), skip_special_tokens)) :]
                 return (self.first_forms[first] + rest).decode("utf-8", "replace")
-        else:
-            data = self.decode_bytes(ids, skip_special_tokens)
+        elif is_short_list and type(self).decode_bytes is Tokenizer.decode_bytes:
+            self._keep_texts(ids, bool(skip_special_tokens))
         if self.strips_leading_space:
             data = data.removeprefix(b" ")
         return data.decode("utf-8", "replace")
+
+    def _keep_texts(self, ids: Iterable[Any], skip_special_tokens: bool) -> None:
+        """Have :meth:`decode` find the texts of these ids, which have tokens.
+
+        What is no UTF-8 by itself is kept as lone surrogates.  The lists are twice as long as the vocabulary: a
+        negative index ends up among None.
+        """
+        if not self._kept_texts:
+            self._kept_full_texts = [None] * (2 * self.vocab_size)
+            # Last, for threads that do this at once.
+            self._kept_texts = list(self._kept_full_texts) if self.special_ids else self._kept_full_texts
+        texts = cast(list[str | None], self._kept_texts if skip_special_tokens else self._kept_full_texts)
+        for token_id in map(checked_id, ids):
+            if texts[token_id] is None:
+                data = self._output_bytes(token_id, skip_special_tokens)
+                texts[token_id] = data.decode("utf-8", "surrogateescape")
 
     def _flat_outputs(self) -> tuple[FlatOutputs, FlatOutputs]:
         """The same as :meth:`_output_tables`, for many ids at once."""

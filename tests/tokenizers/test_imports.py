@@ -21,7 +21,6 @@ ON_FIRST_USE = {
     ("constrain.tokenizers.hub", "huggingface_hub"),
     # What takes long to load, and only some tokenizers need; the files have the figures.
     ("constrain.tokenizers.chat.templates", "constrain.tokenizers.chat.rendering"),
-    ("constrain.tokenizers.rank_download", "urllib.request"),
     ("constrain.tokenizers.factory", "constrain.tokenizers.adapters.in_place_of_native"),
     ("constrain.tokenizers.factory", "constrain.tokenizers.formats.gguf_file"),
     ("constrain.tokenizers.factory", "constrain.tokenizers.formats.sentencepiece_file"),

@@ -24,6 +24,9 @@ def njit_inner(*signatures: Any) -> Any:
     return njit(list(signatures), **_INNER)
 
 
-def njit_allocating(*signatures: Any, inner: bool = False) -> Any:
-    """Compile a kernel that makes arrays of its own while it runs; ``inner`` as in :func:`njit_inner`."""
-    return njit(list(signatures), **(INNER if inner else ENTRY))
+def njit_allocating(*signatures: Any, inner: bool = False, fastmath: Any = False) -> Any:
+    """Compile a kernel that makes arrays of its own while it runs.
+
+    ``inner`` is as in :func:`njit_inner`, ``fastmath`` as in numba.
+    """
+    return njit(list(signatures), fastmath=fastmath, **(INNER if inner else ENTRY))

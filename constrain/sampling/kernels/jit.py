@@ -12,6 +12,6 @@ def njit_entry(*signatures: Any) -> Any:
     return njit_allocating(*signatures)
 
 
-def njit_inner(*signatures: Any) -> Any:
-    """Compile a kernel that only kernels call."""
-    return njit_allocating(*signatures, inner=True)
+def njit_inner(*signatures: Any, fastmath: Any = False) -> Any:
+    """Compile a kernel that only kernels call; ``fastmath``: what LLVM may assume of its floats, by LLVM's names."""
+    return njit_allocating(*signatures, inner=True, fastmath=fastmath)

@@ -19,6 +19,7 @@ from constrain.sampling.kernels.layout import MIN_P, TEMPERATURE, TOP_K, TOP_P, 
 from constrain.sampling.kernels.nucleus import leave_out_tail, weigh
 from constrain.sampling.kernels.penalties import touch
 from constrain.sampling.kernels.typical import keep_typical
+from constrain.sampling.kernels.whole_row import draw_of_all
 
 # Below that a heap of all candidates costs less than finding out which are needed.
 _LONG = 512
@@ -103,6 +104,12 @@ def candidates(
             values[0] = values[end]
             ids[0] = ids[end]
             sift_down(values, ids, 0, end, True)
+    elif options[MIN_P] == 0.0:
+        # All of them stay, and vector instructions weigh them.
+        weigh(values[:count], best, temperature, kept_weights[:count])
+        for i in range(count):
+            kept_ids[i] = ids[i]
+        kept = count
     else:
         kept = 0
         # A bound that is surely low enough, so that most exponentials need not be worked out.
@@ -118,7 +125,14 @@ def candidates(
                 kept_weights[kept] = weight
                 kept += 1
     if options[TYPICAL] < 1.0:
-        return keep_typical(kept, kept_ids, kept_weights, options[TYPICAL])
+        logarithms = np.empty(kept, dtype=np.float64)
+        if not ordered and options[MIN_P] == 0.0:
+            for i in range(kept):
+                logarithms[i] = (np.float64(values[i]) - best) / temperature
+        else:
+            for i in range(kept):
+                logarithms[i] = math.log(kept_weights[i]) if kept_weights[i] > 0.0 else -np.inf
+        return keep_typical(kept, kept_ids, kept_weights, logarithms, options[TYPICAL])
     return kept
 
 
@@ -187,6 +201,13 @@ def sample_rows(
     int64
         The number of rows done; fewer than there are if one fails.
     """
+    nothing_cut = (
+        options[TEMPERATURE] > 0.0
+        and options[TOP_K] == 0.0
+        and options[TOP_P] == 1.0
+        and options[MIN_P] == 0.0
+        and options[TYPICAL] == 1.0
+    )
     for row in range(len(logits)):
         mask = masks[row if len(masks) > 1 else 0]
         window = history[history_starts[row] : history_starts[row + 1]]
@@ -208,6 +229,19 @@ def sample_rows(
                 out[row] = touched
                 return row
             mask = own_mask
+        if nothing_cut:
+            drawn = draw_of_all(
+                logits[row],
+                mask,
+                options[TEMPERATURE],
+                touched_ids[:touched],
+                touched_values[:touched],
+                states[row : row + 1],
+            )
+            out[row] = drawn
+            if drawn < 0:
+                return row
+            continue
         count = candidates(
             logits[row],
             mask,

@@ -10,8 +10,9 @@ Vocabularies that spell characters by their place in a word, and other unusual o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
-from constrain.tokenizers.arguments import checked_text, utf8_of
+from constrain.tokenizers.arguments import checked_text, checked_texts, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
 from constrain.tokenizers.models import bpe_kernels
@@ -118,13 +119,7 @@ class ByteLevelBPE(ShortTextTokenizer):
             self._check_id(token_id)
         self.eos_ids = tuple(sorted(set(eos_ids)))
 
-        # A token that is looked for in normalized text is spelled as the normalizer changes it; token_to_id knows both.
-        self._added_texts = {
-            token.id: self._normalize(token.content) if token.normalized else token.content for token in added
-        }
-        self._added_ids = {text: token_id for token_id, text in self._added_texts.items()}
-        self._added_ids |= {token.content: token.id for token in added}
-        self._make_finders()
+        self._name_added_tokens()
 
         self._bytes: list[bytes | None] = [None] * self.vocab_size
         for token_id, data in tokens.items():
@@ -136,10 +131,84 @@ class ByteLevelBPE(ShortTextTokenizer):
         for token_id, data in foreign.items():
             self._bytes[token_id] = data
         self._foreign = frozenset(foreign)
-        to_bytes = alphabet_bytes if options.added_in_alphabet else str.encode
+        self._set_added_bytes()
+
+    def _name_added_tokens(self) -> None:
+        # A token that is looked for in normalized text is spelled as the normalizer changes it; token_to_id knows both.
+        self._added_texts = {
+            token.id: self._normalize(token.content) if token.normalized else token.content
+            for token in self.added_tokens
+        }
+        self._added_ids = {text: token_id for token_id, text in self._added_texts.items()}
+        self._added_ids |= {token.content: token.id for token in self.added_tokens}
+        self._make_finders()
+
+    def _set_added_bytes(self) -> None:
+        to_bytes = alphabet_bytes if self.options.added_in_alphabet else str.encode
         self._added_bytes = {token_id: to_bytes(text) for token_id, text in self._added_texts.items()}
         for token_id, data in self._added_bytes.items():
             self._bytes[token_id] = None if token_id in self.special_ids else data
+
+    def with_added_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        special: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        single_word: bool = False,
+        normalized: bool | None = None,
+    ) -> ByteLevelBPE:
+        listed = checked_texts(texts)
+        if "" in listed:
+            raise TokenizerError("a token to be added has no text")
+        if len(set(listed)) < len(listed):
+            raise TokenizerError(f"{next(text for text in listed if listed.count(text) > 1)!r} is to be added twice")
+        size = self.vocab_size
+        known = {token.content for token in self.added_tokens}
+        added = list(self.added_tokens)
+        for text in listed:
+            if text in known:
+                continue
+            token_id = self.token_to_id(text)
+            if token_id is None:
+                token_id, size = size, size + 1
+            flags = {"special": special, "lstrip": lstrip, "rstrip": rstrip, "single_word": single_word}
+            added.append(
+                AddedToken(token_id, text, **flags, normalized=not special if normalized is None else normalized)
+            )
+        if size > _LARGEST_ID:
+            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        # The tables of the model are the same, and what is made when it is first asked for is made anew.
+        other: ByteLevelBPE = object.__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        other.__dict__.pop("_ids_by_bytes", None)
+        other.added_tokens = tuple(added)
+        other.special_ids = self.special_ids | {token.id for token in added if token.special}
+        roles = self.special_tokens
+        new = tuple(token.id for token in added[len(self.added_tokens) :] if token.special)
+        other.special_tokens = replace(roles, additional=tuple(sorted({*roles.additional, *new})))
+        other.vocab_size = size
+        other._bytes = [*self._bytes, *[None] * (size - self.vocab_size)]
+        other._name_added_tokens()
+        other._set_added_bytes()
+        other._prepare_short(self._short_length > 0)
+        return other
+
+    def model_tokens(self) -> dict[int, bytes]:
+        """The tokens that merging reaches, by id."""
+        starts, blob = self._starts.tolist(), self._blob.tobytes()
+        return {token_id: blob[begin:end] for token_id, (begin, end) in enumerate(pairwise(starts)) if end > begin}
+
+    def foreign_tokens(self) -> dict[int, str]:
+        """The tokens that encoding never gives, by id."""
+        return {token_id: (self._bytes[token_id] or b"").decode() for token_id in sorted(self._foreign)}
+
+    def merges(self) -> npt.NDArray[np.int64]:
+        """The left and the right token of each merge, lowest rank first: int64[merges, 2]."""
+        used = self._keys != -1
+        keys = self._keys[used][np.argsort(self._values[used] >> 32, kind="stable")]
+        return np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}

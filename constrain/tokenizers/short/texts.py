@@ -109,7 +109,8 @@ class ShortTextTokenizer(Tokenizer):
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to a thread, or can be made anew, stays here.
-        left_out = ("_local", "_find_any", "_outputs", "_flat", "_copies", "_spelled_special")
+        left_out = {"_local", "_find_any", "_copies", "_spelled_special"}
+        left_out |= {"_outputs", "_flat", "_kept_texts", "_kept_full_texts"}
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

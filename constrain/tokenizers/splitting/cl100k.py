@@ -15,6 +15,7 @@ from constrain.kernels.jit import ENTRY, njit
 from constrain.tokenizers.splitting.common import (
     SIGNATURE,
     char_at,
+    is_ascii_letter,
     is_letter,
     skip_contraction,
     skip_letters,
@@ -36,6 +37,13 @@ def split(data, classes, option, ends):  # type: ignore[no-untyped-def]
     pos = 0
     count = 0
     while pos < data.size:
+        begin = pos + (data[pos] == 0x20)
+        if begin < data.size and is_ascii_letter(data[begin]):
+            end = skip_letters(data, classes, begin + 1)
+            ends[count] = end
+            count += 1
+            pos = end
+            continue
         end = skip_contraction(data, pos, True)
         if end == pos:
             kind, after = char_at(data, classes, pos)

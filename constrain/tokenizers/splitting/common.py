@@ -46,10 +46,22 @@ def is_letter(kind):  # type: ignore[no-untyped-def]
     return 1 <= kind <= OTHER_LETTER
 
 
+@njit("boolean(int64)", **INNER)
+def is_ascii_letter(byte):  # type: ignore[no-untyped-def]
+    """``[A-Za-z]``."""
+    return 0x61 <= byte | 0x20 <= 0x7A
+
+
 @njit("int64(uint8[::1], uint8[::1], int64)", **INNER)
 def skip_letters(data, classes, pos):  # type: ignore[no-untyped-def]
     """The end of ``\\p{L}*`` at ``pos``."""
     while pos < data.size:
+        # Most text is ASCII, and this costs a third of a look into the table.
+        if data[pos] < 0x80:
+            if not is_ascii_letter(data[pos]):
+                break
+            pos += 1
+            continue
         kind, after = char_at(data, classes, pos)
         if not is_letter(kind):
             break

@@ -22,6 +22,26 @@ from constrain.tokenizers.splitting.common import (
 )
 from constrain.tokenizers.splitting.unicode_classes import LOWER, MARK, MODIFIER, NUMBER, OTHER_LETTER, TITLE, UPPER
 
+# Sets of classes as bits.
+_U = 1 << UPPER | 1 << TITLE
+_X = 1 << MODIFIER | 1 << OTHER_LETTER | 1 << MARK
+_LX = 1 << LOWER | _X
+
+
+@njit("int64(uint8[::1], int64)", **INNER)
+def _ascii_word(data, pos):  # type: ignore[no-untyped-def]
+    """The end of the piece at ``pos`` if that is ASCII letters behind at most a space, with a contraction or without;
+    ``pos`` if it is something else, or a character that is not ASCII follows, which may belong to it."""
+    begin = pos + (data[pos] == 0x20)
+    end = begin
+    while end < data.size and 0x41 <= data[end] <= 0x5A:
+        end += 1
+    while end < data.size and 0x61 <= data[end] <= 0x7A:
+        end += 1
+    if end == begin or (end < data.size and data[end] >= 0x80):
+        return pos
+    return skip_contraction(data, end, True)
+
 
 @njit(**INNER)
 def _word(data, classes, pos):  # type: ignore[no-untyped-def]
@@ -30,15 +50,15 @@ def _word(data, classes, pos):  # type: ignore[no-untyped-def]
     after_x = begin  # the end of the last X in [UX]*: where [LX]+ can still begin after giving back
     while pos < data.size:
         kind, after = char_at(data, classes, pos)
-        if kind in (MODIFIER, OTHER_LETTER, MARK):
+        if 1 << kind & _X:
             after_x = after
-        elif kind != UPPER and kind != TITLE:
+        elif not 1 << kind & _U:
             break
         pos = after
     upper_end = pos
     while pos < data.size:
         kind, after = char_at(data, classes, pos)
-        if kind != LOWER and kind != MODIFIER and kind != OTHER_LETTER and kind != MARK:
+        if not 1 << kind & _LX:
             break
         pos = after
     if pos > upper_end:
@@ -52,9 +72,16 @@ def split(data, classes, option, ends):  # type: ignore[no-untyped-def]
     pos = 0
     count = 0
     while pos < data.size:
+        end = _ascii_word(data, pos)
+        if end > pos:
+            ends[count] = end
+            count += 1
+            pos = end
+            continue
         kind, after = char_at(data, classes, pos)
-        end = pos
-        lower_end, upper_end = _word(data, classes, pos)
+        lower_end, upper_end = pos, pos
+        if 1 << kind & (_U | _LX):
+            lower_end, upper_end = _word(data, classes, pos)
         if not is_letter(kind) and kind != NUMBER and data[pos] != 0x0A and data[pos] != 0x0D:
             # The alternatives in order: the sign in front is taken along if the word still matches.
             prefixed_lower, prefixed_upper = _word(data, classes, after)

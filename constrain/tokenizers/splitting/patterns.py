@@ -16,6 +16,7 @@ from constrain.tokenizers.splitting.unicode_classes import class_table
 
 _CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _LLAMA3 = _CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_CL100K = _LLAMA3.replace(r"|\s*[", r"|\s+\z|\s*[")
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _O200K = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTION}?"
@@ -36,6 +37,7 @@ _NAMES = {
     _LLAMA3: "llama3",
     _LLAMA3.replace("{1,3}", ""): "qwen2",
     _O200K: "o200k",
+    _CL100K: "cl100k",
 }
 
 
@@ -76,6 +78,11 @@ def by_name(name: str) -> SplitPattern:
     if name not in _MODULES:
         raise TokenizerError(f"unknown split pattern {name!r}; known ones: {', '.join(_MODULES)}")
     return SplitPattern(name)
+
+
+def regex_of(pattern: SplitPattern) -> str:
+    """The regex of a pattern, as a ``tokenizer.json`` spells it."""
+    return next(regex for regex, name in _NAMES.items() if name == pattern.name)
 
 
 def find_regex(regex: str) -> SplitPattern | None:

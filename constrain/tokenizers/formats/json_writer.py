@@ -1,0 +1,149 @@
+"""Writes ``tokenizer.json``, which ``tokenizers`` and ``transformers`` open, from a tokenizer of any format.
+
+Only byte-level BPE: the tables of the others do not say what their files said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import Any
+
+from constrain.errors import TokenizerError
+from constrain.tokenizers.arguments import checked_path
+from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text
+from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE
+from constrain.tokenizers.splitting.patterns import SplitPattern, regex_of
+from constrain.tokenizers.splitting.stages import RegexStage, Stage
+
+
+def save_tokenizer_json(tokenizer: Tokenizer, path: str | os.PathLike[str]) -> None:
+    """Write a tokenizer as ``tokenizer.json``.
+
+    Roles of special tokens, ids that end a text and chat templates are not part of that file.  Where the files of the
+    tokenizer do not say how two texts are put together, what surrounds one text is put around both.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Byte-level BPE, of any format.
+    path : str or path
+        The file; one that is there is replaced as a whole.
+
+    Raises :class:`TokenizerError` for other tokenizers, for parts that such a file cannot hold, and if the file cannot
+    be written.
+    """
+    place = checked_path(path)
+    data = json.dumps(tokenizer_json_of(tokenizer), ensure_ascii=False, indent=1).encode()
+    beside = place.with_name(f"{place.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(data)
+        beside.replace(place)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise TokenizerError(f"{place}: {error.strerror}") from None
+
+
+def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The content of the ``tokenizer.json`` of a byte-level tokenizer."""
+    if not isinstance(tokenizer, ByteLevelBPE):
+        raise TokenizerError(f"a {type(tokenizer).__name__} cannot be written as tokenizer.json; byte-level BPE can")
+    options = tokenizer.options
+    if not options.added_in_alphabet:
+        for token in tokenizer.added_tokens:
+            if alphabet_bytes(token.content) != token.content.encode():
+                raise TokenizerError(
+                    f"added token {token.content!r}: its decoder in tokenizer.json would read bytes in it"
+                )
+    spelled = {token_id: bytes_to_text(data) for token_id, data in tokenizer.model_tokens().items()}
+    merges = [[spelled[left], spelled[right]] for left, right in tokenizer.merges().tolist()]
+    spelled |= tokenizer.foreign_tokens()
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {
+                "id": token.id,
+                "content": token.content,
+                "single_word": token.single_word,
+                "lstrip": token.lstrip,
+                "rstrip": token.rstrip,
+                "normalized": token.normalized,
+                "special": token.special,
+            }
+            for token in sorted(tokenizer.added_tokens, key=lambda token: token.id)
+        ],
+        "normalizer": None if options.normal_form is None else {"type": options.normal_form},
+        "pre_tokenizer": _pre_tokenizer(options.split, options.add_prefix_space),
+        "post_processor": _post_processor(tokenizer),
+        "decoder": _byte_level(False, True),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": options.whole_piece,
+            "vocab": {text: token_id for token_id, text in sorted(spelled.items())},
+            "merges": merges,
+        },
+    }
+
+
+def _pre_tokenizer(split: SplitPattern | tuple[Stage, ...], add_prefix_space: bool) -> dict[str, Any]:
+    if isinstance(split, SplitPattern) and split.name == "gpt2":
+        return _byte_level(add_prefix_space, True)
+    if add_prefix_space:
+        raise TokenizerError("a space in front of the text, with another split than GPT-2's, cannot be written")
+    parts: list[dict[str, Any]] = []
+    for stage in (split,) if isinstance(split, SplitPattern) else split:
+        if isinstance(stage, SplitPattern):
+            regex, behavior, invert = regex_of(stage), "Isolated", False
+        elif isinstance(stage, RegexStage) and (stage.line_anchors or not any(sign in stage.regex for sign in "^$")):
+            regex, behavior, invert = stage.regex, stage.behavior, stage.invert
+        else:
+            raise TokenizerError(f"a split by a {type(stage).__name__} cannot be written as tokenizer.json")
+        parts.append({"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert})
+    return {"type": "Sequence", "pretokenizers": [*parts, _byte_level(False, False)]}
+
+
+def _byte_level(add_prefix_space: bool, use_regex: bool) -> dict[str, Any]:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": False,
+        "use_regex": use_regex,
+    }
+
+
+def _post_processor(tokenizer: ByteLevelBPE) -> dict[str, Any]:
+    before, after = tokenizer.around
+    pair = tokenizer.pair_template
+    if not before and not after and pair in (None, (("A", 0), ("B", 1))):
+        return _byte_level(False, True)
+    names: dict[str, dict[str, Any]] = {}
+
+    def pieces(parts: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for part, type_id in parts:
+            if isinstance(part, str):
+                found.append({"Sequence": {"id": part, "type_id": type_id}})
+                continue
+            for token_id in part:
+                name = tokenizer.id_to_token(token_id) or ""
+                names[name] = {"id": name, "ids": [token_id], "tokens": [name]}
+                found.append({"SpecialToken": {"id": name, "type_id": type_id}})
+        return found
+
+    return {
+        "type": "TemplateProcessing",
+        "single": pieces(((before, 0), ("A", 0), (after, 0))),
+        "pair": pieces(pair or ((before, 0), ("A", 0), ("B", 1), (after, 1))),
+        "special_tokens": names,
+    }
