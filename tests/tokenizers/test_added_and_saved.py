@@ -177,3 +177,14 @@ def test_errors(small_json, tmp_path):
     with pytest.raises(TokenizerError, match="No such file"):
         save_tokenizer_json(tokenizer, tmp_path / "none" / "x.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_two_spellings_of_one_token(small_json):
+    tokenizer = of_json(json.loads(json.dumps(small_json)) | {"normalizer": {"type": "NFC"}})
+    once = tokenizer.with_added_tokens(["o\u0308l"])
+    with pytest.raises(TokenizerError, match="normalization"):
+        once.with_added_tokens(["\u00f6l"])
+    (end,) = tokenizer.special_ids
+    again = tokenizer.with_added_tokens(["<|endoftext|>", "<|more|>"], special=True)
+    assert again.special_tokens.eos == end
+    assert end not in again.special_tokens.additional

@@ -173,6 +173,8 @@ class ByteLevelBPE(ShortTextTokenizer):
             token_id = self.token_to_id(text)
             if token_id is None:
                 token_id, size = size, size + 1
+            elif token_id in self._added_texts:
+                raise TokenizerError(f"{text!r} is what normalization makes of the added token with id {token_id}")
             flags = {"special": special, "lstrip": lstrip, "rstrip": rstrip, "single_word": single_word}
             added.append(
                 AddedToken(token_id, text, **flags, normalized=not special if normalized is None else normalized)
@@ -186,8 +188,8 @@ class ByteLevelBPE(ShortTextTokenizer):
         other.added_tokens = tuple(added)
         other.special_ids = self.special_ids | {token.id for token in added if token.special}
         roles = self.special_tokens
-        new = tuple(token.id for token in added[len(self.added_tokens) :] if token.special)
-        other.special_tokens = replace(roles, additional=tuple(sorted({*roles.additional, *new})))
+        new = {token.id for token in added[len(self.added_tokens) :] if token.special} - set(roles.roles().values())
+        other.special_tokens = replace(roles, additional=tuple(sorted(new.union(roles.additional))))
         other.vocab_size = size
         other._bytes = [*self._bytes, *[None] * (size - self.vocab_size)]
         other._name_added_tokens()
@@ -202,7 +204,8 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def foreign_tokens(self) -> dict[int, str]:
         """The tokens that encoding never gives, by id."""
-        return {token_id: (self._bytes[token_id] or b"").decode() for token_id in sorted(self._foreign)}
+        ids = sorted(self._foreign - self._added_texts.keys())
+        return {token_id: (self._bytes[token_id] or b"").decode() for token_id in ids}
 
     def merges(self) -> npt.NDArray[np.int64]:
         """The left and the right token of each merge, lowest rank first: int64[merges, 2]."""
