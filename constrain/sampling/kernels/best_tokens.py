@@ -197,7 +197,13 @@ def collect(logits: Any, mask: Any, k: Any, values: Any, ids: Any, touched_ids: 
                 if not value < np.inf:
                     return NOT_A_NUMBER
                 if value > _NOTHING:
-                    count = offer(value, token, k, n, values, ids, count)
+                    if k == n or count < k - 1:
+                        # Nothing to compare it with, and a call would take longer than all the rest.
+                        values[count] = value
+                        ids[count] = token
+                        count += 1
+                    else:
+                        count = offer(value, token, k, n, values, ids, count)
         group = group_end
     for i in range(len(touched_ids)):
         seen = True
