@@ -107,8 +107,10 @@ def in_turn(works: dict[str, Callable[[], Any]], seconds: float) -> dict[str, fl
     best = dict.fromkeys(works, float("inf"))
     for work in works.values():
         work()
+    rounds = 0
     end = time.perf_counter() + seconds * len(works)
-    while time.perf_counter() < end:
+    while time.perf_counter() < end or rounds < 5:
+        rounds += 1
         for name, work in works.items():
             begin = time.perf_counter()
             work()

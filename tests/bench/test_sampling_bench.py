@@ -33,6 +33,9 @@ def test_the_command_prints_figures(monkeypatch):
     run = CliRunner().invoke(sampling.main, ["--seconds", "0", "--json"])
     assert run.exit_code == 0, run.output
     figures = json.loads(run.output)
-    assert len(figures) == 2
-    assert all(figure["constrain_us"] < figure["torch_full_rows_us"] for figure in figures)
+    chains, others = figures[:2], figures[2:]
+    assert [figure["allowed"] for figure in chains] == [0.01, 0.01]
+    assert all(figure["constrain_us"] < figure["torch_full_rows_us"] for figure in chains)
+    assert len(others) == 5
+    assert all(figure["constrain_us"] < figure["torch_us"] < 1e6 for figure in others)
     assert "allowed" in CliRunner().invoke(sampling.main, ["--seconds", "0"]).output
