@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.cursor import NO_COMPANION_AT, Saved, address_of
+from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved, address_of
 from constrain.engine.history import BEFORE
 from constrain.engine.masks.batches import check_matchers, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
@@ -46,7 +46,7 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
     compiled grammars may.
     """
     sequences = list(matchers)
-    check_matchers(sequences)
+    grammars = check_matchers(sequences)
     ids = token_ids.tolist() if isinstance(token_ids, np.ndarray) else list(token_ids)
     if len(ids) != len(sequences):
         raise ConstrainError(f"there are {len(ids)} tokens for {len(sequences)} matchers")
@@ -55,15 +55,13 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
     if not sequences:
         return []
     size = sequences[0]._size
-    tokens = [
-        token if type(token) is int and 0 <= token < size else sequences[0]._checked_token(token) for token in ids
-    ]
+    if set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) >= size:
+        ids = [sequences[0]._checked_token(token) for token in ids]
     before = [matcher._steps for matcher in sequences]
     taken = [False] * len(sequences)
     try:
-        grammars = [matcher.compiled for matcher in sequences]
-        for position in hold_locks(grammars, lambda busy: _take_together(sequences, tokens, taken, busy)):
-            taken[position] = sequences[position].accept_token(tokens[position])
+        for position in hold_locks(grammars, lambda busy: _take_together(sequences, grammars, ids, taken, busy)):
+            taken[position] = sequences[position].accept_token(ids[position])
     except BaseException:
         for matcher, steps in zip(sequences, before, strict=True):
             _restore(matcher, steps)
@@ -81,54 +79,53 @@ def _restore(matcher: Matcher, steps: int) -> None:
 
 
 def _take_together(
-    matchers: list[Matcher], tokens: list[int], taken: list[bool], busy: set[CompiledGrammar]
+    matchers: list[Matcher],
+    grammars: list[CompiledGrammar],
+    tokens: list[int],
+    taken: list[bool],
+    busy: set[CompiledGrammar],
 ) -> list[int]:
     """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
-    # Text, and no end before or now.
     chosen: list[int] | range = range(len(matchers))
     others: list[int] = []
     states = [matcher._state for matcher in matchers]
     kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
-    asks_always = any(matcher._asks_always for matcher in matchers)
     companions = [matcher._companion_at for matcher in matchers]
-    if busy or min(states) <= 0 or any(kinds) or asks_always:
-        plain = [
-            state > 0 and not kind and matcher.compiled not in busy
-            for state, kind, matcher in zip(states, kinds, matchers, strict=True)
-        ]
+    asks_always = ALWAYS_ASKS_AT in companions
+    if busy or asks_always or any(kinds):
+        # The token is one of text.
+        plain = [not kind and grammar not in busy for kind, grammar in zip(kinds, grammars, strict=True)]
         if asks_always:
             for position, matcher in enumerate(matchers):
                 if matcher._asks_always and plain[position]:
                     # With an ample budget the other condition is what reads the token along.
                     companion = matcher._unasked()
                     plain[position] = companion is not None
-                    if companion is None or companion is NO_COMPANION:
-                        companions[position] = NO_COMPANION_AT
-                    else:
-                        companions[position] = address_of(companion)
+                    companions[position] = NO_COMPANION_AT if companion is None else address_of(companion)
         chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
         if not chosen:
             return others
-        matchers = [matchers[position] for position in chosen]
-        tokens = [tokens[position] for position in chosen]
-        states = [states[position] for position in chosen]
-        companions = [companions[position] for position in chosen]
-    results = np.empty(len(matchers), np.int64)
+        matchers, grammars = [matchers[place] for place in chosen], [grammars[place] for place in chosen]
+        tokens, states = [tokens[place] for place in chosen], [states[place] for place in chosen]
+        companions = [companions[place] for place in chosen]
+    count = len(matchers)
+    results = np.empty(count, np.int64)
     push_tokens(
-        np.array([matcher.compiled.context_address for matcher in matchers], np.int64),
-        np.array(states, np.int64),
-        np.array(tokens, np.int64),
-        np.array(companions, np.int64),
+        np.fromiter([grammar.context_address for grammar in grammars], np.int64, count),
+        np.fromiter(states, np.int64, count),
+        np.fromiter(tokens, np.int64, count),
+        np.fromiter(companions, np.int64, count),
         results,
     )
-    for position, matcher, token, result in zip(chosen, matchers, tokens, results.tolist(), strict=True):
+    pushed = zip(chosen, matchers, grammars, states, tokens, results.tolist(), strict=True)
+    for position, matcher, grammar, state, token, result in pushed:
         if 0 < result < WITHOUT_QUESTION:
             taken[position] = True
             if matcher._asks_always:
                 matcher._spend(token, result)
                 continue
             # As in Matcher.accept_token.
-            link = (matcher.compiled.generation, matcher._state, token, matcher._parent)
+            link = (grammar.generation, state, token, matcher._parent)
             matcher._young.append(link)
             matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
             if matcher._companion is not NO_COMPANION:

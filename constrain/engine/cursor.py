@@ -32,8 +32,8 @@ def address_of(companion: Int64Array) -> int:
     return address
 
 
-NO_COMPANION_AT = address_of(NO_COMPANION)
-"""The address of what stands for no companion."""
+NO_COMPANION_AT, ALWAYS_ASKS_AT = address_of(NO_COMPANION), address_of(ALWAYS_ASKS)
+"""The addresses of what stands for no companion, and for conditions that have to be asked about each token."""
 
 
 class Saved(NamedTuple):

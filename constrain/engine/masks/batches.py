@@ -64,22 +64,24 @@ def fill_next_token_bitmask_batch(
     sequences = list(matchers)
     if not sequences:
         return
-    rows, out = _check(sequences, mask, indices, threads)
+    grammars = check_matchers(sequences, threads)
+    rows, out = _check_rows(sequences, mask, indices)
     if out.is_direct:
-        _write(sequences, rows, out.array, threads)
+        _write(sequences, grammars, rows, out.array, threads)
         return
     # What a row was is what it is again if its mask cannot be made.
     apart = out.get(rows.tolist(), sequences[0]._words)
     try:
-        _write(sequences, np.arange(len(sequences), dtype=np.int64), apart, threads)
+        _write(sequences, grammars, np.arange(len(sequences), dtype=np.int64), apart, threads)
     finally:
         out.put(rows.tolist(), apart)
 
 
-def _write(sequences: list[Matcher], rows: Int64Array, out: Bitmask, threads: int) -> None:
+def _write(
+    sequences: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask, threads: int
+) -> None:
     """Write the rows of a mask that kernels can write to."""
-    grammars = [matcher.compiled for matcher in sequences]
-    missing = _fill_known(sequences, grammars, rows, out)
+    missing = hold_locks(grammars, lambda busy: _fill_known(sequences, grammars, rows, out, busy))
     if not missing:
         return
     ordered = by_grammar(grammars, missing)
@@ -95,22 +97,28 @@ def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[li
     return sorted(jobs.values(), key=len, reverse=True)
 
 
-def check_matchers(matchers: list[Matcher], threads: int = 1) -> None:
-    """Refuse what is no batch: see :func:`fill_next_token_bitmask_batch`."""
+def check_matchers(matchers: list[Matcher], threads: int = 1) -> list[CompiledGrammar]:
+    """The grammar of each matcher.
+
+    Raises
+    ------
+    ConstrainError
+        If they are no batch: see :func:`fill_next_token_bitmask_batch`.
+    """
     if type(threads) is not int or threads < 1:
         raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
-    for position, matcher in enumerate(matchers):
-        if not isinstance(matcher, Matcher):
-            raise ConstrainError(f"entry {position} of the batch is {type(matcher).__name__}, not a Matcher")
-    sizes = {matcher.compiled.vocabulary.size for matcher in matchers}
+    for kind in set(map(type, matchers)):
+        if not issubclass(kind, Matcher):
+            wrong = next(position for position, matcher in enumerate(matchers) if type(matcher) is kind)
+            raise ConstrainError(f"entry {wrong} of the batch is {kind.__name__}, not a Matcher")
+    grammars = [matcher.compiled for matcher in matchers]
+    sizes = {grammar.vocabulary.size for grammar in set(grammars)}
     if len(sizes) > 1:
         raise ConstrainError(f"a batch needs one vocabulary: these have sizes {sorted(sizes)}")
+    return grammars
 
 
-def _check(
-    matchers: list[Matcher], mask: Any, indices: Sequence[int] | None, threads: int
-) -> tuple[Int64Array, MaskRows]:
-    check_matchers(matchers, threads)
+def _check_rows(matchers: list[Matcher], mask: Any, indices: Sequence[int] | None) -> tuple[Int64Array, MaskRows]:
     out = check_bitmask(mask, 0, matchers[0]._words)
     count, height = len(matchers), out.array.shape[0]
     if indices is None:
@@ -127,11 +135,6 @@ def _check(
     if len(np.unique(rows)) < count:
         raise ConstrainError("indices names a row twice")
     return rows, out
-
-
-def _fill_known(matchers: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask) -> list[int]:
-    """Write the rows that are known; returns the positions of the others."""
-    return hold_locks(grammars, lambda busy: _fill_at_once(matchers, grammars, rows, out, busy))
 
 
 def hold_locks(grammars: list[CompiledGrammar], call: Callable[[set[CompiledGrammar]], Result]) -> Result:
@@ -161,28 +164,32 @@ def _release(grammars: list[CompiledGrammar]) -> None:
             grammar.lock.release()
 
 
-def _fill_at_once(
+def _fill_known(
     matchers: list[Matcher],
     grammars: list[CompiledGrammar],
     rows: Int64Array,
     out: Bitmask,
     busy: set[CompiledGrammar],
 ) -> list[int]:
-    """The same, with the locks of all grammars that are not ``busy``."""
-    # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
-    waiting = [
-        position
-        for position, matcher in enumerate(matchers)
-        if (matcher._note and not matcher._has_plain_mask()) or (busy and matcher.compiled in busy)
-    ]
+    """Write the rows that are known, under the locks of grammars that are not ``busy``; the places of the others."""
+    waiting: list[int] = []
+    notes = [matcher._note for matcher in matchers]
+    if busy or any(notes):
+        # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
+        waiting = [
+            position
+            for position, (matcher, note) in enumerate(zip(matchers, notes, strict=True))
+            if (note and not matcher._has_plain_mask()) or matcher.compiled in busy
+        ]
     if waiting:
         positions = np.delete(np.arange(len(matchers)), waiting)
         matchers = [matchers[position] for position in positions]
         grammars = [grammars[position] for position in positions]
         rows = rows[positions]
-    states = np.array([matcher._state for matcher in matchers], np.int64)
-    contexts = np.array([grammar.context_address for grammar in grammars], np.int64)
-    found = np.empty(len(states), np.int64)
+    count = len(matchers)
+    states = np.fromiter([matcher._state for matcher in matchers], np.int64, count)
+    contexts = np.fromiter([grammar.context_address for grammar in grammars], np.int64, count)
+    found = np.empty(count, np.int64)
     missing = found[: write_known_masks(contexts, states, rows, out, found)]
     return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
 

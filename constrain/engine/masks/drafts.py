@@ -78,8 +78,7 @@ def fill_draft_bitmasks(
     legal first.  No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
     """
     sequences = list(matchers)
-    check_matchers(sequences, threads)
-    batch = _Drafts(sequences, drafts, parents)
+    batch = _Drafts(sequences, check_matchers(sequences, threads), drafts, parents)
     if not sequences:
         return []
     rows, out = batch.check_rows(mask, first_rows)
@@ -100,10 +99,13 @@ class _Drafts:
     """The drafts of a batch, looked at."""
 
     def __init__(
-        self, matchers: list[Matcher], drafts: Sequence[Sequence[int]], parents: Sequence[Sequence[int]] | None
+        self,
+        matchers: list[Matcher],
+        grammars: list[CompiledGrammar],
+        drafts: Sequence[Sequence[int]],
+        parents: Sequence[Sequence[int]] | None,
     ) -> None:
-        self.matchers = matchers
-        self.grammars = [matcher.compiled for matcher in matchers]
+        self.matchers, self.grammars = matchers, grammars
         lengths, self.tokens = _together(drafts, "draft")
         if len(lengths) != len(matchers):
             raise ConstrainError(f"there are {len(lengths)} drafts for {len(matchers)} matchers")
