@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved, address_of
+from constrain.engine.conditions.budget.budget import NOTE
+from constrain.engine.cursor import ALWAYS_ASKS_AT, Saved
 from constrain.engine.history import BEFORE
 from constrain.engine.masks.batches import check_matchers, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
@@ -97,11 +98,9 @@ def _take_together(
         plain = [not kind and grammar not in busy for kind, grammar in zip(kinds, grammars, strict=True)]
         if asks_always:
             for position, matcher in enumerate(matchers):
-                if matcher._asks_always and plain[position]:
-                    # With an ample budget the other condition is what reads the token along.
-                    companion = matcher._unasked()
-                    plain[position] = companion is not None
-                    companions[position] = NO_COMPANION_AT if companion is None else address_of(companion)
+                if matcher._asking and plain[position]:
+                    plain[position] = matcher._is_unasked()
+                    companions[position] = matcher._unasked_companion_at
         chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
         if not chosen:
             return others
@@ -121,17 +120,14 @@ def _take_together(
     for position, matcher, grammar, state, token, result in pushed:
         if 0 < result < WITHOUT_QUESTION:
             taken[position] = True
-            if matcher._asks_always:
-                matcher._spend(token, result)
-                continue
             # As in Matcher.accept_token.
             link = (grammar.generation, state, token, matcher._parent)
             matcher._young.append(link)
             matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
-            if matcher._companion is not NO_COMPANION:
-                matcher._note = result >> WORD_SHIFT
+            if matcher._unasked_companion is not NO_COMPANION:
+                matcher._note = result >> WORD_SHIFT | matcher._note & NOTE
         elif result:
-            if matcher._companion is not NO_COMPANION:
+            if matcher._unasked_companion is not NO_COMPANION:
                 # It may have read the token, which is taken by itself now.
                 matcher._rewind()
             others.append(position)

@@ -54,13 +54,16 @@ class Cursor:
     compiled : CompiledGrammar
     """
 
-    # What reads tokens along, and its address.
+    # What reads tokens along, and its address; and what it is where those that always ask need not be asked.
     _companion: Int64Array
     _companion_at: int
+    _unasked_companion: Int64Array
+    _unasked_companion_at: int
 
     def __init__(self, compiled: GrammarTables) -> None:
         self.compiled = compiled
         self._companion, self._companion_at = NO_COMPANION, NO_COMPANION_AT
+        self._unasked_companion, self._unasked_companion_at = NO_COMPANION, NO_COMPANION_AT
         self._state = LOST
         self._parent: Link | None = None
         self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
@@ -156,17 +159,20 @@ class Cursor:
 
     def _heed(self) -> None:
         """Keep what calls that are made for every token need to know of the conditions."""
-        note, asks_always, companion = 0, False, NO_COMPANION
+        note, asking, companion = 0, 0, NO_COMPANION
         for condition in self._conditions:
             note |= condition.note
-            asks_always |= condition.asks_always
+            asking += condition.asks_always
             brought = condition.companion
             if brought is not NO_COMPANION:
                 companion = brought
-        companion = ALWAYS_ASKS if asks_always else companion
-        if companion is not self._companion:
-            self._companion_at = address_of(companion)
-        self._note, self._asks_always, self._companion = note, asks_always, companion
+        if companion is not self._unasked_companion:
+            self._unasked_companion, self._unasked_companion_at = companion, address_of(companion)
+        self._note, self._asking = note, asking
+        if asking:
+            self._companion, self._companion_at = ALWAYS_ASKS, ALWAYS_ASKS_AT
+        else:
+            self._companion, self._companion_at = companion, self._unasked_companion_at
 
     def _restrict(self, out: Bitmask, index: int) -> None:
         """Make a mask of the grammar the one under all conditions."""

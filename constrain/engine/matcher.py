@@ -23,7 +23,7 @@ from constrain.engine.event_stream import CaptureStream, EventStream
 from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
 from constrain.engine.history import BEFORE, STEP
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
-from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT, Int64Array
+from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.temperatures import Temperatures
@@ -156,26 +156,23 @@ class Matcher(Cursor):
         self._conditions = (*self._conditions, FirstRegionBudget(Matcher(region, most)))
         self._heed()
 
-    def _unasked(self) -> Int64Array | None:
-        """What reads the next token along if no condition has to be asked about it all the same; None if one has.
+    def _is_unasked(self) -> bool:
+        """Whether none of the conditions that always ask need be asked here: there is none, or an ample budget.
 
-        It is the companion, or, beside an ample budget, that of the other condition.  The caller holds the lock.
+        The caller holds the lock.
         """
-        if not self._asks_always:
-            return self._companion
-        conditions = self._conditions
-        if not self._has_budget or not conditions[0].is_ample(self.compiled, self._state):  # type: ignore[attr-defined]
-            return None
-        if len(conditions) == 1:
-            return NO_COMPANION
-        return conditions[1].companion if len(conditions) == 2 and not conditions[1].asks_always else None
+        asking = self._asking
+        if asking != 1 or not self._has_budget:
+            return not asking
+        budget: Budget = self._conditions[0]  # type: ignore[assignment]
+        return budget.is_ample(self.compiled, self._state, self._steps)
 
     def _has_plain_mask(self) -> bool:
         """Whether the mask is that of the grammar, although there is a note: that of a budget that is ample.
 
         The caller holds the lock.
         """
-        return self._note == budgets.NOTE and self._unasked() is not None
+        return self._note == budgets.NOTE and self._is_unasked()
 
     def _restrict(self, out: Bitmask, index: int) -> None:
         if not self._has_plain_mask():
@@ -262,14 +259,13 @@ class Matcher(Cursor):
             token = self._checked_token(token_id)
         if self._kinds[token] or self._state == ENDED:
             return self._accept_end(token)
-        if self._has_budget and self._asks_always:
-            is_taken = self._accept_unasked(token)
-            return transact(self, self._take, token) if is_taken is None else is_taken
         compiled = self.compiled
         lock = compiled.lock
         parent, steps, companion = self._parent, self._steps, self._companion
         try:
             lock.acquire()
+            if self._has_budget and self._is_unasked():
+                companion = self._unasked_companion
             state = push_token_unchecked(compiled.ctx, self._state, token, companion)
             if state >= 0:
                 if 0 < state < WITHOUT_QUESTION:
@@ -278,7 +274,7 @@ class Matcher(Cursor):
                     self._young.append(link)
                     self._parent, self._state, self._steps = link, state & STATE_BITS, steps + 1
                     if companion is not NO_COMPANION:
-                        self._note = state >> WORD_SHIFT
+                        self._note = state >> WORD_SHIFT | self._note & budgets.NOTE
                     lock.release()
                     return True
                 is_taken = self._advance(token, state)
@@ -288,37 +284,6 @@ class Matcher(Cursor):
         except BaseException as error:
             abandon(self, Saved(False, parent, steps, self._conditions), error)
         return transact(self, self._take, token)
-
-    def _accept_unasked(self, token: int) -> bool | None:
-        """Go on with a token of text if the budget need not be asked; None, and nothing changes, if it must be."""
-        compiled = self.compiled
-        lock = compiled.lock
-        parent, steps = self._parent, self._steps
-        try:
-            lock.acquire()
-            companion = self._unasked()
-            is_taken = None
-            if companion is not None:
-                result = push_token_unchecked(compiled.ctx, self._state, token, companion)
-                if 0 < result < WITHOUT_QUESTION:
-                    self._spend(token, result)
-                    is_taken = True
-                elif result >= 0:
-                    is_taken = self._advance(token, result)
-            lock.release()
-            return is_taken
-        except BaseException as error:
-            abandon(self, Saved(False, parent, steps, self._conditions), error)
-        return None
-
-    def _spend(self, token: int, result: int) -> None:
-        """Take a step about which nobody has to be asked, with a budget; the caller holds the lock."""
-        budget: Budget = self._conditions[0]  # type: ignore[assignment]
-        account = budget.account.spend(1)
-        link = (self.compiled.generation, self._state, token, self._parent)
-        self._young.append(link)
-        self._parent, self._state, self._steps = link, result & STATE_BITS, self._steps + 1
-        budget.account, self._note = account, budgets.NOTE | result >> WORD_SHIFT
 
     def accept_tokens(self, token_ids: Iterable[int]) -> bool:
         """Go on with some tokens, all or none of them; each is a step for :meth:`rollback`.
@@ -385,6 +350,8 @@ class Matcher(Cursor):
             return True
         if not compiled.accepts(self):
             return False
+        if self._has_budget:
+            self._budget.settle(self._steps)  # type: ignore[union-attr]
         self._go_to(ENDED, token)
         return True
 
@@ -695,7 +662,11 @@ class Matcher(Cursor):
     @property
     def tokens_left(self) -> int | None:
         """How many more tokens the budget allows; None without one."""
-        return None if (budget := self._budget) is None else budget.left
+        budget = self._budget
+        if budget is None:
+            return None
+        # An end token costs nothing.
+        return (budget.account if self._state == ENDED else budget.settle(self._steps)).left
 
     @property
     def steps(self) -> int:

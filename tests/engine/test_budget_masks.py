@@ -65,7 +65,7 @@ def test_masks_are_those_of_one_token_after_the_other(vocabulary: constrain.Voca
         with compiled.lock:
             counts = {token: tokens_from(compiled, place_after(compiled, matcher, [token])) for token in normal}
         least, *_, most = values = [*sorted(set(counts.values())), 10**6]
-        before = budget.account
+        before = budget.settle(matcher._steps)
         for limit in choose.sample([least, least - 1, values[len(values) // 2], values[-2], values[-2] - 1, most], k=4):
             if limit >= 0:
                 budget.account = before._replace(left=limit + 1)

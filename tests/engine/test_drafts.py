@@ -226,7 +226,7 @@ def test_after_an_error_all_are_where_they_were(error: Any, monkeypatch: pytest.
     matchers = [matcher for matcher in matchers if not matcher.is_terminated()]
     before = [place_of(matcher) for matcher in matchers]
     tokens = [allowed(mask_of(matcher))[0] for matcher in matchers]
-    assert any(matcher._asks_always for matcher in matchers)
+    assert any(matcher._asking for matcher in matchers)
     count = 0
 
     def fail(*_args: Any) -> bool:

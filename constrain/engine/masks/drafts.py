@@ -174,14 +174,16 @@ class _Drafts:
             is_known = not (compiled.spelled_ids or compiled in busy)
             if is_known and matcher._note:
                 is_known = matcher._has_plain_mask()
-            companion = matcher._unasked() if is_known else None
-            if companion is not NO_COMPANION and companion is not None:
-                keys = self._keys_of(matcher)
-                is_known = keys is not None
-            if not is_known or companion is None:
+            if is_known and matcher._is_unasked():
+                if matcher._unasked_companion is not NO_COMPANION:
+                    keys = self._keys_of(matcher)
+                    is_known = keys is not None
+            else:
+                is_known = False
+            if not is_known:
                 waiting.append(position)
                 continue
-            if matcher._asks_always:
+            if matcher._asking:
                 limited.append((len(chosen), matcher))
             if keys is not None:
                 followed.append((len(chosen), keys))
@@ -227,7 +229,8 @@ class _Drafts:
         """Whether a budget makes no difference at any of the states that a draft has reached."""
         budget: Budget = matcher._conditions[0]  # type: ignore[assignment]
         # No path of the draft is longer than it is.
-        return all(budget.is_ample(matcher.compiled, state, len(reached)) for state in reached.tolist() if state > 0)
+        steps = matcher._steps + len(reached)
+        return all(budget.is_ample(matcher.compiled, state, steps) for state in reached.tolist() if state > 0)
 
     def _keys_of(self, matcher: Matcher) -> ObjectKeys | None:
         """The keys that a matcher's companion has read, where a copy of them can read a draft on."""

@@ -31,7 +31,7 @@ from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.parser.companions import ALWAYS_ASKS, NOTE_BITS
+from constrain.engine.parser.companions import NO_COMPANION, NOTE_BITS
 from constrain.engine.storage.schemas import (
     AFTER_COSTS,
     BYTE_COSTS,
@@ -136,8 +136,8 @@ class Account(NamedTuple):
             byte_steps = byte_steps[2]
         return prices
 
-    def before(self, steps: int) -> Account:
-        """The account as it was after so many steps."""
+    def at(self, steps: int) -> Account:
+        """The account after so many steps: as it was, or with one token less for each step since then."""
         left, plans, byte_steps = self.left + self.steps - steps, self.plans, self.byte_steps
         while byte_steps is not None and byte_steps[0] >= steps:
             left += byte_steps[1] - 1
@@ -263,6 +263,7 @@ class Budget:
     ----------
     account : Account
         How many more there may be, and the plans.  All that a step changes, in one place, so that a step can be undone.
+        Steps about which nobody asked the budget have not been paid for: see :meth:`settle`.
 
     Raises
     ------
@@ -272,7 +273,7 @@ class Budget:
 
     asks_always = True
     note = NOTE
-    companion = ALWAYS_ASKS
+    companion = NO_COMPANION
 
     def __init__(self, cursor: Walk, most: int) -> None:
         try:
@@ -331,28 +332,29 @@ class Budget:
         twin.__dict__.update(self.__dict__)
         return twin
 
-    @property
-    def left(self) -> int:
-        """How many more tokens there may be."""
-        return self.account.left
+    def settle(self, steps: int) -> Account:
+        """The account after so many steps, all of which are paid for now."""
+        if self.account.steps < steps:
+            self.account = self.account.at(steps)
+        return self.account
 
-    def is_ample(self, compiled: GrammarTables, state: int, steps: int = 0) -> bool:
+    def is_ample(self, compiled: GrammarTables, state: int, steps: int) -> bool:
         """Whether all that the grammar allows next is allowed by the budget too, for sure, so that nobody need ask it.
 
-        So neither :meth:`restrict` nor :meth:`push` has anything to do but :meth:`Account.spend`.  False where it is
-        not known, which it is once a mask was asked for there.  The caller holds the lock.
+        So neither :meth:`restrict` nor :meth:`push` has anything to do, and the next step can be paid for later.  False
+        where it is not known, which it is once a mask was asked for there.  The caller holds the lock.
 
         Parameters
         ----------
         compiled : GrammarTables
         state : int
-            The state that is reached in ``steps`` tokens from here.
+            The state that is reached after ``steps`` steps of the text.
         steps : int
         """
-        costs, account = self._costs, self.account
+        costs, (left, plans, _byte_steps, settled) = self._costs, self.account
         return (
-            account.left - steps >= costs.enough.get(state, _NEVER_ENOUGH)
-            and account.plans is None
+            left + settled - steps >= costs.enough.get(state, _NEVER_ENOUGH)
+            and plans is None
             and costs.generation == compiled.generation
         )
 
@@ -372,15 +374,15 @@ class Budget:
         elif type(tokens) is not int or tokens < 0:
             raise ConstrainError(f"tokens must be a number of tokens, not {tokens!r}")
         self._price = tokens
-        return tokens <= self.account.left
+        return tokens <= self.settle(cursor._steps).left
 
     def push(self, cursor: Walk, step: int | bytes, behind: Place, _word: int) -> bool:
         """Spend what a step takes; False if the text could not be completed behind it."""
         is_token = not isinstance(step, bytes)
         price = 1 if is_token else self._price
-        if price > self.account.left:
+        left = self.settle(cursor._steps).left - price
+        if left < 0:
             return False
-        left = self.account.left - price
         account = (
             self._token_account(cursor, step, behind, left) if is_token else self._bytes_account(cursor, behind, left)
         )
@@ -449,11 +451,11 @@ class Budget:
     def rewind(self, steps: int) -> None:
         """Have back what the steps behind the first ``steps`` took."""
         if steps < self.account.steps:
-            self.account = self.account.before(steps)
+            self.account = self.account.at(steps)
 
     def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
         """Make a mask that of the tokens that are allowed by :meth:`push` too."""
-        compiled, account = cursor.compiled, self.account
+        compiled, account = cursor.compiled, self.settle(cursor._steps)
         if account.left == 0:
             allow_only(compiled.ctx, cursor._state, out, index, _NO_TOKENS)
             return

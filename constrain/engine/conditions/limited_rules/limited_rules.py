@@ -128,11 +128,12 @@ class LimitedRules:
         if budget is None:
             return True
         compiled = cursor.compiled
-        if budget.account.plan(cursor._steps + 1):
+        steps = cursor._steps + 1
+        if budget.account.plan(steps):
             return False
         if compiled.ir.distinct_keys:
-            return budget.is_ample(compiled, there._state)
-        return tokens_from(compiled, there) <= budget.left
+            return budget.is_ample(compiled, there._state, steps)
+        return tokens_from(compiled, there) <= budget.settle(steps).left
 
     def restrict(self, cursor: Any, out: Bitmask, index: int) -> None:
         """Nothing: the state says it all."""
