@@ -136,7 +136,7 @@ def _limits(rng: random.Random, counts: Counts) -> None:
     source = rng.choice(scripts.SOURCES)
     reference = scripts.Reference(source, vocabularies.small())
     case = scripts.random_case(rng, reference, source, "small", rng.choice((20, 60)))
-    least = constrain.CompiledGrammar(reference.ir, reference.vocabulary).nbytes
+    least = constrain.CompiledGrammar(reference.ir, reference.vocabulary)._tables.nbytes
     for _ in range(6):
         limits = {"limit_bytes": least + int(1024 * 2 ** rng.uniform(0, 12))}
         if rng.random() < 0.5:

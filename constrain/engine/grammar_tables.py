@@ -279,7 +279,9 @@ class GrammarTables:
             and slot in BY_ROW_OR_STATE
             and tables.bytes_of((*BY_ROW_OR_STATE, slot)) > self._collect_above
         ):
+            used = {each: tables.used(each) for each in BY_ROW_OR_STATE}
             self._collect(STEPS_KEPT)
+            tables.keep_room(used)
             collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
             self._collect_above = max(self._collect_above, 2 * tables.bytes_used(BY_ROW_OR_STATE))
@@ -386,7 +388,7 @@ class GrammarTables:
     @property
     def nbytes(self) -> int:
         """Memory of all tables, in bytes (without the vocabulary's, which are shared)."""
-        return self._tables.nbytes
+        return self._tables.bytes_in_memory
 
     # -- what is in it -----------------------------------------------------------------------
 

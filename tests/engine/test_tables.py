@@ -120,3 +120,24 @@ def test_tables_that_grow_in_place_do_not_meet() -> None:
     # What is not in use is given back.
     memory.shrink(growing, 1)
     assert memory.nbytes == Tables(1 << 30).nbytes
+
+
+def test_memory_is_what_has_been_written_to() -> None:
+    memory = Tables(1 << 30)
+    begin = memory.bytes_in_memory
+    memory.append(LEXER_TRANSITIONS, np.arange(1 << 20, dtype=np.int32))
+    memory.append(LEXER_TRANSITIONS, np.arange(5, dtype=np.int32))
+    written = 4 * memory.used(LEXER_TRANSITIONS)
+    assert memory.nbytes > begin + (7 << 20)
+    assert 0 <= memory.bytes_in_memory - begin - written < 1 << 16
+    # What was written once is in memory, although nothing is in use any more; but not behind the room that is kept.
+    memory.ctx[HEADER + 3 * LEXER_TRANSITIONS + 2] = 10
+    memory.keep_room({LEXER_TRANSITIONS: 1 << 18})
+    assert memory.capacity(LEXER_TRANSITIONS) == 1 << 18
+    assert 0 <= memory.bytes_in_memory - begin - (1 << 20) < 1 << 16
+    address = memory.ctx[HEADER + 3 * LEXER_TRANSITIONS]
+    memory.append(LEXER_TRANSITIONS, np.full(1 << 19, 7, np.int32))
+    assert memory.ctx[HEADER + 3 * LEXER_TRANSITIONS] == address
+    content = memory.get(LEXER_TRANSITIONS)
+    assert np.array_equal(content[:10], np.arange(10))
+    assert (content[10:] == 7).all()

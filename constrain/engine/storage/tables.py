@@ -174,6 +174,15 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(memory, dtype)
 
 
+def _release(addresses: np.ndarray[Any, Any], begin: int) -> None:
+    """Give back the memory of an array from :func:`_addresses` behind its first ``begin`` bytes; the addresses stay."""
+    memory = getattr(addresses.base, "obj", None)
+    if isinstance(memory, mmap.mmap) and sys.platform == "linux":
+        begin = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+        if begin < len(memory):
+            memory.madvise(mmap.MADV_DONTNEED, begin, len(memory) - begin)
+
+
 # Buffers of grammars that are gone.  To touch a page of memory for the first time takes as long as making a few lexer
 # states; with a buffer that was used before it has been done.
 _spare_buffers: list[np.ndarray[Any, Any]] = []
@@ -269,6 +278,11 @@ class Tables:
         Links of accelerators (links.py) that are switched off.
     begin : Beginning, optional
         From :func:`beginning`.
+
+    Attributes
+    ----------
+    nbytes : int
+        What the tables have room for, which is what ``limit_bytes`` bounds; :attr:`bytes_in_memory` is mostly less.
     """
 
     def __init__(
@@ -287,6 +301,8 @@ class Tables:
         self._buffer = _take_buffer()
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
+        # How many elements of tables that were emptied have been written to.
+        self._touched: dict[int, int] = {}
         self.nbytes = begin.nbytes
         self.ctx = begin.context.copy()
         self.context_address: int = _begin_tables(
@@ -435,6 +451,17 @@ class Tables:
         """Memory of some tables."""
         return sum(self.array(slot).nbytes for slot in slots)
 
+    @property
+    def bytes_in_memory(self) -> int:
+        """Memory that the tables take, in bytes: without room that is mere addresses, which nobody has touched."""
+        untouched = 0
+        for slot, (_, _, hashes) in enumerate(SPECS):
+            touched = max(self.used(slot), self._touched.get(slot, 0))
+            # Of others all may have been touched: of those that are hashed, and those whose use is not counted.
+            if hashes < 0 and slot not in MAPS and slot not in MAP_VALUES and 0 < touched < self.capacity(slot):
+                untouched += (self.capacity(slot) - touched) * _ITEM_BYTES[slot]
+        return self.nbytes - untouched
+
     def bytes_used(self, slots: Iterable[int]) -> int:
         """Memory of what is in use of some tables, not counting buckets and maps."""
         return sum(self.get(slot).nbytes for slot in slots if slot not in MAPS and slot not in MAP_VALUES)
@@ -461,6 +488,23 @@ class Tables:
                 size = max(least, self.used(slot) + self.used(slot) // spare)
                 new = self._numbers(slot)[: size * NUMBERS_IN[slot]].copy()
             self._install(slot, new)
+
+    def keep_room(self, sizes: dict[int, int]) -> None:
+        """Leave tables room for so many elements, as they had before they were emptied; give back what is behind that.
+
+        What they have room for once is written to again and again, and growing without moving costs little.
+        """
+        for slot, size in sizes.items():
+            if SPECS[slot][2] >= 0 or slot in MAPS or slot in MAP_VALUES:
+                continue
+            self._touched[slot] = size = max(size, self.used(slot))
+            reserve = self._reserves.get(slot)
+            if reserve is None or size >= self.capacity(slot):
+                continue
+            numbers = size * NUMBERS_IN[slot]
+            self._install(slot, reserve[:numbers])
+            self._reserves[slot] = reserve
+            _release(reserve, numbers * reserve.itemsize)
 
     def grow(self) -> None:
         """Enlarge the table that the last kernel found too small, and those that would soon follow.
