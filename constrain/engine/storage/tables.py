@@ -327,10 +327,11 @@ class Tables:
         most: int = _MOST_SPARE,
         references: Any = sys.getrefcount,
     ) -> None:
-        buffer = self.__dict__.pop("_buffer", None)
-        # Two references are the variable and the argument of the call; more would be views that someone still has.
-        if buffer is not None and len(spare) < most and references(buffer) == 2:
-            spare.append(buffer)
+        own = self.__dict__
+        # Two references are the attribute and the argument of the call; more would be views that someone still has.  A
+        # variable may count or not, by the version of Python.
+        if "_buffer" in own and len(spare) < most and references(own["_buffer"]) == 2:
+            spare.append(own.pop("_buffer"))
 
     def link(self) -> None:
         """Make the kernels callable that have registered with links.far_entry by now."""
