@@ -359,6 +359,12 @@ class GrammarBuilder:
         self._distinct_keys.add(symbol)
         return symbol
 
+    def own_distinct_key(self, language: Regular, name: str = "") -> Symbol:
+        """The same for this very object, as :meth:`own_lexeme` is for others."""
+        symbol = self.own_lexeme(language, name)
+        self._distinct_keys.add(symbol)
+        return symbol
+
     def limit_keys(self, symbols: Iterable[Symbol]) -> None:
         """Note that these keys are those of an object of which there may be only so many."""
         self._limited_keys[tuple(sorted(set(symbols), reverse=True))] = None

@@ -329,6 +329,13 @@ def intersect(*parts: Regular) -> Regular:
     return next(iter(flat)) if len(flat) == 1 else Intersect(tuple(flat))
 
 
+def without(language: Regular, excluded: Regular) -> Regular:
+    """The strings of ``language`` that are not in ``excluded``; parts of the two are not compared."""
+    if type(excluded) is Empty:
+        return language
+    return Intersect((*(language.parts if isinstance(language, Intersect) else (language,)), complement(excluded)))
+
+
 def counted(language: Regular, item: Regular, low: int, high: int | None) -> Regular:
     """The strings of ``language``, which must all be sequences of ``item``, of ``low`` to ``high`` items."""
     both = intersect(language, repeat(item, low, high))
