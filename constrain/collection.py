@@ -26,6 +26,32 @@ def _forget_other_threads() -> None:
         gc.enable()
 
 
+# More new objects than that are not looked at at once when collection goes on.
+_MANY = 200_000
+
+# But when so many have not been looked at, everything is.
+_MOST_UNSEEN = 5_000_000
+
+_unseen = 0
+
+
+def _resume_collection() -> None:
+    global _unseen
+    new = gc.get_count()[0]
+    # Who has frozen objects would find them no longer frozen.
+    if new > _MANY and not gc.get_freeze_count():
+        # The collector would go over all of them at the very next object that is made, for nothing: what was made is
+        # in use.  Frozen and released again they are among the oldest ones, without a look at any of them.
+        _unseen += new
+        if _unseen < _MOST_UNSEEN:
+            gc.freeze()
+            gc.unfreeze()
+        else:
+            _unseen = 0
+            gc.collect()
+    gc.enable()
+
+
 class paused_collection:
     """Cyclic garbage is not looked for in here, in no thread; afterwards as before.
 
@@ -51,4 +77,4 @@ class paused_collection:
             if pauses > 0:
                 _pauses[here] = pauses
             if not _pauses and _resume:
-                gc.enable()
+                _resume_collection()
