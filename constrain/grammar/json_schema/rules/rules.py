@@ -207,7 +207,8 @@ class RuleWriter:
             # Most values of a schema are of four or five kinds.
             known = written.scalars.get(id(core))
             if known is None:
-                known = self.builder.lexeme(self.layout.value(core), handle[0].pointer), core
+                # Equal ones are the same object, so none has to be looked for by its content.
+                known = self.builder.own_lexeme(self.layout.value(core), handle[0].pointer), core
                 written.scalars[id(core)] = known
             result = values[handle] = known[0]
             return result
