@@ -10,16 +10,12 @@ from collections.abc import Callable
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle
-from constrain.grammar.json_schema.lexical.texts import has_example, plain
+from constrain.grammar.json_schema.lexical.texts import has_example
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode, StringNode, text_of
-from constrain.grammar.json_schema.normal.word_search import finds_word
 
 _MOST_ITEMS = 100
-
-# Steps of a search for one string, before all short ones are gone through.
-_SHORT_LOOK = 2000
 
 
 def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
@@ -40,7 +36,7 @@ def _may_hold(normal: Callable[[Handle], Normal], node: Node, seen: set[Handle])
             return True
         text = text_of(node)
         try:
-            return has_example(text) or finds_word(plain(text), _SHORT_LOOK) or bool(few_words(text, 1))
+            return has_example(text) or bool(few_words(text, 1))
         except LimitError:
             return True
     if isinstance(node, ObjectNode):
