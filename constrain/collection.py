@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections import Counter
 from threading import get_ident
 
 from constrain.forking import call_in_child
 
 _lock = threading.Lock()
-_pauses: Counter[int] = Counter()
+_pauses: dict[int, int] = {}
 """How many pauses each thread is in."""
 _resume = False
 
@@ -22,9 +21,35 @@ def _forget_other_threads() -> None:
     was_paused = bool(_pauses) or _lock.locked()
     _lock = threading.Lock()
     here = get_ident()
-    _pauses = Counter({here: _pauses[here]} if _pauses[here] else {})
+    _pauses = {here: _pauses[here]} if here in _pauses else {}
     if was_paused and not _pauses and _resume:
         gc.enable()
+
+
+# More new objects than that are not looked at at once when collection goes on.
+_MANY = 200_000
+
+# But when so many have not been looked at, everything is.
+_MOST_UNSEEN = 5_000_000
+
+_unseen = 0
+
+
+def _resume_collection() -> None:
+    global _unseen
+    new = gc.get_count()[0]
+    # Who has frozen objects would find them no longer frozen.
+    if new > _MANY and not gc.get_freeze_count():
+        # The collector would go over all of them at the very next object that is made, for nothing: what was made is
+        # in use.  Frozen and released again they are among the oldest ones, without a look at any of them.
+        _unseen += new
+        if _unseen < _MOST_UNSEEN:
+            gc.freeze()
+            gc.unfreeze()
+        else:
+            _unseen = 0
+            gc.collect()
+    gc.enable()
 
 
 class paused_collection:
@@ -43,13 +68,13 @@ class paused_collection:
             if not _pauses:
                 _resume = gc.isenabled()
                 gc.disable()
-            _pauses[here] += 1
+            _pauses[here] = _pauses.get(here, 0) + 1
 
     def __exit__(self, *_: object) -> None:
         here = get_ident()
         with _lock:
-            _pauses[here] -= 1
-            if _pauses[here] <= 0:
-                del _pauses[here]
+            pauses = _pauses.pop(here) - 1
+            if pauses > 0:
+                _pauses[here] = pauses
             if not _pauses and _resume:
-                gc.enable()
+                _resume_collection()

@@ -124,7 +124,8 @@ class limited:
 
     def __enter__(self) -> None:
         if self._work is not None:
-            self._work.look()
+            if self._work.deadline is not None:
+                self._work.look()
             self._token = _current.set(self._work)
 
     def __exit__(self, *_: object) -> None:

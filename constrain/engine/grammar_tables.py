@@ -326,8 +326,13 @@ class GrammarTables:
 
         Lexer states get other numbers, as states do.  After a TablesFullError all places are lost.
         """
-        if self._tables.nbytes > self._compact_above and self.can_compact:
+        if self.is_large and self.can_compact:
             self.compact()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the tables take as much memory that some of it should be given up."""
+        return self._tables.nbytes > self._compact_above
 
     @property
     def can_compact(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from constrain.collection import paused_collection
 from constrain.engine.automata.byte_classes import make_byte_classes
-from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
+from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes, mark_lexemes
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.prelude import Prelude
 from constrain.engine.automata.programs import LexemeProgram, as_int32
@@ -136,7 +136,7 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
     run(describe_lexemes, roots, 0)
     for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
         if marked:
-            tables.get(LEXEMES)["consumes"][list(marked)] |= bit
+            mark_lexemes(tables.ctx, as_int32(array("i", marked)), bit)
 
 
 def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -22,7 +22,7 @@ def make_ready(compiled: GrammarTables) -> None:
     elif compiled.is_worn:
         # Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
         _start_over(compiled)
-    else:
+    elif compiled.is_large:
         with contextlib.suppress(TablesFullError):  # there are new tables
             compiled.compact_if_due()
 
@@ -44,6 +44,9 @@ def find(compiled: GrammarTables, place: Place) -> None:
 
 
 def _find_again(compiled: GrammarTables, place: Place) -> None:
+    if place._parent is None:
+        place._state = compiled.start_state
+        return
     found = read_again(compiled, place._parent)
     place._young.extend(found._young)
     place._parent = found._parent

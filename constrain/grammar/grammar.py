@@ -223,16 +223,20 @@ class Grammar:
             "max_array_length": max_array_length,
         }
         with _reading(time_limit):
+            if isinstance(schema, str):
+                if schema.endswith(".json") and _NAME_OF_FILE.fullmatch(schema):
+                    raise SchemaError(
+                        f"{schema!r} is no JSON; if it is the name of a file, give pathlib.Path({schema!r})"
+                    )
+                return cls._of_schema(schema, options)
             if isinstance(schema, type) or get_origin(schema) is not None:
                 name = getattr(schema, "__name__", str(schema))
                 raise SchemaError(f"{name} is a Python type and no schema: for those there is Grammar.from_pydantic")
-            if isinstance(schema, str) and _NAME_OF_FILE.fullmatch(schema):
-                raise SchemaError(f"{schema!r} is no JSON; if it is the name of a file, give pathlib.Path({schema!r})")
             return cls._of_schema(_text_of(schema) if isinstance(schema, os.PathLike) else schema, options)
 
     @classmethod
     def _of_schema(cls, schema: dict[str, Any] | bool | str | bytes, options: SchemaOptions) -> Grammar:
-        from constrain.grammar.json_schema import from_json_schema
+        from constrain.grammar.json_schema.front_end import from_json_schema
 
         ir = from_json_schema(schema, **options)
         if options["registry"] is not None:
@@ -249,8 +253,10 @@ class Grammar:
             # A dict may hold what no JSON text can, where that does not matter, or itself; then the rules are the
             # key.
             return cls(ir)
-        hashable = (tuple(value) if isinstance(value, list) else value for value in options.values())
-        return cls(ir, ("json_schema", text, *hashable))
+        if isinstance(options["separators"], list) or isinstance(options["separator_patterns"], list):
+            values = [tuple(value) if isinstance(value, list) else value for value in options.values()]
+            return cls(ir, ("json_schema", text, *values))
+        return cls(ir, ("json_schema", text, *options.values()))
 
     @classmethod
     def from_regex(

@@ -117,6 +117,9 @@ UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
 """Begins an unfolding for a compiled grammar, given which symbols of the grammar derive something."""
 
 
+# Productions that are noted as work together.
+_SPENT_AT_ONCE = 32
+
 # Above this many repetitions a chain of one rule per count is replaced by one of powers of two.
 _CHAIN_LIMIT = 64
 
@@ -356,6 +359,12 @@ class GrammarBuilder:
         self._distinct_keys.add(symbol)
         return symbol
 
+    def own_distinct_key(self, language: Regular, name: str = "") -> Symbol:
+        """The same for this very object, as :meth:`own_lexeme` is for others."""
+        symbol = self.own_lexeme(language, name)
+        self._distinct_keys.add(symbol)
+        return symbol
+
     def limit_keys(self, symbols: Iterable[Symbol]) -> None:
         """Note that these keys are those of an object of which there may be only so many."""
         self._limited_keys[tuple(sorted(set(symbols), reverse=True))] = None
@@ -373,10 +382,12 @@ class GrammarBuilder:
 
     def add(self, left: Symbol, right: Iterable[Symbol] = ()) -> None:
         """Add the production ``left -> right``."""
-        spend()
         if left < 0:
             raise ValueError("the left-hand side of a production must be a nonterminal")
-        self._productions.append((left, tuple(right)))
+        productions = self._productions
+        productions.append((left, tuple(right)))
+        if not len(productions) % _SPENT_AT_ONCE:
+            spend(_SPENT_AT_ONCE)
 
     # -- shorthands; each returns a symbol, the same one when asked again -------------------------
 
@@ -512,6 +523,7 @@ class GrammarBuilder:
         describe: Describer = by_name,
         makes_lexemes: bool = False,
         stock: Callable[[], tuple[Regular, ...]] | None = None,
+        make_events: Callable[[], EventReader] | None = None,
     ) -> GrammarIR:
         """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
         if start < 0:
@@ -540,6 +552,7 @@ class GrammarBuilder:
             make_error=make_error,
             describe=describe,
             stock=stock,
+            make_events=make_events,
         )
 
     def _start_rule(self, symbol: Symbol) -> Symbol:

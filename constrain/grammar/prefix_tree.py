@@ -87,7 +87,7 @@ class Sequences:
         known = self._texts.get(id(language))
         if known is not None:
             return known[0]
-        if type(language) is Concat:
+        if isinstance(language, Concat):
             text = "".join(map(self.text, language.parts))
         else:
             return self.character(language)

@@ -1,9 +1,10 @@
 """Regular languages over bytes, as expression trees: what a lexeme may be.
 
 This is the lower half of the IR.  Every front-end describes its terminals with these eight kinds
-of node and nothing else; the engine turns them into automata lazily.  All nodes are immutable and
-compare by content.  Build them with the functions below rather than with the classes: they apply
-the identities (``union(EMPTY, x) == x`` and the like) that keep trees small.
+of node, of which a word is a shorter way to write a sequence, and nothing else; the engine turns
+them into automata lazily.  All nodes are immutable and compare by content.  Build them with the
+functions below rather than with the classes: they apply the identities (``union(EMPTY, x) == x``
+and the like) that keep trees small.
 
 What it does not do: there are no anchors, look-arounds, code points or flags here.  A front-end
 has worked those out before it gets to bytes.
@@ -16,11 +17,12 @@ from typing import Any
 
 
 class Regular:
-    """A regular language over bytes.  One of the eight node classes below."""
+    """A regular language over bytes.  One of the node classes below."""
 
     # Trees are hashed whenever they become a lexeme, and parts are shared, so every node keeps its hash.
     __slots__ = ("_hash",)
     _hash: int
+    _kind = ""
 
     def _key(self) -> tuple[Any, ...]:
         return ()
@@ -40,9 +42,9 @@ class Regular:
     def _hash_of_parts(self, parts: tuple[Regular, ...]) -> int:
         # Without a call for each part, if possible: parts are shared, so most have been hashed.
         try:
-            return hash((type(self).__name__, tuple([part._hash for part in parts])))
+            return hash((self._kind, tuple([part._hash for part in parts])))
         except AttributeError:
-            return hash((type(self).__name__, tuple(map(hash, parts))))
+            return hash((self._kind, tuple(map(hash, parts))))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         # Hashes of bytes differ between processes: a pickled one would be wrong.
@@ -89,6 +91,7 @@ class Concat(Regular):
     """One part after the other (two or more)."""
 
     __slots__ = ("parts",)
+    _kind = "Concat"
 
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
@@ -106,10 +109,51 @@ class Concat(Regular):
         return self.parts
 
 
+class Word(Concat):
+    """Letters of an alphabet, one after the other: what a name in a schema is, without an object for each letter.
+
+    Parameters
+    ----------
+    alphabet : tuple of Regular
+        The languages of the bytes from FIRST_LETTER on.
+    data : bytes
+        The letters.  A word without any is the empty string; it makes an alphabet known beforehand (see
+        :class:`constrain.engine.automata.programs.LexemeProgram`).
+    """
+
+    __slots__ = ("alphabet", "data")
+
+    def __init__(self, alphabet: tuple[Regular, ...], data: bytes) -> None:
+        self.alphabet = alphabet
+        self.data = data
+
+    def __getattr__(self, name: str) -> tuple[Regular, ...]:
+        # ``parts``, which few ask for.
+        if name != "parts":
+            raise AttributeError(name)
+        alphabet = self.alphabet
+        parts = self.parts = tuple([alphabet[letter - FIRST_LETTER] for letter in self.data])
+        return parts
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is Word and self.alphabet is other.alphabet:
+            return self.data == other.data
+        return isinstance(other, Concat) and self.parts == other.parts
+
+    __hash__ = Concat.__hash__
+
+
+FIRST_LETTER = 0x20
+"""The first byte of which an alphabet has a language."""
+
+
 class Union(Regular):
     """Any of the parts (two or more)."""
 
     __slots__ = ("parts",)
+    _kind = "Union"
 
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
@@ -135,6 +179,7 @@ class Intersect(Regular):
     """
 
     __slots__ = ("fits", "parts")
+    _kind = "Intersect"
 
     def __init__(self, parts: tuple[Regular, ...], fits: bool = False) -> None:
         self.parts = parts
@@ -282,6 +327,13 @@ def intersect(*parts: Regular) -> Regular:
     if not flat:
         raise ValueError("intersect() needs at least one part")
     return next(iter(flat)) if len(flat) == 1 else Intersect(tuple(flat))
+
+
+def without(language: Regular, excluded: Regular) -> Regular:
+    """The strings of ``language`` that are not in ``excluded``; parts of the two are not compared."""
+    if type(excluded) is Empty:
+        return language
+    return Intersect((*(language.parts if isinstance(language, Intersect) else (language,)), complement(excluded)))
 
 
 def counted(language: Regular, item: Regular, low: int, high: int | None) -> Regular:

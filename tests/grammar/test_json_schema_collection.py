@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import constrain
+from constrain import collection
 from constrain.collection import paused_collection
 from constrain.errors import SchemaError
 
@@ -47,3 +48,47 @@ def test_the_last_of_several_threads_resumes_it() -> None:
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+def _make_many() -> list[list[int]]:
+    with paused_collection():
+        return [[index] for index in range(3000)]
+
+
+@pytest.mark.parametrize("most", [10**9, 0])
+def test_many_new_objects_are_not_looked_at_for_nothing(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(collection, "_MANY", 1000)
+    monkeypatch.setattr(collection, "_MOST_UNSEEN", most)
+    monkeypatch.setattr(collection, "_unseen", 0)
+    seen: list[str] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        seen.append(f"{phase} {info['generation']}")
+
+    gc.callbacks.append(note)
+    try:
+        made = _make_many()
+    finally:
+        gc.callbacks.remove(note)
+    # Where very many have not been looked at, all are.
+    assert [each for each in seen if each.startswith("start")] == ([] if most else ["start 2"])
+    assert gc.isenabled()
+    assert gc.is_tracked(made[0])
+    assert not gc.get_freeze_count()
+    # They are found when they are garbage.
+    made[0].append(made)  # type: ignore[arg-type]
+    made[1].append(made)  # type: ignore[arg-type]
+    del made
+    assert gc.collect() >= 2
+
+
+def test_what_is_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "_MANY", 1000)
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        assert len(_make_many()) == 3000
+        assert gc.get_freeze_count() >= frozen - 100
+        assert gc.isenabled()
+    finally:
+        gc.unfreeze()

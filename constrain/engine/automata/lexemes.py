@@ -50,3 +50,11 @@ def describe_lexemes(ctx, registers, first):
         all_lexemes[lexeme].consumes = consumes
     set_used(ctx, LEXEMES, max(used(ctx, LEXEMES), first + len(registers)))
     return int64(0)
+
+
+@njit_entry(int64(CTX, I32, int64))
+def mark_lexemes(ctx, indices, mark):
+    """Give some lexemes (int32[n]) one of LEXEME_MARKS; returns 0."""
+    for i in range(len(indices)):
+        lexemes(ctx)[indices[i]].consumes |= mark
+    return int64(0)

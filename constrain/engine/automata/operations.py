@@ -23,13 +23,14 @@ from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_SET_OPERATION, far_call
-from constrain.engine.storage.schemas import EXPRESSION_HASHES, WORK_STACK, work_stack
+from constrain.engine.storage.schemas import EXPRESSION_HASHES, WORK_STACK, literal_bytes, work_stack
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
-(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP, OP_FIT) = range(
-    11
-)
+(
+    *(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP, OP_FIT),
+    OP_WORD,
+) = range(12)
 """Operations of the postfix program that programs.py writes for the lexemes; ``~register`` loads a register."""
 
 
@@ -38,8 +39,9 @@ def build_expressions(ctx, program, registers):
     """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
 
     ``program`` is int32: an operation and its operands (LITERAL offset length; SET index; CONCAT,
-    UNION, INTERSECT, FIT count; REPEAT low high; STORE and KEEP register, of which the second leaves the value on the
-    stack; ``~register`` to load it).
+    UNION, INTERSECT, FIT count; REPEAT low high; WORD register offset length, which puts letters before the value on
+    the stack, each byte ``b`` the value of ``register + b``; STORE and KEEP register, of which the second leaves the
+    value on the stack; ``~register`` to load it).
     """
     set_used(ctx, WORK_STACK, 0)
     if used(ctx, EXPRESSION_HASHES) == 0:
@@ -90,6 +92,15 @@ def build_expressions(ctx, program, registers):
                     return expression
             top -= count
             pc += 2
+        elif op == OP_WORD:
+            expression = work_stack(ctx)[top - 1]
+            for i in range(program[pc + 2] + program[pc + 3] - 1, program[pc + 2] - 1, -1):
+                letter = registers[program[pc + 1] + literal_bytes(ctx)[i]]
+                expression = make_concat(ctx, letter, expression)
+                if expression < 0:
+                    return expression
+            top -= 1
+            pc += 4
         else:
             top -= int64(program[pc + 1])
             fits = FITS_FLAG if op == OP_FIT else 0

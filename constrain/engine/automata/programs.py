@@ -21,9 +21,21 @@ from constrain.engine.automata.operations import (
     OP_SET,
     OP_STORE,
     OP_UNION,
+    OP_WORD,
 )
 from constrain.errors import LimitError
-from constrain.grammar.regular import ByteSet, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
+from constrain.grammar.regular import (
+    FIRST_LETTER,
+    ByteSet,
+    Concat,
+    Empty,
+    Intersect,
+    Literal,
+    Regular,
+    Repeat,
+    Union,
+    Word,
+)
 from constrain.kernels.language import int32
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -32,7 +44,12 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
 
 
-_N_ARY: dict[type[Regular], int] = {Concat: OP_CONCAT, Union: OP_UNION, Intersect: OP_INTERSECT}
+_N_ARY: dict[type[Regular], int] = {
+    Concat: OP_CONCAT,
+    Word: OP_CONCAT,
+    Union: OP_UNION,
+    Intersect: OP_INTERSECT,
+}
 
 
 def as_int32(numbers: array[int]) -> Int32Array:
@@ -57,6 +74,7 @@ class LexemeProgram:
     Parameters
     ----------
     lexemes : sequence of Regular
+        A word without letters among them has the expressions of its alphabet made, for words of later programs.
     before : LexemeProgram, optional
         A program that will have been run.  This one goes on with its registers, literals and sets.
     """
@@ -67,6 +85,10 @@ class LexemeProgram:
         self._set_bytes: bytes = b"" if before is None else before._set_bytes
         # By the identity of a node: the instruction that loads it.  They are held, so that no other takes its place.
         self._shared: dict[int, int] = {} if before is None else before._shared.copy()
+        # By the identity of an alphabet: the register of the byte 0, if it had one.
+        self._alphabets: dict[int, int] = {} if before is None else before._alphabets
+        # A word and the instruction that loads what is behind it: the instruction that loads both.
+        self._ends: dict[tuple[int, int], int] = {}
         self._held: list[Any] = [before]
         self.registers: int = 0 if before is None else before.registers
         self.first = self.extend(lexemes)
@@ -81,6 +103,7 @@ class LexemeProgram:
         first = self.registers
         self.registers += len(lexemes)
         code, load, write = self._code, self._shared.get, self._write
+        alphabets, ends, data = self._alphabets, self._ends, self._bytes
         for index, lexeme in enumerate(lexemes, first):
             known = load(id(lexeme))
             if known is not None:
@@ -91,6 +114,20 @@ class LexemeProgram:
                 before, item, after = lexeme.parts
                 opening, closing = load(id(before)), load(id(after))
                 if opening is not None and closing is not None:
+                    if type(item) is Word and id(item.alphabet) in alphabets:
+                        # Of the two keys of a name, first and later, all but the beginning is the same.
+                        end = ends.get((id(item), closing))
+                        if end is None:
+                            register = self.registers
+                            self.registers = register + 1
+                            ends[id(item), closing] = ~register
+                            letters = item.data
+                            code += (opening, closing, OP_WORD, alphabets[id(item.alphabet)], len(data), len(letters))
+                            code += (OP_KEEP, register, OP_CONCAT, 2, OP_STORE, index)
+                            data += letters
+                        else:
+                            code += (opening, end, OP_CONCAT, 2, OP_STORE, index)
+                        continue
                     code.append(opening)
                     known = load(id(item))
                     if known is None:
@@ -116,14 +153,23 @@ class LexemeProgram:
         # This loop is a good part of the time that compiling takes, hence no calls for leaves, and what is
         # known is looked for first: most parts are characters that occurred before.
         code, data, sets = self._code, self._bytes, self._sets
-        shared, n_ary = self._shared, _N_ARY.get
+        shared, n_ary, alphabets = self._shared, _N_ARY.get, self._alphabets
         load = shared.get
         stack: list[Any] = []
         node: Any = root
         while True:
             kind = type(node)
             operation = n_ary(kind)
-            if operation is not None:
+            if kind is Word and (id(node.alphabet) in alphabets or not node.data):
+                if not node.data:
+                    self._write_alphabet(node.alphabet)
+                register = self.registers
+                self.registers = register + 1
+                shared[id(node)] = ~register
+                code += (OP_LITERAL, 0, 0, OP_WORD, alphabets[id(node.alphabet)], len(data), len(node.data))
+                code += (OP_KEEP, register)
+                data += node.data
+            elif operation is not None:
                 # The same object often stands in many lexemes (any character, a JSON string).
                 register = self.registers
                 self.registers = register + 1
@@ -167,3 +213,17 @@ class LexemeProgram:
                 code.append(known)
             else:
                 return
+
+    def _write_alphabet(self, alphabet: tuple[Regular, ...]) -> None:
+        """Have the expressions of an alphabet in registers one behind the other."""
+        first = self.registers
+        self.registers += len(alphabet)
+        self._held.append(alphabet)
+        self._alphabets[id(alphabet)] = first - FIRST_LETTER
+        for register, letter in enumerate(alphabet, first):
+            known = self._shared.get(id(letter))
+            if known is None:
+                self._write(letter)
+            else:
+                self._code.append(known)
+            self._code += (OP_STORE, register)

@@ -128,6 +128,8 @@ def names_in_use(names: Collection[str] | None) -> tuple[str, ...]:
     """
     if names is None:
         return () if os.environ.get(PLAIN_VARIABLE, "") not in ("", "0") else NAMES
+    if names is NAMES:
+        return NAMES
     if isinstance(names, str):
         raise ValueError(f"accelerators are a collection of names, not the string {names!r}")
     unknown = sorted(set(names) - set(NAMES))

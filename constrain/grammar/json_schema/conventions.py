@@ -64,6 +64,10 @@ class Conventions:
         return None if self.gap is None else layout_of_patterns(self.gap, self.separators, notation)
 
 
+NO_CONVENTIONS = Conventions()
+"""Those of a schema that says nothing about them."""
+
+
 def take_conventions(schema: Any) -> tuple[Any, Conventions]:
     """A schema without ``x-guidance``, and what that says.
 
@@ -73,7 +77,7 @@ def take_conventions(schema: Any) -> tuple[Any, Conventions]:
         For what is unknown in it, or has a value that it cannot have.
     """
     if not isinstance(schema, dict) or _WORD not in schema:
-        return schema, Conventions()
+        return schema, NO_CONVENTIONS
     values = schema[_WORD]
     if not isinstance(values, dict):
         raise SchemaError(f"{_WORD} must be an object, not {type_name(values)}", f"#/{_WORD}")
@@ -93,7 +97,8 @@ def take_conventions(schema: Any) -> tuple[Any, Conventions]:
         is_lenient=is_lenient,
         coerces_one_of=is_lenient or given.get("coerce_one_of", False),
     )
-    return {name: value for name, value in schema.items() if name != _WORD}, conventions
+    rest = {name: value for name, value in schema.items() if name != _WORD}
+    return rest, NO_CONVENTIONS if conventions == NO_CONVENTIONS else conventions
 
 
 def _gap(given: dict[str, Any]) -> Regular | None:

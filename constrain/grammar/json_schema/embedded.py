@@ -8,7 +8,7 @@ from typing import Any
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.conventions import Conventions, take_conventions
+from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
 from constrain.grammar.json_schema.lexical.layout import Layout
@@ -44,7 +44,7 @@ def write_embedded(
     ``write`` leaves nothing queued.
     """
     schema, conventions = take_conventions(schema)
-    if conventions != Conventions():
+    if conventions is not NO_CONVENTIONS:
         layout = _layout_of(conventions, layout)
     options = Options(
         is_lenient=conventions.is_lenient,

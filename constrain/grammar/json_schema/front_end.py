@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, get_args
+from functools import lru_cache
+from typing import Any, NamedTuple, get_args
 
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.json_events import JsonReader
-from constrain.grammar.json_schema.conventions import Conventions, take_conventions
+from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
 from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, ScopeNeeded
 from constrain.grammar.json_schema.document.shortened import shortened
-from constrain.grammar.json_schema.lexical.notation import Notation, notation_for
-from constrain.grammar.json_schema.normal.metaschema import check_document
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.lexical.notation import notation_for
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.json_schema.rules.rules import write_rules
 from constrain.grammar.json_schema.spaces import Spaces, space_around
+from constrain.grammar.regular import Regular
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,
@@ -41,6 +41,75 @@ _CHOICES = (
     ("patterns", get_args(Patterns)),
     ("unicode_escapes", get_args(UnicodeEscapes)),
 )
+
+
+class _Reading(NamedTuple):
+    """What the options ask for."""
+
+    layout: Layout
+    options: Options
+    around: Regular | None
+    """The white space around the whole text."""
+
+
+@lru_cache(maxsize=64, typed=True)
+def _reading(
+    conventions: Conventions,
+    whitespace: Any,
+    max_whitespace: Any,
+    indent: Any,
+    separators: Any,
+    ensure_ascii: Any,
+    numbers: Any,
+    spelling: Any,
+    property_order: Any,
+    formats: Any,
+    lenient: Any,
+    max_work: Any,
+    whitespace_pattern: Any,
+    separator_patterns: Any,
+    surrounding_whitespace: Any,
+    unicode_escapes: Any,
+    additional_properties: Any,
+    patterns: Any,
+    coerce_one_of: Any,
+    max_array_length: Any,
+) -> _Reading:
+    """Check the options of ``from_json_schema``; they are nearly always the same, and so are known by their values."""
+    for check, value in zip(
+        _CHOICES, (whitespace, numbers, spelling, property_order, formats, patterns, unicode_escapes), strict=True
+    ):
+        check_choice(*check, value)
+    for name, flag in (
+        ("ensure_ascii", ensure_ascii),
+        ("surrounding_whitespace", surrounding_whitespace),
+        ("additional_properties", additional_properties),
+        ("coerce_one_of", coerce_one_of),
+    ):
+        if type(flag) is not bool:
+            raise ConstrainError(f"{name} must be a boolean, not {flag!r}")
+    if type(max_work) is not int or max_work < 1:
+        raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
+    if max_array_length is not None and (type(max_array_length) is not int or max_array_length < 0):
+        raise ConstrainError(f"max_array_length must be a number of items, not {max_array_length!r}")
+    if not isinstance(lenient, (bool, int)):
+        raise ConstrainError(f"lenient must be a boolean, not {describe(lenient)}")
+    spaces = Spaces(whitespace, max_whitespace, indent, separators, whitespace_pattern, separator_patterns)
+    numbered = conventions.unicode_escapes or unicode_escapes
+    if ensure_ascii and numbered != "any":
+        raise ConstrainError(
+            "ensure_ascii goes with unicode_escapes='any' only: all beyond ASCII is written as \\uXXXX"
+        )
+    notation = notation_for(spelling == "canonical", ensure_ascii, numbers == "plain", numbered, conventions.escapes)
+    layout = conventions.layout(notation) or spaces.layout(notation)
+    options = Options(
+        asserts_formats=formats == "assert",
+        is_lenient=bool(lenient) or conventions.is_lenient,
+        matches_in_full=patterns == "full",
+        coerces_one_of=coerce_one_of or conventions.coerces_one_of,
+        unwritable=layout.notation.spelling.unwritable,
+    )
+    return _Reading(layout, options, space_around(layout) if surrounding_whitespace else None)
 
 
 @explains_options
@@ -93,38 +162,23 @@ def from_json_schema(
     ConstrainError
         If an option has a value that it cannot have.
     """
-    for check, value in zip(
-        _CHOICES, (whitespace, numbers, spelling, property_order, formats, patterns, unicode_escapes), strict=True
-    ):
-        check_choice(*check, value)
-    for name, flag in (
-        ("ensure_ascii", ensure_ascii),
-        ("surrounding_whitespace", surrounding_whitespace),
-        ("additional_properties", additional_properties),
-        ("coerce_one_of", coerce_one_of),
-    ):
-        if type(flag) is not bool:
-            raise ConstrainError(f"{name} must be a boolean, not {flag!r}")
-    if type(max_work) is not int or max_work < 1:
-        raise ConstrainError(f"max_work must be a positive integer, not {max_work!r}")
-    if max_array_length is not None and (type(max_array_length) is not int or max_array_length < 0):
-        raise ConstrainError(f"max_array_length must be a number of items, not {max_array_length!r}")
-    if not isinstance(lenient, (bool, int)):
-        raise ConstrainError(f"lenient must be a boolean, not {describe(lenient)}")
     if registry is not None and not hasattr(registry, "get_or_retrieve"):
         raise ConstrainError(f"registry must have get_or_retrieve, which {type(registry).__name__} has not")
-    spaces = Spaces(whitespace, max_whitespace, indent, separators, whitespace_pattern, separator_patterns)
 
-    def notation(conventions: Conventions) -> Notation:
-        numbered = conventions.unicode_escapes or unicode_escapes
-        if ensure_ascii and numbered != "any":
-            raise ConstrainError(
-                "ensure_ascii goes with unicode_escapes='any' only: all beyond ASCII is written as \\uXXXX"
-            )
-        return notation_for(spelling == "canonical", ensure_ascii, numbers == "plain", numbered, conventions.escapes)
+    def reading(conventions: Conventions) -> _Reading:
+        values = (
+            *(conventions, whitespace, max_whitespace, indent, separators, ensure_ascii, numbers, spelling),
+            *(property_order, formats, lenient, max_work, whitespace_pattern, separator_patterns),
+            *(surrounding_whitespace, unicode_escapes, additional_properties, patterns, coerce_one_of),
+            max_array_length,
+        )
+        try:
+            return _reading(*values)
+        except TypeError:  # a value that cannot be hashed
+            return _reading.__wrapped__(*values)
 
-    # What is wrong with these options is told first, whatever the schema says.
-    layout = spaces.layout(notation(Conventions()))
+    # What is wrong with the options is told first, whatever the schema says.
+    layout, options, around = reading(NO_CONVENTIONS)
     any_order = property_order == "any"
 
     def references(document: Document) -> References:
@@ -135,20 +189,12 @@ def from_json_schema(
             if isinstance(schema, (str, bytes)):
                 schema = parse(schema)
             schema, conventions = take_conventions(schema)
-            if conventions != Conventions():
-                layout = conventions.layout(notation(conventions)) or spaces.layout(notation(conventions))
+            if conventions is not NO_CONVENTIONS:
+                layout, options, around = reading(conventions)
             if not additional_properties:
                 schema = closed(schema)
             if max_array_length is not None:
                 schema = shortened(schema, max_array_length)
-            options = Options(
-                asserts_formats=formats == "assert",
-                is_lenient=bool(lenient) or conventions.is_lenient,
-                matches_in_full=patterns == "full",
-                coerces_one_of=coerce_one_of or conventions.coerces_one_of,
-                unwritable=layout.notation.spelling.unwritable,
-            )
-            around = space_around(layout) if surrounding_whitespace else None
             try:
                 document = Document(schema, options, False, references)
                 grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
@@ -156,13 +202,9 @@ def from_json_schema(
                 # The way to each place is kept only for schemas with a reference that depends on it.
                 document = Document(schema, options, True, references)
                 grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
-            # Last, so that what is wrong with a part that matters is told by who knows what it is for.
-            known = len(document.warnings)
-            check_document(document)
             if not grammar.makes_lexemes:
                 # Rules that look into the schema while a text is read make lexemes.
                 document.forget_places()
-            warnings = tuple(document.warnings) if len(document.warnings) > known else grammar.warnings
-            return replace(grammar, warnings=warnings, make_events=JsonReader)
+            return grammar
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

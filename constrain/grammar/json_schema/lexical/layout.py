@@ -20,7 +20,6 @@ from constrain.grammar.regular import (
     EPSILON,
     Regular,
     byte_set,
-    complement,
     concat,
     frame,
     intersect,
@@ -28,6 +27,8 @@ from constrain.grammar.regular import (
     optional,
     repeat,
     union,
+    union_of_distinct,
+    without,
 )
 
 _QUOTE = literal('"')
@@ -254,10 +255,27 @@ def named_keys(layout: Layout, name: str) -> tuple[Regular, Regular]:
 
 
 def other_keys(layout: Layout, names: Iterable[str]) -> tuple[Regular, Regular]:
-    """:meth:`Layout.key` and :meth:`Layout.next_key` of every name that is not in ``names``, however it is spelled."""
+    """:meth:`Layout.key` and :meth:`Layout.next_key` of every name that is not in ``names``, however it is spelled.
+
+    Of a few names, the same objects each time.
+    """
+    excluded = tuple(names)
+    if not excluded:
+        return layout.any_keys
+    make = _keys_without if len(excluded) <= _MOST_KNOWN_NAMES else _keys_without.__wrapped__
+    return make(layout, excluded)
+
+
+# What is kept for other schemas has no more names than that.
+_MOST_KNOWN_NAMES = 64
+
+
+@lru_cache(maxsize=256)
+def _keys_without(layout: Layout, names: tuple[str, ...]) -> tuple[Regular, Regular]:
     spelling = layout.notation.spelling
-    excluded = union(*map(spelling.text, names))
+    # Different names have no spelling in common, and nothing here is to be compared with anything.
+    excluded = union_of_distinct([spelling.text(name) for name in names])
     if excluded is EMPTY:
         return layout.any_keys
-    body = intersect(spelling.body, complement(excluded))
+    body = without(spelling.body, excluded)
     return layout.key(body), layout.next_key(body)

@@ -11,7 +11,7 @@ from constrain.grammar.json_schema.lexical.layout import layout_for
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.strings import ASCII_CHARACTERS, EVERY_WAY
 from constrain.grammar.json_schema.lexical.texts import Format, spelled
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import Regular, Word
 
 
 def plain_stock() -> tuple[Regular, ...]:
@@ -22,7 +22,7 @@ def plain_stock() -> tuple[Regular, ...]:
         *layout.usual_values,
         *layout.any_keys,
         *(layout.open_object, layout.close_object, layout.open_array, layout.close_array, layout.comma),
-        *ASCII_CHARACTERS,
+        Word(ASCII_CHARACTERS, b""),
     )
 
 

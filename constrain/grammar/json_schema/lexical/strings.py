@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Concat, Regular, byte_set, concat, literal, repeat, union
+from constrain.grammar.regular import FIRST_LETTER, Concat, Regular, Word, byte_set, concat, literal, repeat, union
 from constrain.grammar.schema_options import UnicodeEscapes
 from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate, normalize
 
@@ -55,6 +55,8 @@ class Spelling:
     """
 
     unwritable = ""
+    alphabet: tuple[Regular, ...] = ()
+    """Each printable ASCII character, where words are made of these."""
 
     def __init__(
         self, *, canonical: bool, ensure_ascii: bool, numbered: UnicodeEscapes = "any", escapes: str = ALL_ESCAPES
@@ -113,6 +115,8 @@ class Spelling:
     @lru_cache(maxsize=4096)  # noqa: B019
     def text(self, text: str) -> Regular:
         """Exactly this text (it must hold no lone surrogate)."""
+        if self.alphabet and len(text) > 1 and text.isascii() and text.isprintable():
+            return Word(self.alphabet, text.encode())
         known = self._characters
         characters = [known.get(character) or self._new_character(character) for character in text]
         # Where no character has just one spelling there are no literals to join.
@@ -211,8 +215,12 @@ EVERY_WAY = spelling_for(False, False, "any", ALL_ESCAPES)
 """Every character in every spelling."""
 
 
-ASCII_CHARACTERS: tuple[Regular, ...] = tuple(EVERY_WAY.points(((point, point),)) for point in range(0x20, 0x7F))
+ASCII_CHARACTERS: tuple[Regular, ...] = tuple(
+    EVERY_WAY.points(((point, point),)) for point in range(FIRST_LETTER, 0x7F)
+)
 """Each printable ASCII character, in every spelling."""
+
+EVERY_WAY.alphabet = ASCII_CHARACTERS
 
 
 def is_text(value: str) -> bool:

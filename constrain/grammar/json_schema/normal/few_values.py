@@ -39,10 +39,15 @@ from constrain.grammar.json_schema.normal.nodes import (
     StringNode,
     text_of,
 )
+from constrain.grammar.json_schema.normal.word_search import find_words
 from constrain.limits import spend
 
 _MOST_STEPS = 200_000
 _MOST_DEPTH = 40
+
+# Of the search for short words before that for any, and of that one.
+_FEW_STEPS, _SHORT_LOOK = 100, 3000
+_FEW_WORDS = 100
 
 Classes = Callable[[ObjectNode], list[tuple[Text, Handle]]]
 """The classes of keys that an object does not name, each with the schema of its members."""
@@ -262,7 +267,7 @@ _EASIER: dict[Text, Text] = {
 
 @lru_cache(maxsize=1024)
 def few_words(text: Text, most: int) -> list[str]:
-    """Short strings of a set, as many as asked for or all there are."""
+    """Strings of a set, as many as asked for or all there are; short ones where these are found soon."""
     excluded = _words_excluded(text)
     if excluded is not None:
         others = (word for number in count() if (word := _letters(number)) not in excluded)
@@ -274,7 +279,12 @@ def few_words(text: Text, most: int) -> list[str]:
         some = few_words(easier, most)
         if len(some) == most:
             return some
-    found = Automaton(plain(text)).first_words(most, _MOST_STEPS)
+    language = plain(text)
+    found = Automaton(language).first_words(most, _FEW_STEPS)
+    if found is None and most <= _FEW_WORDS:
+        found = find_words(language, most, _SHORT_LOOK)
+    if found is None:
+        found = Automaton(language).first_words(most, _MOST_STEPS)
     if found is None:
         raise LimitError(f"whether there are {most} different strings with {text} is not clear")
     return [word.decode() for word in found]

@@ -110,8 +110,8 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
         if members:
             builder.add(several, members)
         if may_be_empty:
-            builder.add(several, (builder.distinct_key(first_key, "key"), other))
-        builder.add(several, (several, builder.distinct_key(next_key, "key"), other))
+            builder.add(several, (builder.own_distinct_key(first_key, "key"), other))
+        builder.add(several, (several, builder.own_distinct_key(next_key, "key"), other))
         members = (several,)
     tails: list[Right] = []
     if members:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.json_events import JsonReader
 from constrain.grammar.json_schema.document.document import Document
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.idn.a_labels import HostNames
@@ -23,6 +24,7 @@ from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.json_schema.lexical.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.lexical.words import describe
+from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.normal.nodes import (
     ANY,
     ArrayNode,
@@ -103,12 +105,15 @@ class RuleWriter:
     def write(self, around: Regular | None = None) -> GrammarIR:
         """The grammar of the values of the document's root; with some white space around them."""
         start = self.write_root()
+        self.check_satisfiable(start)
+        # Last, so that what is wrong with a part that matters is told by who knows what it is for.
+        check_document(self._document)
         self.builder.warnings += self._document.warnings
         whole = start
         if around is not None:
             space = self.builder.optional(self.builder.lexeme(around, "white space"))
             whole = self.builder.sequence((space, start, space))
-        ir = self.builder.finish(
+        return self.builder.finish(
             whole,
             make_error=_make_error,
             describe=describe,
@@ -116,9 +121,8 @@ class RuleWriter:
             make_unfolding=self._make_unfolding() if self._unfolded else None,
             makes_lexemes=self.makes_lexemes,
             stock=stock_for(self._formats),
+            make_events=JsonReader,
         )
-        self.check_satisfiable(start)
-        return ir
 
     def check_satisfiable(self, start: Symbol) -> None:
         """Raise SchemaError if what was written derives nothing."""
@@ -203,7 +207,8 @@ class RuleWriter:
             # Most values of a schema are of four or five kinds.
             known = written.scalars.get(id(core))
             if known is None:
-                known = self.builder.lexeme(self.layout.value(core), handle[0].pointer), core
+                # Equal ones are the same object, so none has to be looked for by its content.
+                known = self.builder.own_lexeme(self.layout.value(core), handle[0].pointer), core
                 written.scalars[id(core)] = known
             result = values[handle] = known[0]
             return result

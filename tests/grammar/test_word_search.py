@@ -1,0 +1,68 @@
+"""A search for some strings of a language gives strings of it, and comes to an end where many patterns meet."""
+
+from __future__ import annotations
+
+import pytest
+
+from constrain.grammar.derivatives import Automaton
+from constrain.grammar.json_schema.lexical.texts import Length, Pattern, Text, every, plain, without
+from constrain.grammar.json_schema.normal.few_values import few_words
+from constrain.grammar.json_schema.normal.word_search import find_words
+
+# Of five patterns just the second: 7 s by all short strings one after the other.
+HARD = every(
+    Pattern(r"^[\w.-]{1,2001}$"),
+    *map(without, map(Pattern, ("admin", "^([ab]{1,2}){0,9}[ab]{1,2}$", r"^(\w{1,20}-){0,40}\w{1,20}$", "^[ab]{9}$"))),
+)
+# Its shortest string is long, and all beginnings of it are alike.
+LONG = every(Pattern("a.*designer.*operator"), Pattern("^.{60,200}$"), without(Pattern("0")), Pattern("[0-9]"))
+
+TEXTS: list[Text] = [
+    HARD,
+    LONG,
+    Pattern("^a{3,5}$"),
+    Pattern("^(|b)$"),
+    Pattern("^é[日本]{2}$"),
+    every(Pattern("^[ab]*$"), without(Pattern("aa")), Length(4, 9)),
+    without(Pattern("^$")),
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=str)
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_what_is_found_is_in_the_language(text: Text, most: int) -> None:
+    language = plain(text)
+    automaton = Automaton(language)
+    found = find_words(language, most, 3000)
+    all_words = None if text in (HARD, LONG) else automaton.first_words(most, 3000)
+    if found is None:
+        assert all_words is not None
+        assert len(all_words) < most
+    else:
+        assert len(found) == len(set(found)) == most
+        assert all(map(automaton.matches, found))
+        # They end between characters.
+        assert all(word.decode().encode() == word for word in found)
+        assert all_words is None or len(all_words) == most
+
+
+@pytest.mark.parametrize("source", ["^a(?!.)b$", "^(?=b)a$"])
+def test_nothing_is_found_where_nothing_is(source: str) -> None:
+    assert find_words(plain(Pattern(source)), 1, 3000) is None
+    assert few_words(Pattern(source), 1) == []
+
+
+def test_a_search_ends_after_its_steps() -> None:
+    assert find_words(plain(LONG), 1, 3) is None
+    # An end that is met by several bytes is several words.
+    found = find_words(plain(Pattern("^[a-z]$")), 26, 100)
+    assert sorted(found or ()) == [bytes((byte,)) for byte in range(ord("a"), ord("z") + 1)]
+    assert find_words(plain(Pattern("^[a-z]$")), 27, 100) is None
+
+
+def test_few_words_of_hard_sets() -> None:
+    for text in (HARD, LONG):
+        words = few_words(text, 3)
+        automaton = Automaton(plain(text))
+        assert len(set(words)) == 3
+        assert all(automaton.matches(word.encode()) for word in words)
