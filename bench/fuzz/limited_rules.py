@@ -8,8 +8,9 @@ are left:
 - those that keep the limits if each rule counts from the last place where any way of the text has it begin.  Nothing
   else may be allowed.
 
-Where all ways are over, all go on.  The sets are the same unless a rule may have begun at several places, and then the
-mask is judged exactly; how often is counted.
+Where all ways are over, all go on.  Unless a rule may have begun at several places the sets are the same, and then the
+mask is judged exactly; how often is counted.  Where only the second set is left, nobody but the engine knows whether all
+go on, and both are possible.
 """
 
 from __future__ import annotations
@@ -221,10 +222,10 @@ class WaysJudge:
 
         left = frozenset(stack for stack in strict if not is_over(stack, False))
         left_loosely = frozenset(stack for stack in loose if not is_over(stack, True))
-        if left_loosely:
-            # Where only those that keep all limits end here, what is left counts from elsewhere, and is not known.
+        if left:
             return Place(left, left_loosely, now)
-        return Place(strict, loose, now)
+        # Whether all go on is not known where only the last beginnings keep a limit.
+        return Place(frozenset() if left_loosely else strict, loose, now)
 
     def accepts(self, place: Place) -> tuple[bool, bool]:
         """Whether the text must be allowed to end here, and whether it may."""
@@ -590,7 +591,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
             tries -= 1
             less = todo.pop(0)
             what = isolated(lambda less=less: _check(less, vocabulary, moves, by_core, Counts()))  # type: ignore[misc]
-            if what:
+            if what and what.startswith("refused: ") == wrong.startswith("refused: "):
                 text, wrong, todo = less, what, list(_simpler(less))
         moves, wrong = smallest(
             moves, lambda fewer: isolated(lambda: _check(text, vocabulary, fewer, by_core, Counts())), wrong
