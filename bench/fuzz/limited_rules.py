@@ -9,8 +9,8 @@ are left:
   else may be allowed.
 
 Where all ways are over, all go on.  Unless a rule may have begun at several places the sets are the same, and then the
-mask is judged exactly; how often is counted.  Where only the second set is left, nobody but the engine knows whether all
-go on, and both are possible.
+mask is judged exactly; how often is counted.  Where only the second set is left, all may
+go on or not.
 """
 
 from __future__ import annotations
