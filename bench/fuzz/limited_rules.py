@@ -9,8 +9,7 @@ are left:
   else may be allowed.
 
 Where all ways are over, all go on.  Unless a rule may have begun at several places the sets are the same, and then the
-mask is judged exactly; how often is counted.  Where only the second set is left, all may
-go on or not.
+mask is judged exactly; how often is counted.  Where only the second set is left, all may go on or not.
 """
 
 from __future__ import annotations
@@ -29,7 +28,9 @@ from bench.fuzz.byte_judge import mask_bits
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
 
 _LETTERS = "abc<;"
-_MOST_WAYS = 4000
+_ANY = {"<[*]>": (1, None, 1), "<[*]>{0,1}": (0, None, 1), "<[*]>{0,2}": (0, None, 2)}
+"""Single tokens of any text: how many letters they are, and how many tokens."""
+_MOST_WAYS = 400
 _LIMIT_BYTES = 1 << 26
 
 Tree = tuple[Any, ...]
@@ -127,7 +128,9 @@ class WaysJudge:
 
     def __init__(self, text: Text, is_limited: bool = True) -> None:
         self._right = dict((*text.rules, *text.terminals))
-        self._limits = text.limits if is_limited else {}
+        self._right |= {name: ("rep", ("set", _LETTERS), low, high) for name, (low, high, _) in _ANY.items()}
+        limits = text.limits | {name: tokens for name, (_, _, tokens) in _ANY.items()}
+        self._limits = limits if is_limited else {}
         self._opened: dict[Stack, frozenset[Stack]] = {}
         first = frozenset(self._open((("leaf", "start"), ())))
         self.start = Place(first, first, 0)
@@ -293,9 +296,11 @@ def random_text(rng: random.Random) -> Text:
     terminals = tuple((f"T{index}", _terminal(rng, 2)) for index in range(rng.randint(2, 4)))
     names = ["start", *(f"r{index}" for index in range(rng.randint(1, 4)))]
     limits = {name: rng.choice((0, 1, 1, 2, 2, 3, 4)) for name in names[1:] if rng.random() < 0.7}
+    notation = rng.choice(("lark", "lark", "ebnf"))
+    any_tokens = rng.sample(sorted(_ANY), 1) if notation == "lark" and rng.random() < 0.4 else []
     rules = []
     for index, name in enumerate(names):
-        later = names[index + 1 :] * (3 if index == 0 else 1)
+        later = [*names[index + 1 :] * (3 if index == 0 else 1), *any_tokens]
         tree = _right(rng, [*(each for each, _ in terminals), *later], rng.randint(1, 2))
         if name not in limits and rng.random() < 0.2:
             inner = ("leaf", name) if rng.random() < 0.7 else ("cat", (("leaf", name), ("leaf", terminals[0][0])))
@@ -304,7 +309,7 @@ def random_text(rng: random.Random) -> Text:
     if any(tree[0] == "alt" and tree[1][-1][:1] == ("cat",) and tree[1][-1][1][0][0] == "set" for _, tree in rules):
         terminals += (("END", ("set", ";")),)
         rules = [(name, _named(tree)) for name, tree in rules]
-    return Text(tuple(rules), terminals, limits, rng.choice(("lark", "lark", "ebnf")))
+    return Text(tuple(rules), terminals, limits, notation)
 
 
 def _named(tree: Tree) -> Tree:

@@ -117,8 +117,9 @@ def _added_in_model(added: list[AddedToken], spelled: dict[int, str], whole_piec
     for token in added:
         if ids.get(token.content, token.id) != token.id:
             raise TokenizerError(f"added token {token.content!r}: the model has a token that is written like it")
-        is_split_off = not token.single_word and alphabet_bytes(token.content) == token.content.encode()
-        if whole_piece and not is_split_off:
+        # What the model names it may find itself: a whole piece of the text, if that is not taken out before.
+        is_taken_out = not token.single_word and alphabet_bytes(token.content) == token.content.encode()
+        if whole_piece and token.content not in ids and not is_taken_out:
             raise TokenizerError(f"added token {token.content!r}: tokenizer.json cannot say its id, {token.id}")
     return {token.id: token.content for token in added}
 
