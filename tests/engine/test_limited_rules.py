@@ -101,6 +101,14 @@ def test_inner_limits_hold_within_outer_ones():
         assert texts.allowed() == {b"1"}
 
 
+def test_a_rule_that_is_closed_leaves_the_others_their_counts():
+    grammar = "start: short | long\nshort[max_tokens=2]: /a/ /c/ /[b;]*/\nlong[max_tokens=3]: /a/ /c/ /[abc]+/"
+    texts = Texts(grammar).take(b"a", b"c")
+    # "short" is over behind the second token, and "long" counts on from the first one.
+    assert texts.allowed() == {b"a", b"b", b"c", b"</s>"}
+    assert texts.take(b"a").ends()
+
+
 def test_rules_that_are_used_elsewhere_too_are_not_limited_there():
     texts = Texts("start: w+ r w+\nr[max_tokens=2]: w /!/ w\nw: /[a-z]+;/", b"a;", b"!a").take(*[b"a;"] * 4)
     assert texts.allowed() >= {b"a;", b"!a"}

@@ -212,7 +212,8 @@ def _closed(
         return state, record, frozenset()
     begun = {}
     for index, earley_set in rules.instances(found):
-        olds = [old for old, new in replaced.items() if new == earley_set and (index, old) in record.begun]
+        # Only sets that the state is in are replaced: those in which other rules began are the same ones.
+        olds = [old for rule, old in record.begun if rule == index and replaced.get(old, old) == earley_set]
         # What is there and was not, begins here: it follows a rule that was cut.
         here = _Begin(record.tokens, record.steps)
         begun[index, earley_set] = max((record.begun[index, old] for old in olds), default=here)
