@@ -141,6 +141,22 @@ def test_an_end_may_be_missing():
     assert texts.take(b";").allowed() == {b">"}
 
 
+def test_an_end_may_be_missing_only_where_the_whole_rule_before_it_is_complete():
+    grammar = 'start: "<" r ">"\nr[max_tokens=2, stop="a!"]: /a*b?/'
+    # Only "ba" would be without its end; "a" alone would fit, and the rule did not begin there.
+    assert Texts(grammar).take(b"<", b"b", b"a").allowed() == {b"!"}
+    assert Texts(grammar).take(b"<", b"a", b"b").allowed() == {b">"}
+    # The first token may hold what stands before the rule.
+    assert Texts(grammar, b"<b", b"<a").take(b"<b", b"a").allowed() == {b"!"}
+    assert Texts(grammar, b"<b", b"<a").take(b"<a", b"b").allowed() == {b">"}
+
+
+def test_a_token_without_bytes_is_in_no_rule_that_has_not_begun():
+    texts = Texts('start: "<" r ">"\nr[max_tokens=1]: /[ab]*/', b"").take(b"<", b"", b"")
+    assert b"a" in texts.allowed()
+    assert texts.take(b"a").allowed() == {b">", b""}
+
+
 def test_captures_end_where_rules_were_closed():
     texts = Texts("start: r s\nr[max_tokens=2, capture]: /(.|\\n)*/\ns[capture]: /(.|\\n)*/", b"ab", b"cd")
     texts.take(b"ab", b"cd", b"ab", b"cd")

@@ -30,6 +30,8 @@ from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.errors import LimitError
 from constrain.grammar.derivatives import Automaton
 
+_AT_ONCE = frozenset((0,))
+
 _MOST_TRIES = 8
 """So often an Earley set may get another number while a step is read."""
 
@@ -41,6 +43,8 @@ class _Begin(NamedTuple):
     """How many tokens there were before the one that it begins in."""
     steps: int
     """How many steps there were before that."""
+    skipped: frozenset[int]
+    """How many bytes of that step may stand before it."""
 
 
 class _Record(NamedTuple):
@@ -161,7 +165,7 @@ def _first(compiled: GrammarTables, rules: OpenRules) -> _Record:
     """What is known at the beginning of a text."""
     rules.check()
     behind = rules.begins(compiled.start_state)
-    begin = _Begin(0, 0)
+    begin = _Begin(0, 0, _AT_ONCE)
     begun = {instance: begin for earley_set in behind for instance in rules.predicted(earley_set)}
     return _Record(rules.key, 0, 0, begun, behind, None)
 
@@ -170,7 +174,7 @@ def _after(
     compiled: GrammarTables,
     rules: OpenRules,
     record: _Record,
-    within: frozenset[int],
+    within: dict[int, frozenset[int]],
     behind: frozenset[int],
     state: int,
     step: int | bytes,
@@ -180,17 +184,19 @@ def _after(
     if isinstance(step, bytes):
         spelled = fewest_tokens(compiled, step) if step else []
         tokens = len(step) if spelled is None else len(spelled)
-    begin = _Begin(record.tokens, record.steps)
-    end = _Begin(record.tokens + tokens, record.steps + 1)
+    if not (step if isinstance(step, bytes) else compiled.vocabulary.tokens[step]):
+        # Where the text is, what began behind the step before begins behind this one too.
+        behind = record.behind
+    end = _Begin(record.tokens + tokens, record.steps + 1, _AT_ONCE)
     begun: dict[Instance, _Begin] = {}
     for instance in rules.instances(state):
         _, earley_set = instance
         if earley_set in behind:
             begun[instance] = end
-        elif earley_set in within or earley_set in record.behind:
-            begun[instance] = begin
-        else:
-            begun[instance] = record.begun.get(instance, begin)
+            continue
+        skipped = within.get(earley_set, frozenset()) | (_AT_ONCE if earley_set in record.behind else frozenset())
+        begin = _Begin(record.tokens, record.steps, skipped)
+        begun[instance] = begin if skipped else record.begun.get(instance, begin)
     return _Record(record.key, end.steps, end.tokens, begun, behind, record)
 
 
@@ -215,12 +221,18 @@ def _closed(
         # Only sets that the state is in are replaced: those in which other rules began are the same ones.
         olds = [old for rule, old in record.begun if rule == index and replaced.get(old, old) == earley_set]
         # What is there and was not, begins here: it follows a rule that was cut.
-        here = _Begin(record.tokens, record.steps)
-        begun[index, earley_set] = max((record.begun[index, old] for old in olds), default=here)
+        here = _Begin(record.tokens, record.steps, _AT_ONCE)
+        begun[index, earley_set] = _last([record.begun[index, old] for old in olds] or [here])
     behind = frozenset(replaced.get(each, each) for each in record.behind)
     was = {earley_set for earley_set, _ in rules.configurations(state)} | set(replaced.values())
     behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
     return found, record._replace(begun=begun, behind=behind), frozenset(index for index, _ in over)
+
+
+def _last(begins: list[_Begin]) -> _Begin:
+    """The last of some beginnings; where they are in one step, with all places in it."""
+    last = max(begin[:2] for begin in begins)
+    return _Begin(*last, frozenset().union(*(begin.skipped for begin in begins if begin[:2] == last)))
 
 
 def _may_be_cut(
@@ -237,10 +249,8 @@ def _may_be_cut(
         pieces.append(bytes_of(compiled, link))
         link = link[BEFORE]
     text = b"".join(reversed(pieces))
-    # Where in its first token it began is not known: any place counts at which it fits.
-    first = len(pieces[-1]) if pieces else 0
     automaton = Automaton(body)
-    return any(automaton.matches(text[skip:]) for skip in range(first + 1))
+    return any(automaton.matches(text[skipped:]) for skipped in begin.skipped)
 
 
 def _read_again(compiled: GrammarTables, link: Link | None) -> tuple[_Record, int]:

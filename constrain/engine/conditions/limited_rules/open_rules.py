@@ -56,8 +56,8 @@ class RenumberedError(Exception):
 class Steps(NamedTuple):
     """What a step of a text begins: for each of its bytes, and behind it, the Earley sets that begin there."""
 
-    within: frozenset[int]
-    """Those that begin behind one of its bytes but the last."""
+    within: dict[int, frozenset[int]]
+    """Those that begin behind one of its bytes but the last, each with how many bytes stand before it."""
     behind: frozenset[int]
     """Those that begin behind it."""
     state: int
@@ -223,11 +223,12 @@ class OpenRules:
         key = self.key
         data = bytes(step) if isinstance(step, bytes) else compiled.vocabulary.tokens[step]
         place = Traveller(compiled, state, parent)
-        within: set[int] = set()
+        within: dict[int, frozenset[int]] = {}
         behind: frozenset[int] = frozenset()
         depends_on_text = False
         for index, byte in enumerate(data):
-            within |= behind
+            for earley_set in behind:
+                within[earley_set] = within.get(earley_set, frozenset()) | {index}
             before = place._state
             then = compiled.run_at(place, push_byte, byte)
             if then == STOPPED:
@@ -242,7 +243,7 @@ class OpenRules:
             if seam not in self._seams:
                 self._seams[seam] = self._new_sets(*seam)
             behind = self._seams[seam]
-        found = Steps(frozenset(within), behind, place._state)
+        found = Steps(within, behind, place._state)
         if not depends_on_text:
             self._steps[state, step] = found
         return found
