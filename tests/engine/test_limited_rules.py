@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import constrain
+from bench.fuzz import seams
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.regex import regex_language
 
@@ -311,6 +312,20 @@ def test_states_that_are_forgotten_are_found_again():
         ends = matcher.fork()
         assert ends.accept_tokens([97, 97])
         assert allowed(ends) == {b"</s>"}
+
+
+def test_long_texts_whose_states_are_forgotten_all_the_time():
+    grammar = 'start: r "." deep\nr[max_tokens=2]: /(.|\\n)*/\ndeep: "(" deep ")" | s\ns[max_tokens=3]: /[a-z]+/'
+    with seams.small_tables():
+        texts = Texts(grammar, b"ab")
+        texts.take(b"ab", b"ab", b".", *[b"("] * 400, b"ab", b"ab", b"ab")
+        assert texts.allowed() == {b")"}
+        fork = texts.matcher.fork()
+        fork.rollback(300)
+        assert allowed(fork) >= {b"(", b"a", b"ab"}
+        texts.take(*[b")"] * 400)
+        assert texts.ends()
+        assert allowed(fork) >= {b"(", b"a", b"ab"}
 
 
 def test_compiled_grammars_as_bytes():

@@ -253,25 +253,48 @@ def _may_be_cut(
     return any(automaton.matches(text[skipped:]) for skipped in begin.skipped)
 
 
+class _Read(NamedTuple):
+    """A text that was read again."""
+
+    link: Link
+    record: _Record
+    state: int
+
+    def ends_at(self, link: Link) -> bool:
+        """Whether this is the text that a link ends: links are made anew, with the same link before them."""
+        return link[BEFORE] is self.link[BEFORE] and link[STEP] is self.link[STEP]
+
+
 def _read_again(compiled: GrammarTables, link: Link | None) -> tuple[_Record, int]:
-    """What is known at the end of a text, and the state there, by taking all its steps again."""
-    way = []
-    while link is not None:
-        way.append(link)
-        link = link[BEFORE]
+    """What is known at the end of a text, and the state there, by taking again the steps that are not known."""
     rules = compiled.kept(OpenRules)
     for _ in range(_MOST_TRIES):
+        rules.check()
+        known: _Read | None = rules.last_read
+        way = []
+        here = link
+        while here is not None and not (known is not None and known.ends_at(here)):
+            way.append(here)
+            here = here[BEFORE]
         try:
-            return _follow(compiled, rules, way)
+            with compiled.keeping_numbers():
+                record, state = _follow(compiled, rules, way, None if here is None else known)
         except RenumberedError:
-            pass
+            continue
+        if link is not None:
+            rules.last_read = _Read(link, record, state)
+        return record, state
     raise LimitError("the grammar needs more memory than it may have for a text")
 
 
-def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link]) -> tuple[_Record, int]:
-    """The same, for links of which the last one is the first step."""
-    record = _first(compiled, rules)
-    place = Traveller(compiled, compiled.start_state, None)
+def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link], known: _Read | None) -> tuple[_Record, int]:
+    """The same, for links of which the last one is the first step behind what is known."""
+    if known is None:
+        record = _first(compiled, rules)
+        place = Traveller(compiled, compiled.start_state, None)
+    else:
+        record = known.record
+        place = Traveller(compiled, known.state, known.link)
     for link in reversed(way):
         step = link[STEP]
         plain = bytes(step) if isinstance(step, bytes) else int(step)

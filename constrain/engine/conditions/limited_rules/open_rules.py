@@ -86,6 +86,8 @@ class OpenRules:
         """Forget what is known of other tables, in which all has other numbers."""
         compiled = self._compiled
         self.key = compiled.generation, compiled.tables_made
+        self.last_read: Any = None
+        """What is known at the end of the text that was read again last: for its forks, and what it goes on with."""
         self._waiting: dict[int, Waiting] = {}
         self._instances: dict[int, frozenset[Instance]] = {}
         self._steps: dict[tuple[int, int | bytes], Steps] = {}
