@@ -16,6 +16,7 @@ A budget goes first: where it does not suffice for what follows the rule, the ru
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from constrain.engine.conditions.budget.budget import Budget
@@ -101,29 +102,37 @@ class LimitedRules:
 
     def push(self, cursor: Walk, step: int | bytes, behind: Place, word: int) -> bool:
         """Close what is over behind the step; it is always taken."""
-        compiled, rules = cursor.compiled, self._rules
+        compiled = cursor.compiled
+        try:
+            self._push(cursor, step, behind)
+            return True
+        except RenumberedError:
+            pass
         for _ in range(_MOST_TRIES):
-            rules.check()
-            record = self._record
-            try:
-                if record.key != rules.key:
-                    record = _read_again(compiled, cursor._parent)[0]
-                    if record.key != rules.key:
-                        continue
-                then = rules.step(cursor._state, cursor._parent, step)
-                record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
-                state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
-                # A place, since its state may get another number while the budget is asked.
-                there = Traveller(compiled, state, behind._parent)
-                if closed and self._may_close(cursor, there):
-                    record = closing
-                    behind._state = there._state
-                    behind._parent = _marked(behind._parent, closed)
-                self._record = record
+            with compiled.keeping_numbers(), suppress(RenumberedError):
+                self._push(cursor, step, behind)
                 return True
-            except RenumberedError:
-                pass
         raise LimitError("the grammar needs more memory than it may have for a step")
+
+    def _push(self, cursor: Walk, step: int | bytes, behind: Place) -> None:
+        """The same, unless Earley sets get other numbers meanwhile."""
+        compiled, rules = cursor.compiled, self._rules
+        rules.check()
+        record = self._record
+        if record.key != rules.key:
+            record = _read_again(compiled, cursor._parent)[0]
+            if record.key != rules.key:
+                raise RenumberedError
+        then = rules.step(cursor._state, cursor._parent, step)
+        record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
+        state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
+        # A place, since its state may get another number while the budget is asked.
+        there = Traveller(compiled, state, behind._parent)
+        if closed and self._may_close(cursor, there):
+            record = closing
+            behind._state = there._state
+            behind._parent = _marked(behind._parent, closed)
+        self._record = record
 
     @staticmethod
     def _may_close(cursor: Walk, there: Place) -> bool:
