@@ -62,7 +62,9 @@ def _compile_beforehand(folder: Path) -> None:
 
 def _is_selection(config: pytest.Config) -> bool:
     option = config.option
-    return any((option.keyword, option.markexpr, option.deselect, option.lf, option.ignore, option.ignore_glob))
+    # The plug-in for the last failed ones may be switched off.
+    last_failed = getattr(option, "lf", False)
+    return any((option.keyword, option.markexpr, option.deselect, last_failed, option.ignore, option.ignore_glob))
 
 
 def pytest_configure(config: pytest.Config) -> None:

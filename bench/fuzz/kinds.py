@@ -7,8 +7,8 @@ import importlib
 from bench.fuzz.protocol import Kind
 
 NAMES = (
-    *("regexes", "lark", "lexing", "schemas", "history", "accelerators", "budgets", "threads"),
-    *("faults", "interrupts", "forks", "tokenizer_files"),
+    *("regexes", "lark", "lexing", "schemas", "history", "accelerators", "budgets", "limited_rules"),
+    *("threads", "faults", "interrupts", "forks", "tokenizer_files"),
 )
 
 

@@ -58,6 +58,14 @@ def _schema(schema: Any, **options: Any) -> Source:
     return Source("json_schema", schema, {**_PLAIN, **options})
 
 
+_LIMITED = """
+start: (thought "," note call)+
+thought[max_tokens=3]: /(.|\\n)*/
+note[max_tokens=2, suffix=";"]: /[a-z"]*/
+call[max_tokens=4]: name ("," name)*
+name[max_tokens=2]: /[a-z"]+/
+"""
+
 SOURCES = (
     _schema({}),
     _schema({"type": "object", "minProperties": 1}),
@@ -89,6 +97,7 @@ SOURCES = (
     Source("regex", r"([a-z]+@[a-z]+\.(com|org)[,;] ?){2,30}"),
     Source("lark", _CODE),
     Source("lark", 'start: "a" start "b" | start start | "ab" | "(" start ")"'),
+    Source("lark", _LIMITED),
 )
 
 VOCABULARIES = {"small": vocabularies.small, "large": vocabularies.large}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from threading import get_ident
 from typing import Any, TypeVar
@@ -302,6 +302,18 @@ class GrammarTables:
                     return collected
             raise
         return collected
+
+    @contextlib.contextmanager
+    def keeping_numbers(self) -> Iterator[None]:
+        """Forget nothing meanwhile, but where memory ends: for what reads a text again and holds its Earley sets.
+
+        Afterwards as much again may be added, so that a text is not read again for each of its steps.
+        """
+        before, self._collect_above = self._collect_above, self._limit_bytes
+        try:
+            yield
+        finally:
+            self._collect_above = max(before, 2 * self._tables.bytes_used(BY_ROW_OR_STATE))
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""

@@ -52,8 +52,8 @@ def loaded_through_cache(path: Path, arguments: object, load: Callable[[], Token
     ``arguments``: what else decides the result; its representation counts.
     """
     try:
-        before = _stamp(path)
-        size = before[0]
+        before = _stamps(path)
+        size = path.stat().st_size
         # Small ones first: what is no plain file has no size, and to open it may wait for ever.
         if size < SMALLEST:
             return load()
@@ -76,7 +76,7 @@ def loaded_through_cache(path: Path, arguments: object, load: Callable[[], Token
         if is_gguf:
             arrays[_PART] = _part_of(path, metadata_length(path))
         # What was hashed is what was read.
-        if _stamp(path) == before:
+        if _stamps(path) == before:
             disk_cache.write(folder / name, arrays)
     return tokenizer
 
@@ -95,9 +95,17 @@ def _kept(name: str, path: Path, is_gguf: bool) -> Tokenizer | None:
     return None
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+def _stamps(path: Path) -> list[tuple[int, int, int] | None]:
+    """What changes with a file, and with those beside it; None for one that is not there."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for file in (path, *(path.parent / name for name in _BESIDE)):
+        try:
+            found = file.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((found.st_size, found.st_mtime_ns, found.st_ino))
+    return stamps
 
 
 def _starts_with_gguf(path: Path) -> bool:

@@ -33,6 +33,8 @@ from bench.fuzz.protocol import Budget, Counts, Difference
 from bench.judge import Judge
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget as Within
+from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
+from constrain.engine.conditions.limited_rules.open_rules import OpenRules
 from constrain.engine.matcher import Matcher
 from constrain.engine.storage import links, tables
 
@@ -109,11 +111,15 @@ def test_a_crash_is_a_failure_with_the_command_that_repeats_it(monkeypatch: pyte
 # -- judges ------------------------------------------------------------------------------------------
 
 
+_JUDGED_FROM_OUTSIDE = ("regexes", "lark", "limited_rules")
+
+
 @pytest.mark.parametrize(
-    ("name", "cases"), [("regexes", 8), ("lark", 8), ("history", 2), ("budgets", 12), ("threads", 3)]
+    ("name", "cases"),
+    [("regexes", 8), ("lark", 8), ("limited_rules", 8), ("history", 2), ("budgets", 12), ("threads", 3)],
 )
 def test_a_wrong_token_in_a_mask_is_found(name: str, cases: int, wrong_masks: Any) -> None:
-    if name in ("regexes", "lark"):
+    if name in _JUDGED_FROM_OUTSIDE:
         wrong_masks(lambda matcher: matcher.steps == 2)
     else:
         # Only where a matcher went back, so that fresh ones, the judges of histories, are right.
@@ -128,7 +134,7 @@ def test_a_wrong_token_in_a_mask_is_found(name: str, cases: int, wrong_masks: An
     try:
         assert "mask" in str(_fails(name, cases)) or name == "budgets"
     finally:
-        if name not in ("regexes", "lark"):
+        if name not in _JUDGED_FROM_OUTSIDE:
             Matcher.rollback = rollback  # type: ignore[method-assign]
 
 
@@ -158,6 +164,21 @@ def test_a_budget_that_is_not_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     restrict = Within.restrict
     monkeypatch.setattr(Within, "restrict", lambda self, *args: _without(self, lambda: restrict(self, *args)))
     _fails("budgets", 20)
+
+
+def test_limited_rules_that_go_on_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LimitedRules, "_may_close", staticmethod(lambda *args: False))
+    assert "is wrong in" in str(_fails("limited_rules", 10))
+
+
+def test_limited_rules_that_end_too_soon_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(self: Any, compiled: Any) -> None:
+        before(self, compiled)
+        self.limits = tuple(limit._replace(tokens=max(1, limit.tokens - 1)) for limit in self.limits)
+
+    before = OpenRules.__init__
+    monkeypatch.setattr(OpenRules, "__init__", init)
+    assert re.search("is wrong in|refused", str(_fails("limited_rules", 10)))
 
 
 def _without(budget: Any, call: Callable[[], None]) -> None:

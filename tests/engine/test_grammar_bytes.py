@@ -305,6 +305,22 @@ def test_pickles(name: str) -> None:
         assert mask_of(again) == mask_of(Matcher(grammar, **options))
 
 
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        Grammar.from_lark('start: part "0"\npart: "a" part | "b"'),
+        Grammar.from_lark('start: "b" %json {"type": "array"}'),
+        Grammar.from_lark('start: part "0"\npart[max_tokens=2]: /[ab]*/'),
+        Grammar.from_lark("start: A+\nA: /ab?/", lexing="longest"),
+    ],
+    ids=["rules", "json", "limited", "longest"],
+)
+def test_pickles_of_rules_of_lark(grammar: Grammar) -> None:
+    matcher = Matcher(CompiledGrammar(grammar.ir, VOCABULARY))
+    assert matcher.accept_bytes(b"b") or matcher.accept_bytes(b"a")
+    assert mask_of(pickle.loads(pickle.dumps(matcher))) == mask_of(matcher)
+
+
 def test_pickles_of_bytes_and_of_rules_alone() -> None:
     alone = CompiledGrammar(Grammar.from_regex("[ab]+0").ir, VOCABULARY)
     matcher = Matcher(alone, 20)

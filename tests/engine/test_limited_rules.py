@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import constrain
+from bench.fuzz import seams
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.regex import regex_language
 
@@ -101,6 +102,14 @@ def test_inner_limits_hold_within_outer_ones():
         assert texts.allowed() == {b"1"}
 
 
+def test_a_rule_that_is_closed_leaves_the_others_their_counts():
+    grammar = "start: short | long\nshort[max_tokens=2]: /a/ /c/ /[b;]*/\nlong[max_tokens=3]: /a/ /c/ /[abc]+/"
+    texts = Texts(grammar).take(b"a", b"c")
+    # "short" is over behind the second token, and "long" counts on from the first one.
+    assert texts.allowed() == {b"a", b"b", b"c", b"</s>"}
+    assert texts.take(b"a").ends()
+
+
 def test_rules_that_are_used_elsewhere_too_are_not_limited_there():
     texts = Texts("start: w+ r w+\nr[max_tokens=2]: w /!/ w\nw: /[a-z]+;/", b"a;", b"!a").take(*[b"a;"] * 4)
     assert texts.allowed() >= {b"a;", b"!a"}
@@ -131,6 +140,22 @@ def test_an_end_may_be_missing():
     texts = Texts('start: r ">"\nr[max_tokens=1, suffix="!"]: /[ab]+;/').take(b"a")
     assert texts.allowed() == {b"a", b"b", b";"}
     assert texts.take(b";").allowed() == {b">"}
+
+
+def test_an_end_may_be_missing_only_where_the_whole_rule_before_it_is_complete():
+    grammar = 'start: "<" r ">"\nr[max_tokens=2, stop="a!"]: /a*b?/'
+    # Only "ba" would be without its end; "a" alone would fit, and the rule did not begin there.
+    assert Texts(grammar).take(b"<", b"b", b"a").allowed() == {b"!"}
+    assert Texts(grammar).take(b"<", b"a", b"b").allowed() == {b">"}
+    # The first token may hold what stands before the rule.
+    assert Texts(grammar, b"<b", b"<a").take(b"<b", b"a").allowed() == {b"!"}
+    assert Texts(grammar, b"<b", b"<a").take(b"<a", b"b").allowed() == {b">"}
+
+
+def test_a_token_without_bytes_is_in_no_rule_that_has_not_begun():
+    texts = Texts('start: "<" r ">"\nr[max_tokens=1]: /[ab]*/', b"").take(b"<", b"", b"")
+    assert b"a" in texts.allowed()
+    assert texts.take(b"a").allowed() == {b">", b""}
 
 
 def test_captures_end_where_rules_were_closed():
@@ -287,6 +312,20 @@ def test_states_that_are_forgotten_are_found_again():
         ends = matcher.fork()
         assert ends.accept_tokens([97, 97])
         assert allowed(ends) == {b"</s>"}
+
+
+def test_long_texts_whose_states_are_forgotten_all_the_time():
+    grammar = 'start: r "." deep\nr[max_tokens=2]: /(.|\\n)*/\ndeep: "(" deep ")" | s\ns[max_tokens=3]: /[a-z]+/'
+    with seams.small_tables():
+        texts = Texts(grammar, b"ab")
+        texts.take(b"ab", b"ab", b".", *[b"("] * 400, b"ab", b"ab", b"ab")
+        assert texts.allowed() == {b")"}
+        fork = texts.matcher.fork()
+        fork.rollback(300)
+        assert allowed(fork) >= {b"(", b"a", b"ab"}
+        texts.take(*[b")"] * 400)
+        assert texts.ends()
+        assert allowed(fork) >= {b"(", b"a", b"ab"}
 
 
 def test_compiled_grammars_as_bytes():

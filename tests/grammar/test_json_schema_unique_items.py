@@ -444,6 +444,15 @@ def test_a_prefix_without_enough_values() -> None:
         compiled({"type": "array", "prefixItems": [BOOLEAN, BOOLEAN, BOOLEAN], "minItems": 3, "uniqueItems": True})
 
 
+def test_a_prefix_with_an_item_that_no_value_can_be() -> None:
+    none = {"type": "array", "prefixItems": [{"type": "integer", "minimum": 2, "exclusiveMaximum": 1}], "minItems": 1}
+    within = {"type": "object", "required": ["a"], "properties": {"a": none}}
+    for schema in (False, none, within):
+        prefix = [{"type": "number"}, schema]
+        grammar = compiled({"type": "array", "prefixItems": prefix, "uniqueItems": True}, whitespace="compact")
+        assert [fits(grammar, text) for text in ("[]", "[1]", "[1,[2]]", '[1,{"a":[]}]')] == [True, True, False, False]
+
+
 def test_deep_items_are_limited() -> None:
     grammar = compiled({"uniqueItems": True})
     with pytest.raises(LimitError, match="deep"):

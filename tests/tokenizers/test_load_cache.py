@@ -189,6 +189,23 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(folder, tmp_path, monk
     assert kept(tmp_path) == []
 
 
+def test_a_file_beside_that_changes_while_it_is_read_is_not_kept(folder, tmp_path, monkeypatch):
+    read = tokenizer_json.load_tokenizer_json
+    beside = folder / "generation_config.json"
+    expected = load_tokenizer(folder, cache=False)
+
+    def changing(path, ends):
+        beside.write_text('{"eos_token_id": [7]}')
+        return read(path, ends)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(tokenizer_json, "load_tokenizer_json", changing)
+        assert 7 in load_tokenizer(folder).eos_ids
+    assert kept(tmp_path) == []
+    beside.unlink()
+    same(expected, load_tokenizer(folder))
+
+
 def test_a_folder_that_cannot_be_written_is_read(folder, tmp_path, monkeypatch):
     expected = load_tokenizer(folder)
     monkeypatch.setattr(load_cache, "writable_cache_folder", lambda: None)

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, cast
 
 import lark
@@ -254,7 +255,7 @@ class _Longest:
             start=lefts[start],
             ignore=tuple(2 * places[name, name] for name in sorted(self._ignored)),
             parse_table=table,
-            make_error=self._make_error,
+            make_error=partial(_error, self._source),
         )
 
     def _line_of(self, name: str) -> int:
@@ -342,5 +343,7 @@ class _Longest:
     def _symbol(self, symbol: Any, terminals: dict[str, int], lefts: dict[str, int]) -> int:
         return terminals[symbol.name] if symbol.is_term else lefts[symbol.name]
 
-    def _make_error(self, reason: str, place: str) -> ConstrainError:
-        return self._source.error(f'the rule "{place}": {reason}' if place else reason)
+
+def _error(source: Source, reason: str, place: str) -> ConstrainError:
+    """The error that the engine finds in a rule.  It is a function by name, so that rules can be pickled."""
+    return source.error(f'the rule "{place}": {reason}' if place else reason)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -512,16 +513,17 @@ class _Compiler:
         value = evaluate(token, number.value if isinstance(number, _Number) else None, body.source)
         return self._rule(body.scope.resolve(next(tokens_of(node))), (_Number(value),))
 
-    def _make_error(self) -> Any:
-        places = self._places
+    def _make_error(self) -> Callable[[str, str], ConstrainError]:
+        places = {place: (definition.source, place_of(definition.token)) for place, definition in self._places.items()}
+        return partial(_error, places)
 
-        def make_error(reason: str, place: str) -> ConstrainError:
-            definition = places.get(place)
-            if definition is None:
-                return GrammarError(f"{place}: {reason}" if place else reason)
-            return definition.source.error(f'the rule "{place}": {reason}', definition.token)
 
-        return make_error
+def _error(places: dict[str, tuple[Source, tuple[int, int]]], reason: str, place: str) -> ConstrainError:
+    """The error that the engine finds in a rule.  It is a function by name, so that rules can be pickled."""
+    if place not in places:
+        return GrammarError(f"{place}: {reason}" if place else reason)
+    source, at = places[place]
+    return source.error(f'the rule "{place}": {reason}', at)
 
 
 def _with_conditions(tree: Node, number: int, source: Source) -> Node:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.arguments import checked_path
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text
@@ -61,6 +62,8 @@ def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
     spelled = {token_id: bytes_to_text(data) for token_id, data in tokenizer.model_tokens().items()}
     merges = [[spelled[left], spelled[right]] for left, right in tokenizer.merges().tolist()]
     spelled |= tokenizer.foreign_tokens()
+    added = sorted(tokenizer.added_tokens, key=lambda token: token.id)
+    spelled |= _added_in_model(added, spelled, options.whole_piece)
     return {
         "version": "1.0",
         "truncation": None,
@@ -75,7 +78,7 @@ def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
                 "normalized": token.normalized,
                 "special": token.special,
             }
-            for token in sorted(tokenizer.added_tokens, key=lambda token: token.id)
+            for token in added
         ],
         "normalizer": None if options.normal_form is None else {"type": options.normal_form},
         "pre_tokenizer": _pre_tokenizer(options.split, options.add_prefix_space),
@@ -94,6 +97,31 @@ def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
             "merges": merges,
         },
     }
+
+
+def _added_in_model(added: list[AddedToken], spelled: dict[int, str], whole_piece: bool) -> dict[int, str]:
+    """The added tokens that the model's vocabulary has to name too, by id, so that they keep their ids.
+
+    ``tokenizers`` numbers them itself when it reads a file: one that the model names has its id there, and the others
+    follow the number of the model's tokens.  So where ids were left out, or added tokens come first, they need names.
+    """
+    ids = {text: token_id for token_id, text in spelled.items()}
+    given = -1
+    are_counted = True
+    for token in added:
+        next_one = max(given + 1, len(ids))
+        given = max(given, ids.get(token.content, next_one))
+        are_counted &= ids.get(token.content, next_one) == token.id
+    if are_counted:
+        return {}
+    for token in added:
+        if ids.get(token.content, token.id) != token.id:
+            raise TokenizerError(f"added token {token.content!r}: the model has a token that is written like it")
+        # What the model names it may find itself: a whole piece of the text, if that is not taken out before.
+        is_taken_out = not token.single_word and alphabet_bytes(token.content) == token.content.encode()
+        if whole_piece and token.content not in ids and not is_taken_out:
+            raise TokenizerError(f"added token {token.content!r}: tokenizer.json cannot say its id, {token.id}")
+    return {token.id: token.content for token in added}
 
 
 def _pre_tokenizer(split: SplitPattern | tuple[Stage, ...], add_prefix_space: bool) -> dict[str, Any]:

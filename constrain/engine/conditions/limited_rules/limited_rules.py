@@ -16,6 +16,7 @@ A budget goes first: where it does not suffice for what follows the rule, the ru
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from constrain.engine.conditions.budget.budget import Budget
@@ -30,6 +31,8 @@ from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.errors import LimitError
 from constrain.grammar.derivatives import Automaton
 
+_AT_ONCE = frozenset((0,))
+
 _MOST_TRIES = 8
 """So often an Earley set may get another number while a step is read."""
 
@@ -41,6 +44,8 @@ class _Begin(NamedTuple):
     """How many tokens there were before the one that it begins in."""
     steps: int
     """How many steps there were before that."""
+    skipped: frozenset[int]
+    """How many bytes of that step may stand before it."""
 
 
 class _Record(NamedTuple):
@@ -97,29 +102,37 @@ class LimitedRules:
 
     def push(self, cursor: Walk, step: int | bytes, behind: Place, word: int) -> bool:
         """Close what is over behind the step; it is always taken."""
-        compiled, rules = cursor.compiled, self._rules
+        compiled = cursor.compiled
+        try:
+            self._push(cursor, step, behind)
+            return True
+        except RenumberedError:
+            pass
         for _ in range(_MOST_TRIES):
-            rules.check()
-            record = self._record
-            try:
-                if record.key != rules.key:
-                    record = _read_again(compiled, cursor._parent)[0]
-                    if record.key != rules.key:
-                        continue
-                then = rules.step(cursor._state, cursor._parent, step)
-                record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
-                state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
-                # A place, since its state may get another number while the budget is asked.
-                there = Traveller(compiled, state, behind._parent)
-                if closed and self._may_close(cursor, there):
-                    record = closing
-                    behind._state = there._state
-                    behind._parent = _marked(behind._parent, closed)
-                self._record = record
+            with compiled.keeping_numbers(), suppress(RenumberedError):
+                self._push(cursor, step, behind)
                 return True
-            except RenumberedError:
-                pass
         raise LimitError("the grammar needs more memory than it may have for a step")
+
+    def _push(self, cursor: Walk, step: int | bytes, behind: Place) -> None:
+        """The same, unless Earley sets get other numbers meanwhile."""
+        compiled, rules = cursor.compiled, self._rules
+        rules.check()
+        record = self._record
+        if record.key != rules.key:
+            record = _read_again(compiled, cursor._parent)[0]
+            if record.key != rules.key:
+                raise RenumberedError
+        then = rules.step(cursor._state, cursor._parent, step)
+        record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
+        state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
+        # A place, since its state may get another number while the budget is asked.
+        there = Traveller(compiled, state, behind._parent)
+        if closed and self._may_close(cursor, there):
+            record = closing
+            behind._state = there._state
+            behind._parent = _marked(behind._parent, closed)
+        self._record = record
 
     @staticmethod
     def _may_close(cursor: Walk, there: Place) -> bool:
@@ -162,7 +175,7 @@ def _first(compiled: GrammarTables, rules: OpenRules) -> _Record:
     """What is known at the beginning of a text."""
     rules.check()
     behind = rules.begins(compiled.start_state)
-    begin = _Begin(0, 0)
+    begin = _Begin(0, 0, _AT_ONCE)
     begun = {instance: begin for earley_set in behind for instance in rules.predicted(earley_set)}
     return _Record(rules.key, 0, 0, begun, behind, None)
 
@@ -171,7 +184,7 @@ def _after(
     compiled: GrammarTables,
     rules: OpenRules,
     record: _Record,
-    within: frozenset[int],
+    within: dict[int, frozenset[int]],
     behind: frozenset[int],
     state: int,
     step: int | bytes,
@@ -181,17 +194,19 @@ def _after(
     if isinstance(step, bytes):
         spelled = fewest_tokens(compiled, step) if step else []
         tokens = len(step) if spelled is None else len(spelled)
-    begin = _Begin(record.tokens, record.steps)
-    end = _Begin(record.tokens + tokens, record.steps + 1)
+    if not (step if isinstance(step, bytes) else compiled.vocabulary.tokens[step]):
+        # Where the text is, what began behind the step before begins behind this one too.
+        behind = record.behind
+    end = _Begin(record.tokens + tokens, record.steps + 1, _AT_ONCE)
     begun: dict[Instance, _Begin] = {}
     for instance in rules.instances(state):
         _, earley_set = instance
         if earley_set in behind:
             begun[instance] = end
-        elif earley_set in within or earley_set in record.behind:
-            begun[instance] = begin
-        else:
-            begun[instance] = record.begun.get(instance, begin)
+            continue
+        skipped = within.get(earley_set, frozenset()) | (_AT_ONCE if earley_set in record.behind else frozenset())
+        begin = _Begin(record.tokens, record.steps, skipped)
+        begun[instance] = begin if skipped else record.begun.get(instance, begin)
     return _Record(record.key, end.steps, end.tokens, begun, behind, record)
 
 
@@ -213,14 +228,21 @@ def _closed(
         return state, record, frozenset()
     begun = {}
     for index, earley_set in rules.instances(found):
-        olds = [old for old, new in replaced.items() if new == earley_set and (index, old) in record.begun]
+        # Only sets that the state is in are replaced: those in which other rules began are the same ones.
+        olds = [old for rule, old in record.begun if rule == index and replaced.get(old, old) == earley_set]
         # What is there and was not, begins here: it follows a rule that was cut.
-        here = _Begin(record.tokens, record.steps)
-        begun[index, earley_set] = max((record.begun[index, old] for old in olds), default=here)
+        here = _Begin(record.tokens, record.steps, _AT_ONCE)
+        begun[index, earley_set] = _last([record.begun[index, old] for old in olds] or [here])
     behind = frozenset(replaced.get(each, each) for each in record.behind)
     was = {earley_set for earley_set, _ in rules.configurations(state)} | set(replaced.values())
     behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
     return found, record._replace(begun=begun, behind=behind), frozenset(index for index, _ in over)
+
+
+def _last(begins: list[_Begin]) -> _Begin:
+    """The last of some beginnings; where they are in one step, with all places in it."""
+    last = max(begin[:2] for begin in begins)
+    return _Begin(*last, frozenset().union(*(begin.skipped for begin in begins if begin[:2] == last)))
 
 
 def _may_be_cut(
@@ -237,31 +259,52 @@ def _may_be_cut(
         pieces.append(bytes_of(compiled, link))
         link = link[BEFORE]
     text = b"".join(reversed(pieces))
-    # Where in its first token it began is not known: any place counts at which it fits.
-    first = len(pieces[-1]) if pieces else 0
     automaton = Automaton(body)
-    return any(automaton.matches(text[skip:]) for skip in range(first + 1))
+    return any(automaton.matches(text[skipped:]) for skipped in begin.skipped)
+
+
+class _Read(NamedTuple):
+    """A text that was read again."""
+
+    link: Link
+    record: _Record
+    state: int
+
+    def ends_at(self, link: Link) -> bool:
+        """Whether this is the text that a link ends: links are made anew, with the same link before them."""
+        return link[BEFORE] is self.link[BEFORE] and link[STEP] is self.link[STEP]
 
 
 def _read_again(compiled: GrammarTables, link: Link | None) -> tuple[_Record, int]:
-    """What is known at the end of a text, and the state there, by taking all its steps again."""
-    way = []
-    while link is not None:
-        way.append(link)
-        link = link[BEFORE]
+    """What is known at the end of a text, and the state there, by taking again the steps that are not known."""
     rules = compiled.kept(OpenRules)
     for _ in range(_MOST_TRIES):
+        rules.check()
+        known: _Read | None = rules.last_read
+        way = []
+        here = link
+        while here is not None and not (known is not None and known.ends_at(here)):
+            way.append(here)
+            here = here[BEFORE]
         try:
-            return _follow(compiled, rules, way)
+            with compiled.keeping_numbers():
+                record, state = _follow(compiled, rules, way, None if here is None else known)
         except RenumberedError:
-            pass
+            continue
+        if link is not None:
+            rules.last_read = _Read(link, record, state)
+        return record, state
     raise LimitError("the grammar needs more memory than it may have for a text")
 
 
-def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link]) -> tuple[_Record, int]:
-    """The same, for links of which the last one is the first step."""
-    record = _first(compiled, rules)
-    place = Traveller(compiled, compiled.start_state, None)
+def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link], known: _Read | None) -> tuple[_Record, int]:
+    """The same, for links of which the last one is the first step behind what is known."""
+    if known is None:
+        record = _first(compiled, rules)
+        place = Traveller(compiled, compiled.start_state, None)
+    else:
+        record = known.record
+        place = Traveller(compiled, known.state, known.link)
     for link in reversed(way):
         step = link[STEP]
         plain = bytes(step) if isinstance(step, bytes) else int(step)

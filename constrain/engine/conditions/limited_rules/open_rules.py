@@ -56,8 +56,8 @@ class RenumberedError(Exception):
 class Steps(NamedTuple):
     """What a step of a text begins: for each of its bytes, and behind it, the Earley sets that begin there."""
 
-    within: frozenset[int]
-    """Those that begin behind one of its bytes but the last."""
+    within: dict[int, frozenset[int]]
+    """Those that begin behind one of its bytes but the last, each with how many bytes stand before it."""
     behind: frozenset[int]
     """Those that begin behind it."""
     state: int
@@ -86,6 +86,8 @@ class OpenRules:
         """Forget what is known of other tables, in which all has other numbers."""
         compiled = self._compiled
         self.key = compiled.generation, compiled.tables_made
+        self.last_read: Any = None
+        """What is known at the end of the text that was read again last: for its forks, and what it goes on with."""
         self._waiting: dict[int, Waiting] = {}
         self._instances: dict[int, frozenset[Instance]] = {}
         self._steps: dict[tuple[int, int | bytes], Steps] = {}
@@ -223,11 +225,12 @@ class OpenRules:
         key = self.key
         data = bytes(step) if isinstance(step, bytes) else compiled.vocabulary.tokens[step]
         place = Traveller(compiled, state, parent)
-        within: set[int] = set()
+        within: dict[int, frozenset[int]] = {}
         behind: frozenset[int] = frozenset()
         depends_on_text = False
         for index, byte in enumerate(data):
-            within |= behind
+            for earley_set in behind:
+                within[earley_set] = within.get(earley_set, frozenset()) | {index}
             before = place._state
             then = compiled.run_at(place, push_byte, byte)
             if then == STOPPED:
@@ -242,7 +245,7 @@ class OpenRules:
             if seam not in self._seams:
                 self._seams[seam] = self._new_sets(*seam)
             behind = self._seams[seam]
-        found = Steps(frozenset(within), behind, place._state)
+        found = Steps(within, behind, place._state)
         if not depends_on_text:
             self._steps[state, step] = found
         return found

@@ -330,6 +330,6 @@ class _Automaton:
         for handle, _ in ways(node, index, counts):
             if self._has(handle, enough):
                 found = True
-            elif self._template.written.normal(handle).nodes:
+            elif self._values.few.of(handle, 1):
                 raise LimitError(f"at {node.unique}: an item beyond the number of different values of its schema")
         return found
