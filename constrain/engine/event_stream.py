@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from constrain.characters import whole_characters
 from constrain.engine.captures import Capture
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.grammar.events import Event, EventReader
@@ -132,11 +133,5 @@ def _text_of(capture: Capture) -> str:
     """The characters of a capture that are certain; bytes that are none become U+FFFD when it is complete."""
     data = capture.data
     if not capture.is_complete:
-        for back in range(1, min(3, len(data)) + 1):
-            byte = data[-back]
-            if byte >= 0xC0:
-                needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2
-                data = data[:-back] if needed > back else data
-            if byte < 0x80 or byte >= 0xC0:
-                break
+        data = data[: whole_characters(data)]
     return data.decode("utf-8", "replace")

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.characters import whole_characters
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
@@ -105,7 +106,7 @@ class ForcedTokens:
         start = _character_start(text, max(0, len(text) - CONTEXT_BYTES))
         context = bytes(text[start:])
         whole = context + forced[:_MOST_BYTES]
-        whole = whole[: _whole_characters(whole)]
+        whole = whole[: whole_characters(whole)]
         if len(whole) <= len(context):
             return []
         ids = self._encode(whole)
@@ -209,7 +210,7 @@ class ForcedTokens:
         for rest in spanning:
             if len(probes) >= _MOST_PROBES:
                 break
-            rest = rest[: _whole_characters(rest)]
+            rest = rest[: whole_characters(rest)]
             if len(rest) > 1 and _can_follow(after, rest):
                 probes.append(rest)
         return probes
@@ -264,7 +265,7 @@ def _can_follow(after: Follower, data: bytes) -> bool:
 def _some_character(after: Follower, lead: int) -> bytes:
     """A character that can follow and begins with this byte."""
     data = bytes((lead,))
-    while _whole_characters(data) < len(data):
+    while whole_characters(data) < len(data):
         data += next(bytes((byte,)) for byte in range(0x80, 0xC0) if _can_follow(after, data + bytes((byte,))))
     return data
 
@@ -286,14 +287,3 @@ def _character_start(data: bytes | bytearray, start: int) -> int:
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1
     return start
-
-
-def _whole_characters(data: bytes) -> int:
-    """The length of ``data`` without an unfinished character at its end."""
-    for back in range(1, min(3, len(data)) + 1):
-        byte = data[-back]
-        if byte >= 0xC0:
-            return len(data) - back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else len(data)
-        if byte < 0x80:
-            break
-    return len(data)

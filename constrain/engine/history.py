@@ -24,13 +24,6 @@ STEP: Final = 2
 BEFORE: Final = 3
 
 
-class ClosingStep(Protocol):
-    """A step behind which limited rules were closed (conditions/limited_rules)."""
-
-    rules: frozenset[int]
-    """Which, by their places in :attr:`constrain.grammar.ir.GrammarIR.token_limits`."""
-
-
 STEPS_KEPT = 64
 """How many steps back a state is kept for."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from constrain.characters import whole_characters
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.tokenizers.base import Decoder, Tokenizer
 from constrain.tokenizers.streaming.stop_sequences import Held, Stopped, StopSequenceDecoder
@@ -79,7 +80,7 @@ class Output:
     def finish(self, data: bytes | bytearray) -> str:
         """The end: what was held back, but no unfinished character.  ``data``: the bytes of all tokens."""
         text = self._give(self._decoder.flush())
-        if text.endswith("\ufffd") and _is_unfinished(data):
+        if text.endswith("\ufffd") and whole_characters(data) < len(data):
             text = text[:-1]
             self._parts[-1] = self._parts[-1][:-1]
         return text
@@ -91,14 +92,3 @@ class Output:
         if text:
             self._parts.append(text)
         return text
-
-
-def _is_unfinished(data: bytes | bytearray) -> bool:
-    """Whether some bytes end within a character of UTF-8."""
-    for back in range(1, min(3, len(data)) + 1):
-        byte = data[-back]
-        if byte >= 0xC0:
-            return back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
-        if byte < 0x80:
-            return False
-    return False

@@ -17,6 +17,7 @@ import json
 import re
 from typing import Any, Final
 
+from constrain.characters import whole_characters
 from constrain.grammar.events import Event, EventKind
 
 _OPEN_OBJECT, _OPEN_ARRAY, _CLOSE, _BEGIN_TEXT, _MORE_TEXT, _END_TEXT, _MORE_PLAIN, _END_PLAIN = range(8)
@@ -232,15 +233,7 @@ def _certain(data: bytes) -> int:
     match = _FIRST_HALF.search(data)
     if match is not None:
         return match.start(1)
-    # Up to three bytes of a character in UTF-8 that has begun.
-    for back in range(1, min(3, len(data)) + 1):
-        byte = data[-back]
-        if byte < 0x80:
-            break
-        if byte >= 0xC0:
-            needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2
-            return len(data) - back if needed > back else len(data)
-    return len(data)
+    return whole_characters(data)
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -11,15 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import constrain
-from constrain.engine.automata.lexer_states import (
-    CLOSURE,
-    NOT_SPLIT,
-    SPLIT_COUNT,
-    SPLIT_CROSSING_COUNT,
-    SPLIT_CROSSINGS,
-    SPLIT_DENSE,
-    SPLIT_LIST,
-)
+from constrain.engine.automata.lexer_states import CLOSURE, NOT_SPLIT
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage import schemas
 from constrain.engine.vocabulary import subtree_classes as subtree_bytes
@@ -120,8 +112,8 @@ def splits_of(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, text
     of = compiled._tables
     words = (vocabulary.size + 31) // 32
     splits = []
-    for state, record in enumerate(of.get(schemas.LEXER_MASKS).tolist()):
-        dense = record[SPLIT_DENSE]
+    for state, record in enumerate(of.get(schemas.LEXER_MASKS)):
+        dense = int(record["dense"])
         if dense == NOT_SPLIT:
             continue
         pool, crossings = of.get(schemas.DENSE_MASKS), of.get(schemas.BOUNDARIES)
@@ -129,10 +121,10 @@ def splits_of(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, text
             pool, dense = vocabulary._tables[schemas.SHARED_DENSE], (FIRST_SHARED - dense) * words
             if of.get(schemas.LEXER_MEMBERS)[of.get(schemas.LEXER_STATES)["offset"][state]] == CLOSURE:
                 crossings = vocabulary._tables[schemas.SHARED_BOUNDARIES]
-        first, count = record[SPLIT_LIST], record[SPLIT_COUNT]
+        first, count = record["tokens"], record["token_count"]
         tokens = of.get(schemas.TOKEN_LISTS)[first : first + count].tolist()
         bits = pool[dense : dense + words].tolist() if dense >= 0 else []
-        first, count = record[SPLIT_CROSSINGS], record[SPLIT_CROSSING_COUNT]
+        first, count = record["boundaries"], record["boundary_count"]
         pairs = crossings.view(np.int32)[2 * first : 2 * (first + count)].reshape(-1, 2).tolist()
         splits.append(
             (state, bits, tokens, [pair for node, accept in pairs for pair in ends(vocabulary, node, accept)])

@@ -15,7 +15,7 @@ from constrain.engine.automata.expressions import (
     REPEAT,
     is_nullable,
 )
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push_pair, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, far_call
@@ -42,14 +42,11 @@ def _is_within(ctx, part, star):
 
     Derivatives of both are compared, each pair once.  The pairs are kept on the work stack.
     """
-    bottom = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 2):
-        return int64(FAIL)
     if ctx[CLASSES] == 0:
         return int64(0)  # the lexemes are still being made
-    work_stack(ctx)[bottom] = part
-    work_stack(ctx)[bottom + 1] = star
-    set_used(ctx, WORK_STACK, bottom + 2)
+    bottom = used(ctx, WORK_STACK)
+    if not push_pair(ctx, WORK_STACK, part, star):
+        return int64(FAIL)
     result = int64(1)
     at = bottom
     while at < used(ctx, WORK_STACK) and result == 1:
@@ -76,12 +73,8 @@ def _is_within(ctx, part, star):
             if not known:
                 if top - bottom >= 2 * _MOST_PAIRS:
                     result = int64(0)
-                elif not room(ctx, WORK_STACK, 2):
+                elif not push_pair(ctx, WORK_STACK, after_inner, after_outer):
                     return int64(FAIL)
-                else:
-                    work_stack(ctx)[top] = after_inner
-                    work_stack(ctx)[top + 1] = after_outer
-                    set_used(ctx, WORK_STACK, top + 2)
     set_used(ctx, WORK_STACK, bottom)
     return result
 

@@ -27,7 +27,7 @@ from constrain.engine.automata.expressions import (
     make_repeat,
 )
 from constrain.engine.automata.set_operations import make_union
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
@@ -157,10 +157,8 @@ def derivative(ctx, expression, byte):
     if result != -1:
         return result
     bottom = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 1):
+    if not push(ctx, WORK_STACK, expression):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = expression
-    set_used(ctx, WORK_STACK, bottom + 1)
     while used(ctx, WORK_STACK) > bottom:
         top = used(ctx, WORK_STACK)
         expression = work_stack(ctx)[top - 1]
@@ -181,10 +179,8 @@ def derivative(ctx, expression, byte):
                 if part == EMPTY and kind == INTERSECT:
                     dead = True
                     break
-                if not room(ctx, WORK_STACK, 1):
+                if not push(ctx, WORK_STACK, part):
                     return int64(FAIL)
-                work_stack(ctx)[used(ctx, WORK_STACK)] = part
-                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
             if dead or missing != -1:
                 set_used(ctx, WORK_STACK, top)
                 result = int64(EMPTY)
@@ -217,10 +213,8 @@ def derivative(ctx, expression, byte):
                     else:
                         result = make_union(ctx, result, part)
         if missing != -1:
-            if not room(ctx, WORK_STACK, 1):
+            if not push(ctx, WORK_STACK, missing):
                 return int64(FAIL)
-            work_stack(ctx)[top] = missing
-            set_used(ctx, WORK_STACK, top + 1)
             continue
         if result < 0:
             return result

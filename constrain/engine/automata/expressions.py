@@ -22,7 +22,7 @@ expression a ready-made automaton state (derivatives.py).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix
 from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -49,26 +49,20 @@ from constrain.kernels.language import int64
 EMPTY, EPSILON, ALL, LITERAL, SET, CONCAT, UNION, INTERSECT, NOT, REPEAT = range(10)
 """Kinds of expression.  Number 0 is the empty language, 1 the empty string, 2 every string."""
 
-
 NULLABLE_FLAG = 1 << 8
-
 
 # An expression with an intersection or a complement inside may denote nothing although it is not
 # expression 0, so whether it is alive has to be searched for.
 COMPLEX_FLAG = 2 << 8
 
-
 # An expression without this flag denotes finitely many strings.
 LOOP_FLAG = 4 << 8
-
 
 # Of an intersection: a part counts, and every string of the others is a sequence of what it counts.
 FITS_FLAG = 8 << 8
 
-
 INHERITED = COMPLEX_FLAG | LOOP_FLAG
 """What an expression has if a part of it has."""
-
 
 UNKNOWN, ALIVE, DEAD, VISITED = 0, 1, 2, 3
 """In LIVENESS: not searched for yet; there is a string; there is none; a search under way has been there."""
@@ -133,10 +127,8 @@ def make_concat(ctx, left, right):
     base = used(ctx, WORK_STACK)
     records = expressions(ctx)
     while records[left].kind == CONCAT:
-        if not room(ctx, WORK_STACK, 1):
+        if not push(ctx, WORK_STACK, records[left].first):
             return int64(FAIL)
-        work_stack(ctx)[used(ctx, WORK_STACK)] = records[left].first
-        set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
         left = records[left].second
     while True:
         records = expressions(ctx)

@@ -33,7 +33,7 @@ import numpy as np
 
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
-from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.access import i64, push, room, set_used, used
 from constrain.engine.storage.hashing import mix
 from constrain.engine.storage.header import CTX, LONGEST, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
@@ -244,10 +244,8 @@ def _print_expression(ctx, expression, _unused):
     Parts first, with the work stack, so that expressions may be nested to any depth.
     """
     bottom = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 1):
+    if not push(ctx, WORK_STACK, expression):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = expression
-    set_used(ctx, WORK_STACK, bottom + 1)
     while used(ctx, WORK_STACK) > bottom:
         top = used(ctx, WORK_STACK)
         here = work_stack(ctx)[top - 1]
@@ -262,13 +260,10 @@ def _print_expression(ctx, expression, _unused):
             parts = int64(1)
         elif kind == UNION:
             parts = record.second
-        if not room(ctx, WORK_STACK, parts):
-            return int64(FAIL)
         for i in range(parts):
             part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else record.second)
-            if not _is_known(ctx, part):
-                work_stack(ctx)[used(ctx, WORK_STACK)] = part
-                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
+            if not _is_known(ctx, part) and not push(ctx, WORK_STACK, part):
+                return int64(FAIL)
         if used(ctx, WORK_STACK) > top:
             continue
         count = _write_form(ctx, here)

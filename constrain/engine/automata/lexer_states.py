@@ -12,7 +12,7 @@ from __future__ import annotations
 from constrain.engine.automata.derivatives import known_derivative
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, UNKNOWN, is_nullable
 from constrain.engine.automata.liveness import is_live
-from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.access import i32, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2
@@ -64,11 +64,8 @@ from constrain.kernels.language import int64, types, uint64
 LEX_ACCEPT, LEX_GOES_ON = 2, 3
 CLOSURE = 0x7FFFFFFF
 """In place of a lexeme: the lexer state stands for a closure (fast/star_closures.py)."""
-# Fields of a token split's record (masks/state_masks.py); it is kept per lexer state.
-SPLIT_DENSE, SPLIT_LIST, SPLIT_COUNT, SPLIT_CROSSINGS, SPLIT_CROSSING_COUNT = range(5)
 NO_DENSE, NOT_SPLIT = -1, -2
-"""In SPLIT_DENSE: the tokens are few, all of them in the list; they have not been split yet."""
-
+"""In ``dense`` of LEXER_MASKS: the tokens are few, all of them in the list; the mask has not been made yet."""
 
 GUARD_BIT = 1 << 30
 """In ACCEPT_MEMBERS: an expression none of whose strings may begin what follows the lexeme (longest_match.py)."""
@@ -305,13 +302,8 @@ def members_after(ctx, slot, offset, count, byte):
             return live
         if live == 0:
             continue
-        if not room(ctx, WORK_STACK, 2):
+        if not push_pair(ctx, WORK_STACK, lexeme, expression):
             return int64(FAIL)
-        top = used(ctx, WORK_STACK)
-        tmp = work_stack(ctx)
-        tmp[top] = lexeme
-        tmp[top + 1] = expression
-        set_used(ctx, WORK_STACK, top + 2)
     return (used(ctx, WORK_STACK) - base) // 2
 
 

@@ -16,11 +16,12 @@ from constrain.engine.automata.expressions import (
     UNKNOWN,
     VISITED,
 )
-from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2
+from constrain.engine.storage.access import push, push_pair, set_used, u8, used
+from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_LIVE, far_call, far_entry
 from constrain.engine.storage.schemas import (
+    LIVENESS,
     LIVENESS_STACK,
     WORK_STACK,
     class_bytes,
@@ -32,12 +33,29 @@ from constrain.engine.storage.schemas import (
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT
-from constrain.kernels.language import int64
+from constrain.kernels.language import int64, types
 
 _LIMIT = 200_000
-
-
 _LONG_PATH = 64
+
+
+@njit_inner(types.void(CTX, int64, int64, int64, int64))
+def note_verdicts(ctx, slot, bottom, path, status):
+    """Note what a search has found out in LIVENESS or LEXER_LIVES, and empty its stacks down to where it began.
+
+    ``WORK_STACK[bottom:]`` was visited, ``LIVENESS_STACK[path:]`` is the path that it ended with.  If the status is 1
+    all on that path is alive.  Only an exhausted search, 0, proves that what it visited is dead.
+    """
+    live = u8(ctx, slot)
+    verdict = DEAD if status == 0 else UNKNOWN
+    for i in range(bottom, used(ctx, WORK_STACK)):
+        if live[work_stack(ctx)[i]] == VISITED:
+            live[work_stack(ctx)[i]] = verdict
+    if status == 1:
+        for i in range(path, used(ctx, LIVENESS_STACK), 2):
+            live[liveness_stack(ctx)[i]] = ALIVE
+    set_used(ctx, WORK_STACK, bottom)
+    set_used(ctx, LIVENESS_STACK, path)
 
 
 @njit_inner(RESULT2)
@@ -53,13 +71,8 @@ def search_live(ctx, expression, _unused):
     bottom = used(ctx, WORK_STACK)
     path = used(ctx, LIVENESS_STACK)
     classes = ctx[CLASSES]
-    if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
+    if not push(ctx, WORK_STACK, expression) or not push_pair(ctx, LIVENESS_STACK, expression, classes):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = expression
-    set_used(ctx, WORK_STACK, bottom + 1)
-    liveness_stack(ctx)[path] = expression
-    liveness_stack(ctx)[path + 1] = classes
-    set_used(ctx, LIVENESS_STACK, path + 2)
     liveness(ctx)[expression] = VISITED
     status = int64(0)
     while used(ctx, LIVENESS_STACK) > path and status == 0:
@@ -88,30 +101,14 @@ def search_live(ctx, expression, _unused):
         elif known == UNKNOWN:
             if closer and shortest_lengths(ctx)[successor] >= shortest_lengths(ctx)[here]:
                 continue
-            if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
-                status = int64(FAIL)
-            elif used(ctx, WORK_STACK) - bottom > _LIMIT:
+            first_class = classes if top - path < 2 * _LONG_PATH else int64(0)
+            if used(ctx, WORK_STACK) - bottom > _LIMIT:
                 status = int64(LIMIT)
-            else:
-                work_stack(ctx)[used(ctx, WORK_STACK)] = successor
-                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
-                liveness_stack(ctx)[top] = successor
-                liveness_stack(ctx)[top + 1] = classes if top - path < 2 * _LONG_PATH else 0
-                set_used(ctx, LIVENESS_STACK, top + 2)
+            elif push(ctx, WORK_STACK, successor) and push_pair(ctx, LIVENESS_STACK, successor, first_class):
                 liveness(ctx)[successor] = VISITED
-    # Only an exhausted search proves that what it visited is dead.
-    live = liveness(ctx)
-    verdict = DEAD if status == 0 else UNKNOWN
-    tmp = work_stack(ctx)
-    for i in range(bottom, used(ctx, WORK_STACK)):
-        if live[tmp[i]] == VISITED:
-            live[tmp[i]] = verdict
-    if status == 1:
-        stack = liveness_stack(ctx)
-        for i in range(path, used(ctx, LIVENESS_STACK), 2):
-            live[stack[i]] = ALIVE
-    set_used(ctx, WORK_STACK, bottom)
-    set_used(ctx, LIVENESS_STACK, path)
+            else:
+                status = int64(FAIL)
+    note_verdicts(ctx, int64(LIVENESS), bottom, path, status)
     return status
 
 

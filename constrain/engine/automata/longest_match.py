@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from constrain.engine.automata.expressions import ALIVE, DEAD, UNKNOWN, VISITED, is_nullable
 from constrain.engine.automata.lexer_states import GUARD_BIT, next_lexer_state
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.automata.liveness import note_verdicts
+from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_GUARDED, F_LEXER_LIVES, F_LEXER_STATE, F_SETTLE, far_call, far_entry
 from constrain.engine.storage.schemas import (
     LEXEME_ROLES,
+    LEXER_LIVES,
     LIVENESS_STACK,
     WORK_STACK,
     accept_members,
@@ -119,13 +121,8 @@ def search_end(ctx, state, _unused):
     # Depth first.  Visited states are kept on the work stack; the path, as (state, next class), on the liveness stack.
     bottom, path = used(ctx, WORK_STACK), used(ctx, LIVENESS_STACK)
     classes = ctx[CLASSES]
-    if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
+    if not push(ctx, WORK_STACK, state) or not push_pair(ctx, LIVENESS_STACK, state, int64(0)):
         return int64(FAIL)
-    work_stack(ctx)[bottom] = state
-    set_used(ctx, WORK_STACK, bottom + 1)
-    liveness_stack(ctx)[path] = state
-    liveness_stack(ctx)[path + 1] = 0
-    set_used(ctx, LIVENESS_STACK, path + 2)
     lexer_lives(ctx)[state] = VISITED
     status = int64(0)
     while used(ctx, LIVENESS_STACK) > path and status == 0:
@@ -147,28 +144,13 @@ def search_end(ctx, state, _unused):
         if known == ALIVE or (known == UNKNOWN and _ends_plainly(ctx, successor)):
             status = int64(1)
         elif known == UNKNOWN:
-            if not room(ctx, WORK_STACK, 1) or not room(ctx, LIVENESS_STACK, 2):
-                status = int64(FAIL)
-            elif used(ctx, WORK_STACK) - bottom > _MOST_STATES:
+            if used(ctx, WORK_STACK) - bottom > _MOST_STATES:
                 status = int64(LIMIT)
-            else:
-                work_stack(ctx)[used(ctx, WORK_STACK)] = successor
-                set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
-                liveness_stack(ctx)[top] = successor
-                liveness_stack(ctx)[top + 1] = 0
-                set_used(ctx, LIVENESS_STACK, top + 2)
+            elif push(ctx, WORK_STACK, successor) and push_pair(ctx, LIVENESS_STACK, successor, int64(0)):
                 lexer_lives(ctx)[successor] = VISITED
-    # Only an exhausted search proves that what it visited is dead.
-    live = lexer_lives(ctx)
-    verdict = DEAD if status == 0 else UNKNOWN
-    for i in range(bottom, used(ctx, WORK_STACK)):
-        if live[work_stack(ctx)[i]] == VISITED:
-            live[work_stack(ctx)[i]] = verdict
-    if status == 1:
-        for i in range(path, used(ctx, LIVENESS_STACK), 2):
-            live[liveness_stack(ctx)[i]] = ALIVE
-    set_used(ctx, WORK_STACK, bottom)
-    set_used(ctx, LIVENESS_STACK, path)
+            else:
+                status = int64(FAIL)
+    note_verdicts(ctx, int64(LEXER_LIVES), bottom, path, status)
     return status
 
 

@@ -19,7 +19,7 @@ from constrain.engine.automata.expressions import (
     append_expression,
     is_nullable,
 )
-from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.access import i32, i64, push_pair, room, set_used, used
 from constrain.engine.storage.hashing import find, hash_staged, is_staged, keep_staged, mix, sort_keys
 from constrain.engine.storage.header import BUDGET, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
@@ -124,24 +124,6 @@ def _flatten(ctx, kind, base, neutral):
     return int64(0)
 
 
-@njit_inner(types.void(CTX, int64, int64))
-def _sort_parts(ctx, base, count):
-    """Sort ``WORK_STACK[base:][:count]`` in place, as :func:`~constrain.engine.storage.hashing.sort_keys` does."""
-    tmp = work_stack(ctx)
-    gap = 1
-    while gap < count // 2:
-        gap = gap * 9 // 4 + 1
-    while gap > 0:
-        for i in range(base + gap, base + count):
-            key = tmp[i]
-            j = i
-            while j >= base + gap and tmp[j - gap] > key:
-                tmp[j] = tmp[j - gap]
-                j -= gap
-            tmp[j] = key
-        gap = gap * 4 // 9
-
-
 @njit_inner(types.boolean(CTX, int64, int64))
 def _contradicts_itself(ctx, base, count):
     """Whether there is an expression and its complement among the ``count`` parts at ``WORK_STACK[base]``, sorted."""
@@ -177,7 +159,7 @@ def make_set_operation(ctx, kind, base):
     if _flatten(ctx, kind, base, neutral) < 0:
         return int64(FAIL)
     count = used(ctx, WORK_STACK) - base
-    _sort_parts(ctx, base, count)
+    sort_keys(i32(ctx, WORK_STACK)[base : base + count], count)
     n = 0
     nullable = 0 if kind == UNION else 1
     flags = 0
@@ -241,11 +223,7 @@ def make_union(ctx, left, right):
         return right
     if right == EMPTY:
         return left
-    if not room(ctx, WORK_STACK, 2):
-        return int64(FAIL)
     base = used(ctx, WORK_STACK)
-    tmp = work_stack(ctx)
-    tmp[base] = left
-    tmp[base + 1] = right
-    set_used(ctx, WORK_STACK, base + 2)
+    if not push_pair(ctx, WORK_STACK, left, right):
+        return int64(FAIL)
     return far_call(ctx, F_SET_OPERATION, UNION, base)

@@ -269,6 +269,14 @@ def allow_found(ctx, n):
         scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
 
 
+@njit_inner(types.void(CTX, int64, int64))
+def allow_listed(ctx, first, count):
+    """Set the tokens ``TOKEN_LISTS[first:][:count]`` in the scratch mask."""
+    scratch, lists = scratch_mask(ctx), token_lists(ctx)
+    for i in range(first, first + count):
+        scratch[lists[i] >> 5] |= int64(1) << (lists[i] & 31)
+
+
 @njit_inner(RESULT1)
 def list_found(ctx, n):
     """Append the ``n`` tokens in FOUND_TOKENS to the token lists, which have room; returns where they begin."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from constrain.engine.automata.lexer_states import leads_on
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import IS_HARD, IS_UNSURE, state_kinds
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, used
 from constrain.engine.storage.header import (
     CLASSES,
     CTX,
@@ -29,7 +29,6 @@ from constrain.engine.storage.schemas import (
     byte_classes,
     configurations,
     node_tokens,
-    open_nodes,
     same_bytes,
     scratch_mask,
     states,
@@ -68,12 +67,7 @@ def allow(ctx, token, visitor):
 @njit_inner(RESULT1)
 def note_open(ctx, node):
     """Note that what follows a trie node depends on the text; 0 or FAIL."""
-    if not room(ctx, OPEN_NODES, 1):
-        return int64(FAIL)
-    n = used(ctx, OPEN_NODES)
-    open_nodes(ctx)[n] = node
-    set_used(ctx, OPEN_NODES, n + 1)
-    return int64(0)
+    return int64(0 if push(ctx, OPEN_NODES, node) else FAIL)
 
 
 @njit_inner(RESULT2)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from constrain.engine.storage.header import CTX, HEADER, NEED_SIZE, NEED_SLOT
 from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.records import view_at
 from constrain.engine.storage.schemas import CONTEXT_SIZE, NUMBERS_IN
 from constrain.kernels.language import int32, int64, intrinsic, module, types, uint8
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
-
-
 _arrays: Any = module("numba.np.arrayobj")
 _ir: Any = module("llvmlite.ir")
 _config: Any = module("numba").config
@@ -78,6 +79,9 @@ memory_i32, memory_u8 = (_view_of(dtype, has_records=False) for dtype in (int32,
 """The same for the memory of a companion (parser/companions.py), which has tables of its own, of numbers."""
 
 
+_numbers = view_at("tables of int32", np.int32, HEADER)
+
+
 @_intrinsic
 def context_at(_typing: Any, address: Any) -> Any:
     """The ``ctx`` at an address, for kernels that work on several compiled grammars."""
@@ -109,6 +113,29 @@ def room(ctx, slot, n):
     ctx[NEED_SLOT] = slot
     ctx[NEED_SIZE] = wanted
     return False
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def push(ctx, slot, number):
+    """Append a number to a table of int32; False if it has to grow first."""
+    if not room(ctx, slot, 1):
+        return False
+    end = used(ctx, slot)
+    _numbers(ctx, slot)[end] = number
+    set_used(ctx, slot, end + 1)
+    return True
+
+
+@njit_inner(types.boolean(CTX, int64, int64, int64))
+def push_pair(ctx, slot, first, second):
+    """Append two numbers to a table of int32; False if it has to grow first."""
+    if not room(ctx, slot, 2):
+        return False
+    end = used(ctx, slot)
+    _numbers(ctx, slot)[end] = first
+    _numbers(ctx, slot)[end + 1] = second
+    set_used(ctx, slot, end + 2)
+    return True
 
 
 @njit_inner(types.boolean(CTX, int64, int64))

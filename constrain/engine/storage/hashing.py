@@ -173,7 +173,7 @@ def map_put(ctx, keys_slot, values_slot, key, value):
     return int64(0)
 
 
-@njit_inner(types.void(int64[::1], int64))
+@njit_inner(types.void(int32[::1], int64), types.void(int64[::1], int64))
 def sort_keys(keys, count):
     """Sort the first ``count`` keys in place (Shell sort with the gaps of Ciura, 2001, continued by 2.25)."""
     sorted_to = 1

@@ -13,6 +13,7 @@ import numpy as np
 
 from constrain.engine.storage import schemas
 from constrain.engine.storage.disk_cache import Array
+from constrain.engine.vocabulary.bitmasks import words_for
 from constrain.engine.vocabulary.files import VocabularyFiles
 from constrain.forking import renew_in_child
 
@@ -46,7 +47,7 @@ class SharedMasks:
     """
 
     def __init__(self, size: int, files: VocabularyFiles) -> None:
-        words = (size + 31) // 32
+        words = words_for(size)
         self._counts = np.zeros(3, np.int64)
         self._counted = np.zeros(schemas.MOST_SHARED, np.int32)
         self.tables: dict[int, Array] = {

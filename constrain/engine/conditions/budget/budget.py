@@ -185,9 +185,9 @@ def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFO
     """The shortest completion that can be found of at most ``most`` tokens, or None.  The caller holds the lock."""
     if compiled.ir.make_unfolding is not None:
         effort = min(effort, _EFFORT_WITH_RULES)
-    found = np.zeros(3, np.int32)
+    found = np.zeros(2, np.int32)
     compiled.run_at(place, completion_search.search_completion, min(most, completion_search.MOST), effort, found)
-    count, _proven, way = found.tolist()
+    count, way = found.tolist()
     if count == NEVER:
         return None
     ways = compiled._tables.get(PATH_WAYS)

@@ -19,7 +19,7 @@ import numpy as np
 
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
@@ -132,10 +132,8 @@ def tokens_to_finish(ctx, state, _unused):
             costs.tokens = least if is_spelled else int64(NEVER)
             costs.token = byte_costs(ctx)[byte].token if byte >= 0 else int64(-1)
             break
-        if not room(ctx, COST_STACK, 1):
+        if not push(ctx, COST_STACK, here):
             return int64(FAIL)
-        cost_stack(ctx)[used(ctx, COST_STACK)] = here
-        set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
         byte_class = byte_classes(ctx)[byte]
         known = transitions(ctx)[here * ctx[CLASSES] + byte_class]
         here = known if known >= 0 else far_call(ctx, F_STEP, here, byte_class)

@@ -29,7 +29,7 @@ from constrain.engine.parser.completion import completions_of
 from constrain.engine.parser.configurations import set_kinds
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, RESULT3, START_NT
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
@@ -329,10 +329,8 @@ def _set_cost(ctx, earley_set):
     set_used(ctx, EARLEY_SET_COSTS, total)
     # Origins are older sets, so this ends; it needs a stack of its own, since nesting has no limit.
     bottom = used(ctx, COST_STACK)
-    if not room(ctx, COST_STACK, 1):
+    if not push(ctx, COST_STACK, earley_set):
         return int64(FAIL)
-    cost_stack(ctx)[bottom] = earley_set
-    set_used(ctx, COST_STACK, bottom + 1)
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK)
         here = cost_stack(ctx)[top - 1]
@@ -340,11 +338,8 @@ def _set_cost(ctx, earley_set):
             begin = earley_sets(ctx)[here].offset
             for i in range(begin, begin + earley_sets(ctx)[here].count):
                 origin = earley_items(ctx)[i].origin
-                if origin != here and costs[origin].least == UNKNOWN:
-                    if not room(ctx, COST_STACK, 1):
-                        return int64(FAIL)
-                    cost_stack(ctx)[used(ctx, COST_STACK)] = origin
-                    set_used(ctx, COST_STACK, used(ctx, COST_STACK) + 1)
+                if origin != here and costs[origin].least == UNKNOWN and not push(ctx, COST_STACK, origin):
+                    return int64(FAIL)
             if used(ctx, COST_STACK) > top:
                 continue
             if completions_of(ctx, here) < 0:

@@ -33,7 +33,7 @@ from constrain.engine.conditions.budget.best_first import (
     push_way,
     way_of,
 )
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_inner
@@ -268,17 +268,6 @@ def _search(ctx, start):
     return _keep_path(ctx, start, int64(-1))
 
 
-@njit_inner(RESULT1)
-def _stack(ctx, expression):
-    """Put an expression on COST_STACK; returns 0 or FAIL."""
-    top = used(ctx, COST_STACK)
-    if not room(ctx, COST_STACK, 1):
-        return int64(FAIL)
-    cost_stack(ctx)[top] = expression
-    set_used(ctx, COST_STACK, top + 1)
-    return int64(0)
-
-
 @njit_inner(RESULT2)
 def expression_cost(ctx, expression, _unused):
     """Make the costs of an expression known; returns 0, FAIL or LIMIT."""
@@ -287,7 +276,7 @@ def expression_cost(ctx, expression, _unused):
     bottom = used(ctx, COST_STACK)
     if expression_costs(ctx)[expression].least_on != UNKNOWN:
         return int64(0)
-    if _stack(ctx, expression) < 0:
+    if not push(ctx, COST_STACK, expression):
         return int64(FAIL)
     while used(ctx, COST_STACK) > bottom:
         top = used(ctx, COST_STACK)
@@ -305,7 +294,7 @@ def expression_cost(ctx, expression, _unused):
         count = b if kind == UNION else int64(2 if kind == CONCAT else 1)
         for i in range(count):
             part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else b)
-            if expression_costs(ctx)[part].least_on == UNKNOWN and _stack(ctx, part) < 0:
+            if expression_costs(ctx)[part].least_on == UNKNOWN and not push(ctx, COST_STACK, part):
                 return int64(FAIL)
     return int64(0)
 

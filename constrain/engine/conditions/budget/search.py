@@ -85,15 +85,12 @@ def search_completion(ctx, state, most, effort, out):
 
     Parameters
     ----------
-    ctx : int64[...]
-    state : int
-    most : int
     effort : int
         How many trie nodes may be looked at.
-    out : int32[3]
-        Output: the tokens of the best completion found (NEVER if none was found); 1 if that is proven to be the
-        best, or that there is none; and the way in PATH_WAYS to the state from which its completion (completions.py)
-        is the rest.  A step of such a way is a token, and its cost how many they are.
+    out : int32[2]
+        Output: the tokens of the best completion found (NEVER if none was found), and the way in PATH_WAYS to the state
+        from which its completion (completions.py) is the rest.  A step of such a way is a token, and its cost how many
+        they are.
 
     Returns
     -------
@@ -123,6 +120,5 @@ def search_completion(ctx, state, most, effort, out):
             return looked_at
         work += looked_at
     out[0] = search.best if search.best <= most else int64(NEVER)
-    out[1] = used(ctx, PATH_HEAP) == 0 and work <= effort
-    out[2] = search.best_way
+    out[1] = search.best_way
     return int64(0)

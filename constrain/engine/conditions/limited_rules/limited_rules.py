@@ -63,24 +63,23 @@ class _Record(NamedTuple):
     """The record before; None at the beginning."""
 
 
-class ClosingToken(int):
-    """A token behind which limited rules were closed (:class:`constrain.engine.history.ClosingStep`)."""
+class ClosingStep:
+    """A step behind which limited rules were closed."""
 
     rules: frozenset[int]
+    """Which, by their places in :attr:`constrain.grammar.ir.GrammarIR.token_limits`."""
 
     def settle(self, compiled: GrammarTables, place: Place) -> int:
         """The state of a place whose last step is this one."""
         return _read_again(compiled, place._parent)[1]
 
 
-class ClosingBytes(bytes):
-    """Bytes behind which limited rules were closed (:class:`constrain.engine.history.ClosingStep`)."""
+class ClosingToken(ClosingStep, int):
+    """Such a step that is a token."""
 
-    rules: frozenset[int]
 
-    def settle(self, compiled: GrammarTables, place: Place) -> int:
-        """The state of a place whose last step is this one."""
-        return _read_again(compiled, place._parent)[1]
+class ClosingBytes(ClosingStep, bytes):
+    """Such a step of bytes."""
 
 
 class LimitedRules:
@@ -312,7 +311,7 @@ def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link], known: _
         place._parent = compiled.generation, place._state, step, place._parent
         place._state = then.state
         record = _after(compiled, rules, record, then.within, then.behind, then.state, plain)
-        if isinstance(step, (ClosingToken, ClosingBytes)):
+        if isinstance(step, ClosingStep):
             place._state, record, _ = _closed(compiled, rules, record, then.state, place._parent)
         if record.key != (compiled.generation, compiled.tables_made):
             raise RenumberedError

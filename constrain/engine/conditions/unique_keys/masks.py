@@ -22,7 +22,7 @@ from constrain.engine.conditions.unique_keys.memory import (
     N_SCALARS,
     OUTSIDE,
 )
-from constrain.engine.conditions.unique_keys.reading import read_keys
+from constrain.engine.conditions.unique_keys.reading import read_keys, same_run
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
 from constrain.engine.conditions.unique_keys.ways import KNOWN, MOST_BLANKS, after_key, count_ways, step
 from constrain.engine.parser.configurations import reset_work
@@ -82,14 +82,7 @@ def _find_key_left(ctx, memory, state, further, work):
                 ways -= then > 0
         for key in range(first, memory[N_KEYS]):
             start, end = int64(keys[3 * key]), int64(keys[3 * key + 1])
-            if end - start < length + further:
-                continue
-            same = True
-            for i in range(length):
-                if data[start + i] != data[begin + i]:
-                    same = False
-                    break
-            if not same:
+            if end - start < length + further or not same_run(data, start, data, begin, length):
                 continue
             if only_possible:
                 then = after_key(ctx, memory, int64(F_STEP), state, start + length, end, work)
@@ -183,12 +176,7 @@ def _take_beginnings(memory, node, size, leaf, same, out, index, found, count):
         start, end = int64(keys[3 * key]), int64(keys[3 * key + 1])
         if keys[3 * key + 2] & LIMITED == 0 or end - start <= length or end - start < memory[DEAD_END]:
             continue
-        same_so_far = True
-        for i in range(length):
-            if data[start + i] != data[begin + i]:
-                same_so_far = False
-                break
-        if not same_so_far:
+        if not same_run(data, start, data, begin, length):
             continue
         place, last = int64(0), int64(len(node))
         for i in range(start + length, end):

@@ -26,7 +26,6 @@ OUTSIDE, IN_VALUE, IN_KEY = range(3)
 # (begin, end, sum of RISKY and LIMITED, and bits of dead_ends.py) in the bytes; those bytes; and the risky contents
 # as they lie in RISKY_BYTES.
 FRAMES, KEYS, KEY_BYTES, RISKY_STARTS, RISKY_BYTES = range(5)
-N_TABLES = 5
 RISKY, LIMITED = 1, 2
 
 NO_DEAD_END = 1 << 25

@@ -100,6 +100,15 @@ def _short_escape(byte):
     return byte
 
 
+@njit_inner(types.boolean(uint8[::1], int64, uint8[::1], int64, int64))
+def same_run(left, begin, right, first, count):
+    """Whether ``left[begin:][:count]`` and ``right[first:][:count]`` are the same bytes."""
+    i = int64(0)
+    while i < count and left[begin + i] == right[first + i]:
+        i += 1
+    return i == count
+
+
 @njit_inner(types.boolean(CTX))
 def _is_repeated(memory):
     """Whether the key under way, if it ended here, would be there twice."""
@@ -108,14 +117,7 @@ def _is_repeated(memory):
     begin, end = memory[BEGIN], memory[N_BYTES]
     for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
         place = int64(keys[3 * key])
-        if int64(keys[3 * key + 1]) - place != end - begin:
-            continue
-        same = True
-        for i in range(end - begin):
-            if data[place + i] != data[begin + i]:
-                same = False
-                break
-        if same:
+        if int64(keys[3 * key + 1]) - place == end - begin and same_run(data, place, data, begin, end - begin):
             return True
     return False
 
@@ -142,14 +144,7 @@ def _risk(memory):
     data = memory_u8(memory, KEY_BYTES)
     for content in range(len(starts) - 1):
         place = int64(starts[content])
-        if int64(starts[content + 1]) - place != end - begin:
-            continue
-        same = True
-        for i in range(end - begin):
-            if risky[place + i] != data[begin + i]:
-                same = False
-                break
-        if same:
+        if int64(starts[content + 1]) - place == end - begin and same_run(risky, place, data, begin, end - begin):
             return int64(1)
     return int64(0)
 
@@ -177,12 +172,7 @@ def _status(memory):
         is_dead = keys[3 * key + 2] & LIMITED != 0 and length + rest >= dead_end
         if rest < 0 or (rest > longest and not is_dead):
             continue
-        same = True
-        for i in range(length):
-            if data[place + i] != data[begin + i]:
-                same = False
-                break
-        if same:
+        if same_run(data, place, data, begin, length):
             if rest <= longest:
                 status |= MAY_REPEAT
             if is_dead:

@@ -25,6 +25,7 @@ from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
     add_dense,
     allow_found,
+    allow_listed,
     clear_scratch,
     copy_lexer_mask,
     keep_dense,
@@ -33,7 +34,7 @@ from constrain.engine.masks.lexer_masks import (
     walk,
     with_same_bytes,
 )
-from constrain.engine.storage.access import i32, room, set_used, used
+from constrain.engine.storage.access import i32, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -113,17 +114,6 @@ def _find_heights(ctx):
     heights[count] = 1
 
 
-@njit_inner(RESULT2)
-def _add_difference(ctx, node, what):
-    """Push a trie node and what is there on WORK_STACK; returns 0 or FAIL."""
-    top = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 2):
-        return int64(FAIL)
-    work_stack(ctx)[top], work_stack(ctx)[top + 1] = node, what
-    set_used(ctx, WORK_STACK, top + 2)
-    return int64(0)
-
-
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _differences(ctx, lexer_state, base, closure, agreed):
     """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, the set of lexemes that end there).
@@ -171,16 +161,16 @@ def _differences(ctx, lexer_state, base, closure, agreed):
             i += passed
             continue
         if place >= 0:
-            status, whole = int64(0), there == 0 or closure != 0
+            is_noted, whole = True, there == 0 or closure != 0
             if there == 0:
-                status = _add_difference(ctx, place, _GONE)
+                is_noted = push_pair(ctx, WORK_STACK, place, int64(_GONE))
             elif closure:
-                status = _add_difference(ctx, place, _OTHER)
+                is_noted = push_pair(ctx, WORK_STACK, place, int64(_OTHER))
                 n = walk(ctx, place, place + sizes[place], n)
             elif records[there].accept != records[other].accept:
-                status = _add_difference(ctx, place, records[there].accept)
-            if min(status, n) < 0:
-                return min(status, n)
+                is_noted = push_pair(ctx, WORK_STACK, place, records[there].accept)
+            if not is_noted or n < 0:
+                return int64(FAIL) if not is_noted else n
             if whole:
                 i += passed
                 continue
@@ -243,7 +233,7 @@ def _longer_runs(ctx, members, left, base):
                 else:
                     p += 1
                 continue
-            if _add_difference(ctx, p, int64(_GONE)) < 0:
+            if not push_pair(ctx, WORK_STACK, p, int64(_GONE)):
                 return int64(FAIL)
         if node & CHILD_OF_WIDE:
             p = next_child(ctx, wides[depth], byte + 1, base)
@@ -401,8 +391,7 @@ def _change_tokens(ctx, lexer_state, base, first, n):
         clear_scratch(ctx)
         if dense != NO_DENSE:
             add_dense(ctx, dense)
-        for i in range(used(ctx, TOKEN_LISTS), left):
-            scratch[lists[i] >> 5] |= int64(1) << (lists[i] & 31)
+        allow_listed(ctx, used(ctx, TOKEN_LISTS), left - used(ctx, TOKEN_LISTS))
         _mark_below(ctx, base, first, end, False)
         allow_found(ctx, n)
         record.token_count = 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from constrain.engine.automata.fingerprints import SHARED_MEMBERS, has_print, hint_of, print_state
 from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.fast.repetitions import count_repetitions
-from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, clear_scratch
+from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, allow_listed, clear_scratch
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import N_WORDS, NEW_MASK, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
@@ -37,11 +37,10 @@ from constrain.engine.storage.schemas import (
     shared_hints,
     shared_masks,
     shared_prints,
-    token_lists,
     work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
-from constrain.kernels.language import int32, int64
+from constrain.kernels.language import int64
 
 if TYPE_CHECKING:
     from constrain.engine.vocabulary.vocabulary import Vocabulary
@@ -179,14 +178,9 @@ def write_shared_mask(ctx, lexer_state):
     # What is in the list goes into the dense mask: whoever imports it has no list then.
     clear_scratch(ctx)
     add_dense(ctx, dense)
-    scratch = scratch_mask(ctx)
-    lists = token_lists(ctx)
-    listed = record[lexer_state].tokens
-    for i in range(listed, listed + record[lexer_state].token_count):
-        token = lists[i]
-        scratch[token >> 5] |= int32(1) << int32(token & 31)
+    allow_listed(ctx, record[lexer_state].tokens, record[lexer_state].token_count)
     words = ctx[N_WORDS]
-    target = shared_dense(ctx)
+    scratch, target = scratch_mask(ctx), shared_dense(ctx)
     for i in range(words):
         target[entry * words + i] = scratch[i]
     shared = shared_boundaries(ctx)

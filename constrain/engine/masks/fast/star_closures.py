@@ -30,11 +30,7 @@ from constrain.engine.automata.expressions import (
     make_concat,
     make_repeat,
 )
-from constrain.engine.automata.lexer_states import (
-    CLOSURE,
-    NO_DENSE,
-    NOT_SPLIT,
-)
+from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast import relative_masks  # noqa: F401 (its walk over borders is called through a link)
@@ -50,6 +46,7 @@ from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
     add_dense,
     allow_found,
+    allow_listed,
     clear_scratch,
     keep_dense,
     keep_lexer_mask,
@@ -57,7 +54,7 @@ from constrain.engine.masks.lexer_masks import (
     take_dense,
     with_same_bytes,
 )
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -110,7 +107,6 @@ from constrain.engine.storage.schemas import (
     shared_dense,
     subtree_sizes,
     token_bytes,
-    token_lists,
     token_starts,
     tokens_by_length,
     trie_nodes,
@@ -248,19 +244,15 @@ def _loop_of(ctx, lexer_state, _unused):
             node = nodes[node].first
         if nodes[node].kind == UNION:
             first, alternatives = nodes[node].first, nodes[node].second
-            if not room(ctx, WORK_STACK, alternatives):
-                return int64(FAIL)
             for j in range(alternatives):
                 part = children(ctx)[first + j]
-                nodes = expressions(ctx)
-                if nodes[part].kind == LITERAL:
+                if expressions(ctx)[part].kind == LITERAL:
                     continue
                 live = is_live(ctx, part)
                 if live < 0:
                     return live
-                if live:
-                    work_stack(ctx)[used(ctx, WORK_STACK)] = part
-                    set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) + 1)
+                if live and not push(ctx, WORK_STACK, part):
+                    return int64(FAIL)
             continue
         repetition = _repetition(ctx, node)
         if repetition >= 0:
@@ -409,12 +401,9 @@ def _find_closure(ctx, closure):
 @njit_inner(RESULT2)
 def _closure_of(ctx, star, _unused):
     """The lexer state that stands for the closure of ``star``, which has been found; FAIL or LIMIT."""
-    if not room(ctx, WORK_STACK, 2):
-        return int64(FAIL)
     base = used(ctx, WORK_STACK)
-    work_stack(ctx)[base] = CLOSURE
-    work_stack(ctx)[base + 1] = star
-    set_used(ctx, WORK_STACK, base + 2)
+    if not push_pair(ctx, WORK_STACK, CLOSURE, star):
+        return int64(FAIL)
     closure = far_call(ctx, F_LEXER_STATE, base, 1)
     set_used(ctx, WORK_STACK, base)
     if closure < 0 or lexer_masks(ctx)[closure].dense != NOT_SPLIT:
@@ -709,10 +698,7 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     clear_scratch(ctx)
     if record[runner].dense != NO_DENSE:
         add_dense(ctx, record[runner].dense)
-    lists = token_lists(ctx)
-    begin = record[runner].tokens
-    for i in range(begin, begin + record[runner].token_count):
-        scratch[lists[i] >> 5] |= int32(1) << (lists[i] & int32(31))
+    allow_listed(ctx, record[runner].tokens, record[runner].token_count)
     if 2 * more_repetitions(ctx, place, high) > more_repetitions(ctx, place, int64(0)):
         take_dense(ctx, record[closure].dense)
         allow_up_to(ctx, place, high)
