@@ -35,21 +35,23 @@ _MOST_UNSEEN = 5_000_000
 _unseen = 0
 
 
-def _resume_collection() -> None:
+def _resume_collection() -> bool:
+    """Let it go on; whether everything is to be looked at now."""
     global _unseen
+    is_due = False
     new = gc.get_count()[0]
     # Who has frozen objects would find them no longer frozen.
     if new > _MANY and not gc.get_freeze_count():
         # The collector would go over all of them at the very next object that is made, for nothing: what was made is
         # in use.  Frozen and released again they are among the oldest ones, without a look at any of them.
         _unseen += new
-        if _unseen < _MOST_UNSEEN:
-            gc.freeze()
-            gc.unfreeze()
-        else:
+        gc.freeze()
+        gc.unfreeze()
+        is_due = _unseen > _MOST_UNSEEN
+        if is_due:
             _unseen = 0
-            gc.collect()
     gc.enable()
+    return is_due
 
 
 class paused_collection:
@@ -76,5 +78,7 @@ class paused_collection:
             pauses = _pauses.pop(here) - 1
             if pauses > 0:
                 _pauses[here] = pauses
-            if not _pauses and _resume:
-                _resume_collection()
+            is_due = not _pauses and _resume and _resume_collection()
+        if is_due:
+            # Without the lock, since finalizers run in here.
+            gc.collect()

@@ -86,7 +86,7 @@ class LexemeProgram:
         # By the identity of a node: the instruction that loads it.  They are held, so that no other takes its place.
         self._shared: dict[int, int] = {} if before is None else before._shared.copy()
         # By the identity of an alphabet: the register of the byte 0, if it had one.
-        self._alphabets: dict[int, int] = {} if before is None else before._alphabets
+        self._alphabets: dict[int, int] = {} if before is None else before._alphabets.copy()
         # A word and the instruction that loads what is behind it: the instruction that loads both.
         self._ends: dict[tuple[int, int], int] = {}
         self._held: list[Any] = [before]
