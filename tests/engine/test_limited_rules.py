@@ -110,6 +110,13 @@ def test_a_rule_that_is_closed_leaves_the_others_their_counts():
     assert texts.take(b"a").ends()
 
 
+def test_a_rule_counts_on_where_it_began_in_a_place_that_another_use_was_in():
+    texts = Texts("start: word r\nr[max_tokens=2]: word\nword: /a*/ /c?/ /c?/").take(b"c", b"a")
+    # The second use, from the first byte on, is over; the one behind "c" is in its first token.
+    assert b"c" in texts.allowed()
+    assert texts.take(b"c").ends()
+
+
 def test_rules_that_are_used_elsewhere_too_are_not_limited_there():
     texts = Texts("start: w+ r w+\nr[max_tokens=2]: w /!/ w\nw: /[a-z]+;/", b"a;", b"!a").take(*[b"a;"] * 4)
     assert texts.allowed() >= {b"a;", b"!a"}

@@ -227,8 +227,8 @@ def _closed(
         return state, record, frozenset()
     begun = {}
     for index, earley_set in rules.instances(found):
-        # Only sets that the state is in are replaced: those in which other rules began are the same ones.
-        olds = [old for rule, old in record.begun if rule == index and replaced.get(old, old) == earley_set]
+        # Only sets that the state is in are replaced: those in which rules began are the same ones.
+        olds = [old for rule, old in record.begun if rule == index and earley_set in (old, replaced.get(old))]
         # What is there and was not, begins here: it follows a rule that was cut.
         here = _Begin(record.tokens, record.steps, _AT_ONCE)
         begun[index, earley_set] = _last([record.begun[index, old] for old in olds] or [here])
