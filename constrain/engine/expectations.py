@@ -26,25 +26,8 @@ from constrain.engine.automata.expressions import (
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser import configurations as states
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import CLASSES
-from constrain.engine.storage.schemas import (
-    BYTE_CLASSES,
-    BYTE_SETS,
-    CHILDREN,
-    CLASS_BYTES,
-    CONFIGURATIONS,
-    CORE_SCANS,
-    CORES,
-    DOT_LEFT,
-    EARLEY_SETS,
-    EXPRESSIONS,
-    FIRST_BYTES,
-    LEXEMES,
-    LEXER_MEMBERS,
-    LEXER_STATES,
-    LITERAL_BYTES,
-    STATES,
-)
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
 from constrain.grammar.words import Progress, Words, by_name, either, printable
@@ -130,9 +113,9 @@ def _next_bytes(compiled: GrammarTables, tables: Tables, cursor: Place) -> int:
     """The bytes that may come next, a set of 256 bits."""
     alive = 0
     for byte_class in range(int(tables.ctx[CLASSES])):
-        if compiled.run_at(cursor, states.push_byte, int(tables.array(CLASS_BYTES)[byte_class])):
+        if compiled.run_at(cursor, states.push_byte, int(tables.array(t.CLASS_BYTES)[byte_class])):
             alive |= 1 << byte_class
-    class_of = tables.array(BYTE_CLASSES).tolist()
+    class_of = tables.array(t.BYTE_CLASSES).tolist()
     return sum(1 << byte for byte in range(256) if alive >> class_of[byte] & 1)
 
 
@@ -144,19 +127,19 @@ class _Reader:
         self._lexeme = compiled.lexeme
         self._tokens = frozenset(compiled.ir.token_lexemes)
         self._get = tables.get
-        self._left = tables.array(DOT_LEFT)
-        self._nodes = tables.get(EXPRESSIONS)
+        self._left = tables.array(t.DOT_LEFT)
+        self._nodes = tables.get(t.EXPRESSIONS)
         self._known: dict[int, Regular] = {}
 
     def at(self, state: int, allowed: int, limit: int) -> list[Expectation]:
-        record = self._get(STATES)[state]
-        threads = self._get(CONFIGURATIONS)[record["offset"] :][: record["count"]]
+        record = self._get(t.STATES)[state]
+        threads = self._get(t.CONFIGURATIONS)[record["offset"] :][: record["count"]]
         # (lexeme, node) -> the cores of the rows in which it is expected.
         places: dict[tuple[int, int], list[int]] = {}
         for row, lexer_state in threads.tolist():
-            core = int(self._get(EARLEY_SETS)[row]["core"])
-            lex = self._get(LEXER_STATES)[lexer_state]
-            members = self._get(LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
+            core = int(self._get(t.EARLEY_SETS)[row]["core"])
+            lex = self._get(t.LEXER_STATES)[lexer_state]
+            members = self._get(t.LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
             for lexeme, node in members.tolist():
                 if self._ir.parse_table is not None and not self._ir.parse_table.is_read(lexeme):
                     continue
@@ -167,7 +150,7 @@ class _Reader:
         for (lexeme, node), cores in places.items():
             if len(begun) + len(fresh) + len(ignored) == limit:
                 break
-            first = self._bits(FIRST_BYTES, node) & allowed
+            first = self._bits(t.FIRST_BYTES, node) & allowed
             if not first:
                 continue
             started = self._has_begun(lexeme, node)
@@ -194,8 +177,8 @@ class _Reader:
 
     def _rules(self, core: int, lexeme: int) -> list[str]:
         """The names of the rules in which a core expects a lexeme."""
-        fields = self._get(CORES)[core]
-        scans = self._get(CORE_SCANS)[fields["scans"] :][: fields["scan_count"]]
+        fields = self._get(t.CORES)[core]
+        scans = self._get(t.CORE_SCANS)[fields["scans"] :][: fields["scan_count"]]
         names = self._ir.nonterminal_names
         left = self._left[scans["dot"][scans["lexeme"] == lexeme]]
         # The rule that the engine adds around the start rule has no name.
@@ -203,7 +186,7 @@ class _Reader:
 
     def _has_begun(self, lexeme: int, node: int) -> bool:
         """Whether more of a lexeme has been read than blanks in front of it."""
-        start = int(self._get(LEXEMES)[lexeme]["expression"])
+        start = int(self._get(t.LEXEMES)[lexeme]["expression"])
         if node == start:
             return False
         rest = self._behind_blanks(start)
@@ -220,12 +203,14 @@ class _Reader:
         """Whether an expression has strings of blanks alone; False if it is too large to be looked at."""
         kind, _, a, b, _ = self._nodes[node].tolist()
         if kind == SET:
-            return not self._bits(BYTE_SETS, a) & ~_BLANKS
+            return not self._bits(t.BYTE_SETS, a) & ~_BLANKS
         if kind == LITERAL:
-            return not self._get(LITERAL_BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
+            return not self._get(t.LITERAL_BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
         if depth == 0 or kind not in (REPEAT, UNION, CONCAT):
             return bool(kind == EPSILON)
-        children: Any = [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(CHILDREN)[a : a + b].tolist()
+        children: Any = (
+            [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(t.CHILDREN)[a : a + b].tolist()
+        )
         return all(self._is_blank(child, depth - 1) for child in children)
 
     def _bits(self, slot: int, index: int) -> int:
@@ -257,9 +242,9 @@ class _Reader:
         if kind == ALL:
             return complement(EMPTY)
         if kind == LITERAL:
-            return Literal(self._get(LITERAL_BYTES)[a : a + b].tobytes())
+            return Literal(self._get(t.LITERAL_BYTES)[a : a + b].tobytes())
         if kind == SET:
-            return ByteSet(self._bits(BYTE_SETS, a))
+            return ByteSet(self._bits(t.BYTE_SETS, a))
         if kind == CONCAT:
             parts = [self._read(a, depth)]
             while self._nodes[b]["kind"] == CONCAT:
@@ -273,7 +258,7 @@ class _Reader:
         if kind == NOT:
             return complement(self._read(a, depth))
         if kind in (UNION, INTERSECT):
-            children: Any = self._get(CHILDREN)[a : a + b].tolist()
+            children: Any = self._get(t.CHILDREN)[a : a + b].tolist()
             parts = [self._read(child, depth) for child in children]
             return union(*parts) if kind == UNION else intersect(*parts)
         return EMPTY

@@ -28,25 +28,13 @@ from constrain.engine.parser.compaction import compact
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.parser.transplant import Transplant
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import (
     BUDGET,
     INNER_BLANKS,
     LONGEST,
     MOST_ELEMENTS,
     N_WORDS,
-)
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    BY_ROW_OR_STATE,
-    DENSE_MASKS,
-    EARLEY_SET_HASHES,
-    FOUND_TOKENS,
-    SCRATCH_MASK,
-    SOURCE_NODES,
-    STATE_HASHES,
-    TOKEN_LISTS,
-    WALK_STACK,
-    WIDE_STACK,
 )
 from constrain.engine.storage.statuses import FAIL, LIMIT, UNMADE
 from constrain.engine.storage.tables import EMPTY, NO_TABLES, Beginning, Tables, TablesFullError, beginning
@@ -81,18 +69,18 @@ _WORK_PER_CALL = 10_000_000
 # Where time is limited a call gets a part of that at first, and twice as much each time it comes back for more.
 _WORK_AT_FIRST = 500_000
 
-MASK_SLOTS = (DENSE_MASKS, TOKEN_LISTS, BOUNDARIES, SOURCE_NODES)
+MASK_SLOTS = (t.DENSE_MASKS, t.TOKEN_LISTS, t.BOUNDARIES, t.SOURCE_NODES)
 
 
 def _mask_capacities(words: int) -> tuple[tuple[int, int], ...]:
     """How many elements the tables of masks have room for at first; ``words`` are those of a mask."""
-    return (DENSE_MASKS, 8 * words), (TOKEN_LISTS, 16 * words), (BOUNDARIES, 4096), (SOURCE_NODES, 256)
+    return (t.DENSE_MASKS, 8 * words), (t.TOKEN_LISTS, 16 * words), (t.BOUNDARIES, 4096), (t.SOURCE_NODES, 256)
 
 
 @lru_cache(maxsize=64)
 def _beginning(words: int, longest: int, inner_blanks: int) -> Beginning:
     """What all grammars of a vocabulary begin with: words of a mask, bytes of the longest token, blanks within one."""
-    stacks = (SCRATCH_MASK, words), (WALK_STACK, longest + 2), (WIDE_STACK, longest + 2)
+    stacks = (t.SCRATCH_MASK, words), (t.WALK_STACK, longest + 2), (t.WIDE_STACK, longest + 2)
     header = (BUDGET, _WORK_PER_CALL), (N_WORDS, words), (LONGEST, longest), (INNER_BLANKS, inner_blanks)
     return beginning((*stacks, *_mask_capacities(words)), header)
 
@@ -262,7 +250,7 @@ class GrammarTables:
     def share_scratch(self) -> None:
         """Let kernels use the work space that the vocabulary has for this thread."""
         address, size, self._scratch = self.vocabulary.scratch()
-        self._tables.share(FOUND_TOKENS, address, size)
+        self._tables.share(t.FOUND_TOKENS, address, size)
         self.thread = get_ident()
 
     # -- memory ------------------------------------------------------------------------------
@@ -276,15 +264,15 @@ class GrammarTables:
         # Before it doubles: is there more in these tables than may be?
         if (
             collected == _NOTHING
-            and slot in BY_ROW_OR_STATE
-            and tables.bytes_of((*BY_ROW_OR_STATE, slot)) > self._collect_above
+            and slot in t.BY_ROW_OR_STATE
+            and tables.bytes_of((*t.BY_ROW_OR_STATE, slot)) > self._collect_above
         ):
-            used = {each: tables.used(each) for each in BY_ROW_OR_STATE}
+            used = {each: tables.used(each) for each in t.BY_ROW_OR_STATE}
             self._collect(STEPS_KEPT)
             tables.keep_room(used)
             collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
-            self._collect_above = max(self._collect_above, 2 * tables.bytes_used(BY_ROW_OR_STATE))
+            self._collect_above = max(self._collect_above, 2 * tables.bytes_used(t.BY_ROW_OR_STATE))
             if not tables.is_crowded(slot, extra):
                 return collected
         try:
@@ -296,7 +284,7 @@ class GrammarTables:
             collected = _ALL
             # First as much room as pays, then as much as there is.
             for spare in (1, _LITTLE):
-                tables.shrink(BY_ROW_OR_STATE, spare)
+                tables.shrink(t.BY_ROW_OR_STATE, spare)
                 with contextlib.suppress(TablesFullError):
                     tables.grow()
                     return collected
@@ -313,18 +301,18 @@ class GrammarTables:
         try:
             yield
         finally:
-            self._collect_above = max(before, 2 * self._tables.bytes_used(BY_ROW_OR_STATE))
+            self._collect_above = max(before, 2 * self._tables.bytes_used(t.BY_ROW_OR_STATE))
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
         cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
-        live = np.zeros(self._tables.used(STATE_HASHES), np.uint8)
+        live = np.zeros(self._tables.used(t.STATE_HASHES), np.uint8)
         live[self.start_state] = 1
         live[[cursor._state for cursor in cursors if cursor._state > 0]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)
-        compact(self.ctx, live, numbers, np.empty(self._tables.used(EARLEY_SET_HASHES), np.int32))
+        compact(self.ctx, live, numbers, np.empty(self._tables.used(t.EARLEY_SET_HASHES), np.int32))
         self.start_state = int(numbers[self.start_state])
         self.generation += 1
         done: dict[int, Link] = {}
@@ -394,7 +382,7 @@ class GrammarTables:
 
     def _bytes_of_rules(self) -> int:
         """Memory of what is never forgotten but by starting over."""
-        return self._tables.nbytes - self.mask_bytes - self._tables.bytes_of(BY_ROW_OR_STATE)
+        return self._tables.nbytes - self.mask_bytes - self._tables.bytes_of(t.BY_ROW_OR_STATE)
 
     @property
     def mask_bytes(self) -> int:

@@ -26,18 +26,8 @@ from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import IN_ROOTS, NO_MASK
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import CLASSES
-from constrain.engine.storage.schemas import (
-    CLASS_BYTES,
-    DENSE_MASKS,
-    SHARED_DENSE,
-    STATE_HASHES,
-    STATE_MASKS,
-    TOKEN_LISTS,
-    TOKEN_STEP_KEYS,
-    TOKEN_STEP_VALUES,
-    TRANSITIONS,
-)
 from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.storage.tables import NO_TABLES, TablesFullError
 from constrain.engine.traveller import BYTES_AT_ONCE, Traveller
@@ -75,7 +65,7 @@ def note_learned(compiled: GrammarTables) -> Learned:
     if compiled.ctx is NO_TABLES:
         return _arrays([], [], [], [], [])
     ways = _shortest_ways(compiled)
-    records = compiled._tables.array(STATE_MASKS)
+    records = compiled._tables.array(t.STATE_MASKS)
     is_known = (records["dense"] != NO_MASK) & (records["token_count"] >= 0)
     masks = _Masks(compiled)
     masks.add(compiled.start_state)
@@ -117,11 +107,11 @@ def _shortest_ways(compiled: GrammarTables) -> dict[int, tuple[int, bytes]]:
     """For each state that a known way leads to, the state before it and the bytes between, in order of that search."""
     tables = compiled._tables
     classes = int(compiled.ctx[CLASSES])
-    first_of_class = [bytes((byte,)) for byte in tables.array(CLASS_BYTES)[:classes].tolist()]
-    count = tables.used(STATE_HASHES)
-    after = tables.array(TRANSITIONS)[: count * classes].reshape(count, classes)
+    first_of_class = [bytes((byte,)) for byte in tables.array(t.CLASS_BYTES)[:classes].tolist()]
+    count = tables.used(t.STATE_HASHES)
+    after = tables.array(t.TRANSITIONS)[: count * classes].reshape(count, classes)
     leaps: dict[int, list[tuple[int, bytes]]] = {}
-    keys, values = tables.array(TOKEN_STEP_KEYS), tables.array(TOKEN_STEP_VALUES)
+    keys, values = tables.array(t.TOKEN_STEP_KEYS), tables.array(t.TOKEN_STEP_VALUES)
     for place in np.flatnonzero(keys).tolist():
         state, token = int(keys[place]) >> 32, int(keys[place]) & 0xFFFFFFFF
         leaps.setdefault(state, []).append((int(values[place]), compiled.vocabulary.tokens[token]))
@@ -157,7 +147,7 @@ class _Masks:
     def add(self, state: int) -> None:
         """Note the mask of a state; that of no token for the beginning of a text if it has none."""
         tables, words = self._compiled._tables, self._words
-        mask = tables.array(STATE_MASKS)[state]
+        mask = tables.array(t.STATE_MASKS)[state]
         dense, count = int(mask["dense"]), int(mask["token_count"])
         tokens = np.empty(0, np.int32)
         data = b""
@@ -174,16 +164,16 @@ class _Masks:
             else:
                 data = row.tobytes()
         else:
-            lists = tables.array(TOKEN_LISTS)
+            lists = tables.array(t.TOKEN_LISTS)
             pieces = [
                 lists[int(mask[begin]) :][: int(mask[length])]
                 for begin, length in (("tokens", "token_count"), ("inside", "inside_count"))
             ]
             tokens = np.concatenate(pieces)
             if dense >= 0:
-                data = tables.array(DENSE_MASKS)[dense : dense + words].tobytes()
+                data = tables.array(t.DENSE_MASKS)[dense : dense + words].tobytes()
             elif dense != NO_DENSE:
-                shared = self._compiled.vocabulary.shared.tables[SHARED_DENSE]
+                shared = self._compiled.vocabulary.shared.tables[t.SHARED_DENSE]
                 data = shared[(FIRST_SHARED - dense) * words :][:words].tobytes()
         if data and data not in self._places:
             self._places[data] = len(self.dense)
@@ -279,14 +269,14 @@ def _read_ways(compiled: GrammarTables, learned: Learned) -> list[int]:
 
 def _put_masks(compiled: GrammarTables, learned: Learned, numbers: list[int]) -> None:
     tables, words = compiled._tables, compiled._words
-    first_dense, first_token = tables.used(DENSE_MASKS), tables.used(TOKEN_LISTS)
-    tables.append(DENSE_MASKS, learned["dense"])
-    tables.append(TOKEN_LISTS, learned["tokens"])
+    first_dense, first_token = tables.used(t.DENSE_MASKS), tables.used(t.TOKEN_LISTS)
+    tables.append(t.DENSE_MASKS, learned["dense"])
+    tables.append(t.TOKEN_LISTS, learned["tokens"])
     known = np.flatnonzero(learned["dense_of"] > -2)
     at = np.array(numbers, np.int64)[known]
     dense_of, ends = learned["dense_of"][known], learned["ends"]
     counts = np.diff(ends, prepend=0)
-    records = tables.array(STATE_MASKS)
+    records = tables.array(t.STATE_MASKS)
     records["dense"][at] = np.where(dense_of >= 0, first_dense + dense_of * words, NO_DENSE)
     records["tokens"][at] = first_token + (ends - counts)[known]
     records["token_count"][at] = counts[known]

@@ -16,34 +16,8 @@ from constrain.engine.automata.prelude import Prelude
 from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import N_IGNORE
-from constrain.engine.storage.schemas import (
-    BRANCHES,
-    BYTE_SETS,
-    CHILDREN,
-    CONTEXT_LEXEMES,
-    DOT_LEFT,
-    EXPRESSION_BUCKETS,
-    EXPRESSION_HASHES,
-    EXPRESSION_TABLES,
-    IGNORED,
-    LEXEME_ROLES,
-    LEXEMES,
-    LITERAL_BYTES,
-    NEW_EXPRESSIONS,
-    NULLABLE,
-    NULLABLE_REST,
-    NUMBERS_IN,
-    PARSE_ACTIONS,
-    PARSE_CONTEXTS,
-    PARSE_ENDS,
-    PARSE_GOTOS,
-    PARSE_RULES,
-    PREDICTED,
-    RULE_STARTS,
-    RULES,
-    SYMBOLS,
-)
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.parse_table import ParseTable
@@ -88,9 +62,9 @@ def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None
     _load_lexemes(tables, run, ir, lexemes, registers)
     productive = _load_rules(tables, ir)
     if ir.ignore:
-        consumes = tables.get(LEXEMES)["consumes"]
+        consumes = tables.get(t.LEXEMES)["consumes"]
         ignored = sorted({index for index in ir.ignore if consumes[index]})
-        tables.put(IGNORED, np.array(ignored, np.int32))
+        tables.put(t.IGNORED, np.array(ignored, np.int32))
         tables.ctx[N_IGNORE] = len(ignored)
     if ir.parse_table is not None:
         _load_parse_table(tables, ir.parse_table)
@@ -103,36 +77,36 @@ def _load_parse_table(tables: Tables, table: ParseTable) -> None:
     roles = np.array(
         [(lexeme.rank, lexeme.column, lexeme.line) for lexeme in table.lexemes for _ in range(2)], np.int32
     )
-    tables.put(LEXEME_ROLES, roles)
+    tables.put(t.LEXEME_ROLES, roles)
     contexts = list(table.contexts)
     counts = np.array([len(context) for context in contexts], np.int32)
     firsts = np.cumsum(counts) - counts
-    tables.put(PARSE_CONTEXTS, np.stack([firsts, counts], axis=1).astype(np.int32))
-    tables.put(CONTEXT_LEXEMES, np.array([2 * lexeme for context in contexts for lexeme in context], np.int32))
-    tables.put(PARSE_ACTIONS, np.array(table.actions, np.int32))
-    tables.put(PARSE_GOTOS, np.array(table.gotos, np.int32))
-    tables.put(PARSE_RULES, np.array(table.rules, np.int32))
-    tables.put(PARSE_ENDS, np.array([table.first, table.last, *table.indentation], np.int32))
+    tables.put(t.PARSE_CONTEXTS, np.stack([firsts, counts], axis=1).astype(np.int32))
+    tables.put(t.CONTEXT_LEXEMES, np.array([2 * lexeme for context in contexts for lexeme in context], np.int32))
+    tables.put(t.PARSE_ACTIONS, np.array(table.actions, np.int32))
+    tables.put(t.PARSE_GOTOS, np.array(table.gotos, np.int32))
+    tables.put(t.PARSE_RULES, np.array(table.rules, np.int32))
+    tables.put(t.PARSE_ENDS, np.array([table.first, table.last, *table.indentation], np.int32))
 
 
 def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:
     # Those of the prelude are there.
-    for slot, numbers in ((LITERAL_BYTES, lexemes.literals), (BYTE_SETS, lexemes.sets)):
-        new = numbers[tables.used(slot) * NUMBERS_IN[slot] :]
+    for slot, numbers in ((t.LITERAL_BYTES, lexemes.literals), (t.BYTE_SETS, lexemes.sets)):
+        new = numbers[tables.used(slot) * t.NUMBERS_IN[slot] :]
         if len(new):
             tables.append(slot, new)
-    n_nodes = tables.used(EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
-    if n_nodes > NEW_EXPRESSIONS:
+    n_nodes = tables.used(t.EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
+    if n_nodes > t.NEW_EXPRESSIONS:
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.
-        for slot in EXPRESSION_TABLES:
+        for slot in t.EXPRESSION_TABLES:
             tables.reserve(slot, n_nodes)
-        tables.reserve(EXPRESSION_BUCKETS, 2 * n_nodes)
-        tables.reserve(CHILDREN, n_nodes // 4)
+        tables.reserve(t.EXPRESSION_BUCKETS, 2 * n_nodes)
+        tables.reserve(t.CHILDREN, n_nodes // 4)
     run(build_expressions, lexemes.code, registers)
     n_lexemes = len(ir.lexemes)
     roots = registers[lexemes.first : lexemes.first + n_lexemes]
     make_byte_classes(tables.ctx, roots, ir.makes_lexemes)
-    tables.make_room(LEXEMES, n_lexemes)
+    tables.make_room(t.LEXEMES, n_lexemes)
     run(describe_lexemes, roots, 0)
     for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
         if marked:
@@ -143,22 +117,22 @@ def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.ui
     """Load the rules; which nonterminals derive something."""
     left, offsets, symbols = rule_arrays(ir)
     unfolded = as_int32(array("i", ir.unfolded))
-    tables.make_room(BRANCHES, len(unfolded))
+    tables.make_room(t.BRANCHES, len(unfolded))
     n_rules = len(ir.nonterminal_names)
     n_dots = len(symbols) + len(left) + 2
     for slot, size in (
-        (SYMBOLS, n_dots),
-        (DOT_LEFT, n_dots),
-        (NULLABLE_REST, n_dots),
-        (RULES, n_rules + 2),
-        (RULE_STARTS, len(left) + 1),
-        (NULLABLE, n_rules + 1),
-        (PREDICTED, n_rules + 1),
+        (t.SYMBOLS, n_dots),
+        (t.DOT_LEFT, n_dots),
+        (t.NULLABLE_REST, n_dots),
+        (t.RULES, n_rules + 2),
+        (t.RULE_STARTS, len(left) + 1),
+        (t.NULLABLE, n_rules + 1),
+        (t.PREDICTED, n_rules + 1),
     ):
         tables.make_room(slot, size)
     productive = np.zeros(n_rules, np.uint8)
     if not flatten_rules(tables.ctx, left, offsets, symbols, productive, ir.start, unfolded):
-        records = tables.get(LEXEMES)
+        records = tables.get(t.LEXEMES)
         usable = [bool(nullable or consumes) for _, nullable, consumes in records.tolist()]
         reason, place = explain_empty(ir, productive, usable)
         raise ir.make_error(f"the grammar matches no text: {reason}", place)

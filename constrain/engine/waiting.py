@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from constrain.engine.parser.rules import BRANCH, END
-from constrain.engine.storage.schemas import (
-    BRANCH_DOTS,
-    BRANCHES,
-    EARLEY_ITEMS,
-    EARLEY_SETS,
-    LEXEMES,
-    NULLABLE,
-    RULE_STARTS,
-    RULES,
-    SYMBOLS,
-)
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.tables import Tables
 
 Waiting = dict[int, list[tuple[int, int]]]
@@ -23,10 +13,10 @@ Waiting = dict[int, list[tuple[int, int]]]
 def waiting_items(tables: Tables, earley_set: int) -> Waiting:
     """The items of an Earley set and of all that they predict, by what they wait for.  The caller holds the lock."""
     get = tables.get
-    record = get(EARLEY_SETS)[earley_set]
-    items = get(EARLEY_ITEMS)[record["offset"] :][: record["count"]].tolist()
-    symbols, nullable = get(SYMBOLS), get(NULLABLE)
-    rules, starts = get(RULES), get(RULE_STARTS)
+    record = get(t.EARLEY_SETS)[earley_set]
+    items = get(t.EARLEY_ITEMS)[record["offset"] :][: record["count"]].tolist()
+    symbols, nullable = get(t.SYMBOLS), get(t.NULLABLE)
+    rules, starts = get(t.RULES), get(t.RULE_STARTS)
     todo: list[tuple[int, int]] = [(dot, origin) for dot, origin in items] or [(0, earley_set)]
     seen = set(todo)
     found: Waiting = {}
@@ -43,13 +33,13 @@ def waiting_items(tables: Tables, earley_set: int) -> Waiting:
             continue
         if symbol >= BRANCH:
             # What the rest of the right-hand side is, made on demand.
-            branch = get(BRANCHES)[symbol - BRANCH]
+            branch = get(t.BRANCHES)[symbol - BRANCH]
             for place in range(int(branch["first"]), int(branch["first"]) + max(0, int(branch["count"]))):
-                add(int(get(BRANCH_DOTS)[place]), origin)
+                add(int(get(t.BRANCH_DOTS)[place]), origin)
             continue
         found.setdefault(symbol, []).append((dot, origin))
         if symbol < 0:
-            if get(LEXEMES)[~symbol]["is_nullable"]:
+            if get(t.LEXEMES)[~symbol]["is_nullable"]:
                 add(dot + 1, origin)
             continue
         for place in range(int(rules[symbol]), int(rules[symbol + 1])):

@@ -10,23 +10,11 @@ import numpy as np
 
 from constrain.engine.automata.expressions import ALL, CONCAT, INTERSECT, LITERAL, SET, UNION
 from constrain.engine.automata.programs import I32
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import used
 from constrain.engine.storage.hashing import finish_hash, mix
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_allocating
-from constrain.engine.storage.schemas import (
-    BYTE_SETS,
-    EXPRESSION_HASHES,
-    byte_classes,
-    byte_group,
-    byte_sets,
-    children,
-    class_bytes,
-    class_groups,
-    class_sizes,
-    expressions,
-    literal_bytes,
-)
 from constrain.kernels.language import int64, types, uint64
 
 
@@ -37,15 +25,15 @@ def make_byte_classes(ctx, registers, apart):
     ``registers`` (int32[n]) are the expressions.  With ``apart`` each byte is a class of its own, whatever lexemes may
     come later.
     """
-    class_of = byte_classes(ctx)
-    sets = byte_sets(ctx)
+    class_of = t.byte_classes(ctx)
+    sets = t.byte_sets(ctx)
     single = np.zeros(256, np.uint8)
-    needed = np.zeros(used(ctx, BYTE_SETS), np.uint8)
-    data = literal_bytes(ctx)
-    records = expressions(ctx)
-    pool = children(ctx)
+    needed = np.zeros(used(ctx, t.BYTE_SETS), np.uint8)
+    data = t.literal_bytes(ctx)
+    records = t.expressions(ctx)
+    pool = t.children(ctx)
     # Other expressions may be there too.  An expression is made after its parts, so one pass down finds all.
-    marks = np.zeros(used(ctx, EXPRESSION_HASHES), np.uint8)
+    marks = np.zeros(used(ctx, t.EXPRESSION_HASHES), np.uint8)
     for i in range(len(registers)):
         marks[registers[i]] = 1
     for expression in range(len(marks) - 1, -1, -1):
@@ -104,17 +92,17 @@ def make_byte_classes(ctx, registers, apart):
         if k == len(needed):
             break
     count = 0
-    size = class_sizes(ctx)
-    groups = class_groups(ctx)
+    size = t.class_sizes(ctx)
+    groups = t.class_groups(ctx)
     for byte in range(256):
         if group[byte] == byte:
             size[count] = 0
             groups[count] = 0
-            class_bytes(ctx)[count] = byte
+            t.class_bytes(ctx)[count] = byte
             class_of[byte] = count
             count += 1
         else:
             class_of[byte] = class_of[group[byte]]
         size[class_of[byte]] += 1
-        groups[class_of[byte]] |= int64(1) << byte_group(ctx)[byte]
+        groups[class_of[byte]] |= int64(1) << t.byte_group(ctx)[byte]
     ctx[CLASSES] = count

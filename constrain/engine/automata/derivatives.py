@@ -27,22 +27,12 @@ from constrain.engine.automata.expressions import (
     make_repeat,
 )
 from constrain.engine.automata.set_operations import make_union
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_SET_OPERATION, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    DERIVATIVE_KEYS,
-    DERIVATIVE_VALUES,
-    WORK_STACK,
-    byte_sets,
-    children,
-    expressions,
-    first_bytes,
-    literal_bytes,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
@@ -52,7 +42,7 @@ _FEW_PARTS = 4
 @njit_inner(types.boolean(CTX, int64, int64))
 def _stays(ctx, expression, byte):
     """Whether a sequence begins with any number of bytes of a set, of which this is one, as white space does."""
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     head, tail = records[expression].first, records[expression].second
     if records[head].kind != REPEAT or records[head].second > 0 or records[head].third >= 0:
         return False
@@ -60,36 +50,36 @@ def _stays(ctx, expression, byte):
     if records[part].kind != SET:
         return False
     # What follows must not begin so: then there would be two ways.
-    bits = byte_sets(ctx)[records[part].first, word] & ~first_bytes(ctx)[tail, word]
+    bits = t.byte_sets(ctx)[records[part].first, word] & ~t.first_bytes(ctx)[tail, word]
     return (bits >> (byte & 63)) & 1 != 0
 
 
 @njit_inner(RESULT2)
 def known_derivative(ctx, expression, byte):
     """The derivative of a leaf, or of any expression if it was computed before; else -1."""
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     kind = records[expression].kind
     if kind == LITERAL:
         offset = records[expression].first
-        if literal_bytes(ctx)[offset] != byte:
+        if t.literal_bytes(ctx)[offset] != byte:
             return int64(EMPTY)
         length = records[expression].second
         if length == 1:
             return int64(EPSILON)
         return intern_expression(ctx, LITERAL, offset + 1, length - 1, 0)
     if kind == SET:
-        word = byte_sets(ctx)[records[expression].first, byte >> 6]
+        word = t.byte_sets(ctx)[records[expression].first, byte >> 6]
         return (word >> (byte & 63)) & 1  # EPSILON is 1 and EMPTY is 0
     if kind <= EPSILON:
         return int64(EMPTY)
     if kind == ALL:
         return int64(ALL)
     # Most bytes cannot begin most expressions; saying so needs no memo.
-    if not (first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
+    if not (t.first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
         return int64(EMPTY)
     if kind == CONCAT and _stays(ctx, expression, byte):
         return expression
-    return map_get(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (expression << 8 | byte) + 1)
+    return map_get(ctx, t.DERIVATIVE_KEYS, t.DERIVATIVE_VALUES, (expression << 8 | byte) + 1)
 
 
 @njit_inner(RESULT2)
@@ -99,8 +89,8 @@ def _simple_derivative(ctx, expression, byte):
     So are the names of keys, which are characters, each in its spellings, and the blanks around them.  Such derivatives
     are not worth remembering.
     """
-    records = expressions(ctx)
-    begins = first_bytes(ctx)
+    records = t.expressions(ctx)
+    begins = t.first_bytes(ctx)
     word, bit = byte >> 6, int64(1) << (byte & 63)
     while records[expression].kind == CONCAT:
         first, rest = records[expression].first, records[expression].second
@@ -128,7 +118,7 @@ def _simple_derivative(ctx, expression, byte):
             if count > _FEW_PARTS:
                 return int64(-1)
             for i in range(begin, begin + count):
-                part = children(ctx)[i]
+                part = t.children(ctx)[i]
                 if begins[part, word] & bit:
                     if found != EMPTY:
                         return int64(-1)
@@ -156,20 +146,20 @@ def derivative(ctx, expression, byte):
         result = known_derivative(ctx, expression, byte)
     if result != -1:
         return result
-    bottom = used(ctx, WORK_STACK)
-    if not push(ctx, WORK_STACK, expression):
+    bottom = used(ctx, t.WORK_STACK)
+    if not push(ctx, t.WORK_STACK, expression):
         return int64(FAIL)
-    while used(ctx, WORK_STACK) > bottom:
-        top = used(ctx, WORK_STACK)
-        expression = work_stack(ctx)[top - 1]
-        records = expressions(ctx)
+    while used(ctx, t.WORK_STACK) > bottom:
+        top = used(ctx, t.WORK_STACK)
+        expression = t.work_stack(ctx)[top - 1]
+        records = t.expressions(ctx)
         kind = records[expression].kind
         a, b, c = records[expression].first, records[expression].second, records[expression].third
         missing = int64(-1)
         if kind == UNION or kind == INTERSECT:
             dead = False
             for i in range(b):
-                child = children(ctx)[a + i]
+                child = t.children(ctx)[a + i]
                 part = known_derivative(ctx, child, byte)
                 if part < -1:
                     return part
@@ -179,10 +169,10 @@ def derivative(ctx, expression, byte):
                 if part == EMPTY and kind == INTERSECT:
                     dead = True
                     break
-                if not push(ctx, WORK_STACK, part):
+                if not push(ctx, t.WORK_STACK, part):
                     return int64(FAIL)
             if dead or missing != -1:
-                set_used(ctx, WORK_STACK, top)
+                set_used(ctx, t.WORK_STACK, top)
                 result = int64(EMPTY)
             else:
                 result = far_call(ctx, F_SET_OPERATION, int64(records[expression].flags & (FITS_FLAG | 255)), top)
@@ -213,14 +203,14 @@ def derivative(ctx, expression, byte):
                     else:
                         result = make_union(ctx, result, part)
         if missing != -1:
-            if not push(ctx, WORK_STACK, missing):
+            if not push(ctx, t.WORK_STACK, missing):
                 return int64(FAIL)
             continue
         if result < 0:
             return result
-        if map_put(ctx, DERIVATIVE_KEYS, DERIVATIVE_VALUES, (expression << 8 | byte) + 1, result) < 0:
+        if map_put(ctx, t.DERIVATIVE_KEYS, t.DERIVATIVE_VALUES, (expression << 8 | byte) + 1, result) < 0:
             return int64(FAIL)
-        set_used(ctx, WORK_STACK, top - 1)
+        set_used(ctx, t.WORK_STACK, top - 1)
     return result
 
 

@@ -22,27 +22,12 @@ expression a ready-made automaton state (derivatives.py).
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix
 from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DESCRIBE, far_call
-from constrain.engine.storage.schemas import (
-    END_LENGTHS,
-    EXPRESSION_BUCKETS,
-    EXPRESSION_HASHES,
-    EXPRESSION_PRINTS,
-    EXPRESSIONS,
-    FIRST_BYTES,
-    LAST_BYTES,
-    LIVENESS,
-    NECESSARY_BYTES,
-    SHORTEST_LENGTHS,
-    WORK_STACK,
-    expressions,
-    liveness,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64
 
@@ -71,47 +56,47 @@ UNKNOWN, ALIVE, DEAD, VISITED = 0, 1, 2, 3
 @njit_inner(int64(CTX, int64))
 def is_nullable(ctx, expression):
     """Whether an expression's language holds the empty string (1 or 0)."""
-    return int64(expressions(ctx)[expression].flags >> 8) & 1
+    return int64(t.expressions(ctx)[expression].flags >> 8) & 1
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64, int64))
 def append_expression(ctx, head, a, b, c, code):
     """Append an expression that is known to be new; returns its number, FAIL or LIMIT."""
-    expression = used(ctx, EXPRESSION_HASHES)
+    expression = used(ctx, t.EXPRESSION_HASHES)
     if ctx[BUDGET] == 0:
         return int64(LIMIT)
     ctx[BUDGET] -= 1
-    if not has_room(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS):
+    if not has_room(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS):
         return int64(FAIL)
-    if not room(ctx, EXPRESSIONS, 1) or not room(ctx, LIVENESS, 1) or not room(ctx, EXPRESSION_PRINTS, 1):
+    if not room(ctx, t.EXPRESSIONS, 1) or not room(ctx, t.LIVENESS, 1) or not room(ctx, t.EXPRESSION_PRINTS, 1):
         return int64(FAIL)
-    if not room(ctx, FIRST_BYTES, 1) or not room(ctx, LAST_BYTES, 1) or not room(ctx, NECESSARY_BYTES, 1):
+    if not room(ctx, t.FIRST_BYTES, 1) or not room(ctx, t.LAST_BYTES, 1) or not room(ctx, t.NECESSARY_BYTES, 1):
         return int64(FAIL)
-    if not room(ctx, SHORTEST_LENGTHS, 1) or not room(ctx, END_LENGTHS, 1):
+    if not room(ctx, t.SHORTEST_LENGTHS, 1) or not room(ctx, t.END_LENGTHS, 1):
         return int64(FAIL)
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     records[expression].flags = head
     records[expression].first = a
     records[expression].second = b
     records[expression].third = c
     far_call(ctx, F_DESCRIBE, expression, 0)
-    liveness(ctx)[expression] = UNKNOWN
-    set_used(ctx, EXPRESSIONS, expression + 1)
-    set_used(ctx, LIVENESS, expression + 1)
-    return insert(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code)
+    t.liveness(ctx)[expression] = UNKNOWN
+    set_used(ctx, t.EXPRESSIONS, expression + 1)
+    set_used(ctx, t.LIVENESS, expression + 1)
+    return insert(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code)
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def intern_expression(ctx, head, a, b, c):
     """The expression with these fields (not for UNION and INTERSECT, whose parts lie in a pool)."""
     code = finish_hash(mix(mix(mix(mix(0, head), a), b), c))
-    records = expressions(ctx)
-    known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, -1)
+    records = t.expressions(ctx)
+    known = find(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code, -1)
     while known >= 0:
         record = records[known]
         if record.flags == head and record.first == a and record.second == b and record.third == c:
             return known
-        known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, known)
+        known = find(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code, known)
     return append_expression(ctx, head, a, b, c, code)
 
 
@@ -124,21 +109,21 @@ def make_concat(ctx, left, right):
         return right
     if right == EPSILON:
         return left
-    base = used(ctx, WORK_STACK)
-    records = expressions(ctx)
+    base = used(ctx, t.WORK_STACK)
+    records = t.expressions(ctx)
     while records[left].kind == CONCAT:
-        if not push(ctx, WORK_STACK, records[left].first):
+        if not push(ctx, t.WORK_STACK, records[left].first):
             return int64(FAIL)
         left = records[left].second
     while True:
-        records = expressions(ctx)
+        records = t.expressions(ctx)
         flags = (records[left].flags | records[right].flags) & INHERITED
         nullable = records[left].flags & records[right].flags & NULLABLE_FLAG
         right = intern_expression(ctx, CONCAT | flags | nullable, left, right, 0)
-        if right < 0 or used(ctx, WORK_STACK) == base:
+        if right < 0 or used(ctx, t.WORK_STACK) == base:
             return right
-        left = work_stack(ctx)[used(ctx, WORK_STACK) - 1]
-        set_used(ctx, WORK_STACK, used(ctx, WORK_STACK) - 1)
+        left = t.work_stack(ctx)[used(ctx, t.WORK_STACK) - 1]
+        set_used(ctx, t.WORK_STACK, used(ctx, t.WORK_STACK) - 1)
 
 
 @njit_inner(RESULT1)
@@ -148,7 +133,7 @@ def make_not(ctx, expression):
         return int64(ALL)
     if expression == ALL:
         return int64(EMPTY)
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     if records[expression].kind == NOT:
         return records[expression].first
     nullable = NULLABLE_FLAG - (records[expression].flags & NULLABLE_FLAG)
@@ -162,7 +147,7 @@ def make_repeat(ctx, expression, low, high):
         return int64(EPSILON)
     if expression == EMPTY:
         return int64(EPSILON) if low == 0 else int64(EMPTY)
-    head = expressions(ctx)[expression].flags
+    head = t.expressions(ctx)[expression].flags
     if head & NULLABLE_FLAG:
         low = 0
     if low == 1 and high == 1:

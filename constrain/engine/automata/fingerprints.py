@@ -33,29 +33,12 @@ import numpy as np
 
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, push, room, set_used, used
 from constrain.engine.storage.hashing import mix
 from constrain.engine.storage.header import CTX, LONGEST, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_HASH, F_PRINT, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    EXPRESSION_HASHES,
-    FIRST_BYTES,
-    HASHED_WORDS,
-    LAST_BYTES,
-    NECESSARY_BYTES,
-    WORK_STACK,
-    byte_sets,
-    children,
-    expression_prints,
-    expressions,
-    hashed_words,
-    lexer_members,
-    lexer_states,
-    literal_bytes,
-    shortest_lengths,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types, uint64
 
@@ -128,7 +111,7 @@ def _hash_form(ctx, count, _unused):
 
     There is room for :func:`_space`.
     """
-    form = i64(ctx, HASHED_WORDS)
+    form = i64(ctx, t.HASHED_WORDS)
     state = _space(count) - 8
     for i in range(count, state):
         form[i] = 0
@@ -172,7 +155,7 @@ far_entry(F_HASH, _hash_form)
 @njit_inner(types.boolean(CTX, int64))
 def _is_known(ctx, expression):
     """Whether the fingerprint of an expression has been made; a digest that is 0 is as rare as two that are equal."""
-    prints = expression_prints(ctx)
+    prints = t.expression_prints(ctx)
     return prints[expression, 0] != 0 or prints[expression, 1] != 0
 
 
@@ -197,8 +180,8 @@ def _sort_pairs(pairs):
 @njit_inner(RESULT1)
 def _write_form(ctx, expression):
     """Write the form of an expression to HASHED_WORDS; those of its parts are known.  Returns its words, or FAIL."""
-    records = expressions(ctx)
-    prints = expression_prints(ctx)
+    records = t.expressions(ctx)
+    prints = t.expression_prints(ctx)
     kind = int64(records[expression].kind)
     a, b, c = records[expression].first, records[expression].second, records[expression].third
     count = int64(1)
@@ -208,19 +191,19 @@ def _write_form(ctx, expression):
         count = int64(5)
     elif kind == UNION:
         count = 1 + 2 * b
-    if not room(ctx, HASHED_WORDS, _space(count)):
+    if not room(ctx, t.HASHED_WORDS, _space(count)):
         return int64(FAIL)
-    form = i64(ctx, HASHED_WORDS)
+    form = i64(ctx, t.HASHED_WORDS)
     form[0] = kind
     if kind == LITERAL:
         form[0] |= b << 8
         for i in range(1, count):
             form[i] = 0
         for i in range(b):
-            form[1 + (i >> 3)] |= literal_bytes(ctx)[a + i] << (8 * (i & 7))
+            form[1 + (i >> 3)] |= t.literal_bytes(ctx)[a + i] << (8 * (i & 7))
     elif kind == SET:
         for i in range(4):
-            form[1 + i] = byte_sets(ctx)[a, i]
+            form[1 + i] = t.byte_sets(ctx)[a, i]
     elif kind == CONCAT or kind == REPEAT:
         form[1], form[2] = prints[a, 0], prints[a, 1]
         if kind == CONCAT:
@@ -231,7 +214,7 @@ def _write_form(ctx, expression):
         # The order of the parts is the grammar's own.
         form[0] |= b << 8
         for i in range(b):
-            part = children(ctx)[a + i]
+            part = t.children(ctx)[a + i]
             form[1 + 2 * i], form[2 + 2 * i] = prints[part, 0], prints[part, 1]
         _sort_pairs(form[1:count])
     return count
@@ -243,16 +226,16 @@ def _print_expression(ctx, expression, _unused):
 
     Parts first, with the work stack, so that expressions may be nested to any depth.
     """
-    bottom = used(ctx, WORK_STACK)
-    if not push(ctx, WORK_STACK, expression):
+    bottom = used(ctx, t.WORK_STACK)
+    if not push(ctx, t.WORK_STACK, expression):
         return int64(FAIL)
-    while used(ctx, WORK_STACK) > bottom:
-        top = used(ctx, WORK_STACK)
-        here = work_stack(ctx)[top - 1]
+    while used(ctx, t.WORK_STACK) > bottom:
+        top = used(ctx, t.WORK_STACK)
+        here = t.work_stack(ctx)[top - 1]
         if _is_known(ctx, here):
-            set_used(ctx, WORK_STACK, top - 1)
+            set_used(ctx, t.WORK_STACK, top - 1)
             continue
-        record = expressions(ctx)[here]
+        record = t.expressions(ctx)[here]
         kind, a, parts = record.kind, record.first, int64(0)
         if kind == CONCAT:
             parts = int64(2)
@@ -261,18 +244,18 @@ def _print_expression(ctx, expression, _unused):
         elif kind == UNION:
             parts = record.second
         for i in range(parts):
-            part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else record.second)
-            if not _is_known(ctx, part) and not push(ctx, WORK_STACK, part):
+            part = t.children(ctx)[a + i] if kind == UNION else (a if i == 0 else record.second)
+            if not _is_known(ctx, part) and not push(ctx, t.WORK_STACK, part):
                 return int64(FAIL)
-        if used(ctx, WORK_STACK) > top:
+        if used(ctx, t.WORK_STACK) > top:
             continue
         count = _write_form(ctx, here)
         if count < 0:
             return count
         far_call(ctx, F_HASH, count, 0)
-        prints, form = expression_prints(ctx), hashed_words(ctx)
+        prints, form = t.expression_prints(ctx), t.hashed_words(ctx)
         prints[here, 0], prints[here, 1] = form[0], form[1]
-        set_used(ctx, WORK_STACK, top - 1)
+        set_used(ctx, t.WORK_STACK, top - 1)
     return int64(0)
 
 
@@ -282,9 +265,9 @@ far_entry(F_PRINT, _print_expression)
 @njit_entry(RESULT0)
 def print_expressions(ctx):
     """Make the fingerprints of all expressions that can have one; returns 0 or FAIL."""
-    set_used(ctx, WORK_STACK, 0)
-    for expression in range(used(ctx, EXPRESSION_HASHES)):
-        if not expressions(ctx)[expression].flags & COMPLEX_FLAG and far_call(ctx, F_PRINT, expression, 0) < 0:
+    set_used(ctx, t.WORK_STACK, 0)
+    for expression in range(used(ctx, t.EXPRESSION_HASHES)):
+        if not t.expressions(ctx)[expression].flags & COMPLEX_FLAG and far_call(ctx, F_PRINT, expression, 0) < 0:
             return int64(FAIL)
     return int64(0)
 
@@ -292,11 +275,11 @@ def print_expressions(ctx):
 @njit_inner(types.boolean(CTX, int64))
 def has_print(ctx, lexer_state):
     """Whether a lexer state has a fingerprint; if not, its split cannot be shared."""
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
     if count == 0 or count > SHARED_MEMBERS:
         return False
-    members, records = lexer_members(ctx), expressions(ctx)
+    members, records = t.lexer_members(ctx), t.expressions(ctx)
     for i in range(count):
         expression = members[offset + 2 * i + 1]
         if records[expression].flags & COMPLEX_FLAG:
@@ -311,13 +294,13 @@ def hint_of(ctx, lexer_state):
     It is made of what is known of the members: the bytes that they begin with, end with and need, and their shortest
     lengths, capped as counters are.
     """
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
     hint = count
     for i in range(count):
-        expression = lexer_members(ctx)[offset + 2 * i + 1]
-        hint = mix(hint, min(shortest_lengths(ctx)[expression], ctx[LONGEST] + 1))
-        for slot in (FIRST_BYTES, LAST_BYTES, NECESSARY_BYTES):
+        expression = t.lexer_members(ctx)[offset + 2 * i + 1]
+        hint = mix(hint, min(t.shortest_lengths(ctx)[expression], ctx[LONGEST] + 1))
+        for slot in (t.FIRST_BYTES, t.LAST_BYTES, t.NECESSARY_BYTES):
             for word in range(4 * expression, 4 * expression + 4):
                 hint = mix(hint, i64(ctx, slot)[word])
     return hint
@@ -329,17 +312,17 @@ def print_state(ctx, lexer_state):
 
     It is of the expressions of the state's members in their order, and says whether the state stands for a closure.
     """
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    members = lexer_members(ctx)
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    members = t.lexer_members(ctx)
     for i in range(count):
         expression = members[offset + 2 * i + 1]
         if not _is_known(ctx, expression) and far_call(ctx, F_PRINT, expression, 0) < 0:
             return int64(FAIL)
     words = 1 + 2 * count
-    if not room(ctx, HASHED_WORDS, _space(words)):
+    if not room(ctx, t.HASHED_WORDS, _space(words)):
         return int64(FAIL)
-    prints, form = expression_prints(ctx), hashed_words(ctx)
+    prints, form = t.expression_prints(ctx), t.hashed_words(ctx)
     form[0] = (_STATE_OF_CLOSURE if members[offset] == CLOSURE else _STATE) | count << 8
     for i in range(count):
         expression = members[offset + 2 * i + 1]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from constrain.engine.automata.derivatives import known_derivative
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, UNKNOWN, is_nullable
 from constrain.engine.automata.liveness import is_live
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
@@ -26,36 +27,6 @@ from constrain.engine.storage.links import (
     F_SETTLE,
     far_call,
     far_entry,
-)
-from constrain.engine.storage.schemas import (
-    ACCEPT_MEMBERS,
-    ACCEPT_SET_BUCKETS,
-    ACCEPT_SET_HASHES,
-    ACCEPT_SETS,
-    LEXEME_ROLES,
-    LEXER_FIRST_BYTES,
-    LEXER_LIVES,
-    LEXER_MASKS,
-    LEXER_MEMBERS,
-    LEXER_STATE_BUCKETS,
-    LEXER_STATE_HASHES,
-    LEXER_STATES,
-    LEXER_TRANSITIONS,
-    LEXER_TWINS,
-    WORK_STACK,
-    accept_sets,
-    byte_classes,
-    class_bytes,
-    expressions,
-    first_bytes,
-    lexer_first_bytes,
-    lexer_lives,
-    lexer_masks,
-    lexer_members,
-    lexer_states,
-    lexer_transitions,
-    lexer_twins,
-    work_stack,
 )
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types, uint64
@@ -84,22 +55,22 @@ _FEW_BYTES = 24
 def intern_accept_set(ctx, base, count):
     """The accept set with the ``count`` sorted lexemes at ``WORK_STACK[base]``; 0 is the empty one."""
     code = hash_staged(ctx, 0, base, count)
-    records = accept_sets(ctx)
-    known = find(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code, -1)
+    records = t.accept_sets(ctx)
+    known = find(ctx, t.ACCEPT_SET_HASHES, t.ACCEPT_SET_BUCKETS, code, -1)
     while known >= 0:
-        if records[known].count == count and is_staged(ctx, ACCEPT_MEMBERS, records[known].offset, base, count):
+        if records[known].count == count and is_staged(ctx, t.ACCEPT_MEMBERS, records[known].offset, base, count):
             return known
-        known = find(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code, known)
-    if not has_room(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS) or not room(ctx, ACCEPT_SETS, 1):
+        known = find(ctx, t.ACCEPT_SET_HASHES, t.ACCEPT_SET_BUCKETS, code, known)
+    if not has_room(ctx, t.ACCEPT_SET_HASHES, t.ACCEPT_SET_BUCKETS) or not room(ctx, t.ACCEPT_SETS, 1):
         return int64(FAIL)
-    if not room(ctx, ACCEPT_MEMBERS, count):
+    if not room(ctx, t.ACCEPT_MEMBERS, count):
         return int64(FAIL)
-    entry = used(ctx, ACCEPT_SET_HASHES)
-    records[entry].offset = used(ctx, ACCEPT_MEMBERS)
+    entry = used(ctx, t.ACCEPT_SET_HASHES)
+    records[entry].offset = used(ctx, t.ACCEPT_MEMBERS)
     records[entry].count = count
-    keep_staged(ctx, ACCEPT_MEMBERS, base, count)
-    set_used(ctx, ACCEPT_SETS, entry + 1)
-    return insert(ctx, ACCEPT_SET_HASHES, ACCEPT_SET_BUCKETS, code)
+    keep_staged(ctx, t.ACCEPT_MEMBERS, base, count)
+    set_used(ctx, t.ACCEPT_SETS, entry + 1)
+    return insert(ctx, t.ACCEPT_SET_HASHES, t.ACCEPT_SET_BUCKETS, code)
 
 
 @njit_inner(types.void(CTX, int64, int64, int64))
@@ -108,11 +79,11 @@ def _begin_transitions(ctx, state, base, count):
 
     Bytes with which no member can go on lead to the dead state; the others are worked out as needed.
     """
-    tmp = work_stack(ctx)
+    tmp = t.work_stack(ctx)
     classes = ctx[CLASSES]
-    trans = lexer_transitions(ctx)
-    first = first_bytes(ctx)
-    class_byte = class_bytes(ctx)
+    trans = t.lexer_transitions(ctx)
+    first = t.first_bytes(ctx)
+    class_byte = t.class_bytes(ctx)
     w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
     for j in range(count):
         expression = tmp[base + 2 * j + 1]
@@ -120,15 +91,15 @@ def _begin_transitions(ctx, state, base, count):
         w1 |= first[expression, 1]
         w2 |= first[expression, 2]
         w3 |= first[expression, 3]
-    begins = lexer_first_bytes(ctx)
+    begins = t.lexer_first_bytes(ctx)
     begins[state, 0] = w0
     begins[state, 1] = w1
     begins[state, 2] = w2
     begins[state, 3] = w3
-    set_used(ctx, LEXER_FIRST_BYTES, state + 1)
+    set_used(ctx, t.LEXER_FIRST_BYTES, state + 1)
     begin, end = uint64(state * classes), uint64((state + 1) * classes)
     if count_bits(w0) + count_bits(w1) + count_bits(w2) + count_bits(w3) < _FEW_BYTES:
-        class_of = byte_classes(ctx)
+        class_of = t.byte_classes(ctx)
         for k in range(begin, end):
             trans[k] = 0
         for quarter in range(4):
@@ -141,7 +112,7 @@ def _begin_transitions(ctx, state, base, count):
             byte = class_byte[j]
             word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
             trans[begin + uint64(j)] = -((word >> (byte & 63)) & 1)
-    set_used(ctx, LEXER_TRANSITIONS, (state + 1) * classes)
+    set_used(ctx, t.LEXER_TRANSITIONS, (state + 1) * classes)
 
 
 @njit_inner(types.UniTuple(int64, 3)(CTX, int64, int64, int64))
@@ -153,8 +124,8 @@ def _stage_first_match(ctx, base, count, stage):
 
     Returns how many numbers were staged; ``goes_on`` of the state; and how many members are guards.
     """
-    tmp = work_stack(ctx)
-    guard = used(ctx, LEXEME_ROLES)
+    tmp = t.work_stack(ctx)
+    guard = used(ctx, t.LEXEME_ROLES)
     lexeme = int64(-1)
     goes_on, guards, refused = int64(0), int64(0), int64(0)
     for j in range(count):
@@ -193,30 +164,34 @@ def _stage_first_match(ctx, base, count, stage):
 @njit_inner(int64(CTX, int64, int64))
 def intern_lexer_state(ctx, base, count):
     """The lexer state with the ``count`` pairs (lexeme, expression) from ``WORK_STACK[base]`` on, sorted by lexeme."""
-    tmp = work_stack(ctx)
+    tmp = t.work_stack(ctx)
     code = hash_staged(ctx, 0, base, 2 * count)
-    records = lexer_states(ctx)
-    state = find(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code, -1)
+    records = t.lexer_states(ctx)
+    state = find(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS, code, -1)
     while state >= 0:
-        if records[state].count == count and is_staged(ctx, LEXER_MEMBERS, records[state].offset, base, 2 * count):
+        if records[state].count == count and is_staged(ctx, t.LEXER_MEMBERS, records[state].offset, base, 2 * count):
             return state
-        state = find(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code, state)
-    state = used(ctx, LEXER_STATE_HASHES)
+        state = find(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS, code, state)
+    state = used(ctx, t.LEXER_STATE_HASHES)
     classes = ctx[CLASSES]
-    if not has_room(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS) or not room(ctx, LEXER_STATES, 1):
+    if not has_room(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS) or not room(ctx, t.LEXER_STATES, 1):
         return int64(FAIL)
-    if not room(ctx, LEXER_MEMBERS, 2 * count) or not room(ctx, LEXER_TWINS, 1) or not room(ctx, LEXER_FIRST_BYTES, 1):
+    if (
+        not room(ctx, t.LEXER_MEMBERS, 2 * count)
+        or not room(ctx, t.LEXER_TWINS, 1)
+        or not room(ctx, t.LEXER_FIRST_BYTES, 1)
+    ):
         return int64(FAIL)
-    if not room(ctx, LEXER_TRANSITIONS, classes) or not room(ctx, LEXER_MASKS, 1):
+    if not room(ctx, t.LEXER_TRANSITIONS, classes) or not room(ctx, t.LEXER_MASKS, 1):
         return int64(FAIL)
     # The accept set is staged behind the members, which are the top of the work stack.
-    if not room(ctx, WORK_STACK, count + 1):
+    if not room(ctx, t.WORK_STACK, count + 1):
         return int64(FAIL)
-    guard = used(ctx, LEXEME_ROLES)
-    if guard and not room(ctx, LEXER_LIVES, 1):
+    guard = used(ctx, t.LEXEME_ROLES)
+    if guard and not room(ctx, t.LEXER_LIVES, 1):
         return int64(FAIL)
-    tmp = work_stack(ctx)
-    stage = used(ctx, WORK_STACK)
+    tmp = t.work_stack(ctx)
+    stage = used(ctx, t.WORK_STACK)
     accepted = 0
     goes_on = 0
     guards = 0
@@ -233,21 +208,21 @@ def intern_lexer_state(ctx, base, count):
     accept = intern_accept_set(ctx, stage, accepted)
     if accept < 0:
         return accept
-    records[state].offset = used(ctx, LEXER_MEMBERS)
-    keep_staged(ctx, LEXER_MEMBERS, base, 2 * count)
+    records[state].offset = used(ctx, t.LEXER_MEMBERS)
+    keep_staged(ctx, t.LEXER_MEMBERS, base, 2 * count)
     records[state].count = count
     records[state].accept = accept
     records[state].goes_on = goes_on
-    set_used(ctx, LEXER_STATES, state + 1)
+    set_used(ctx, t.LEXER_STATES, state + 1)
     _begin_transitions(ctx, state, base, count - guards)
     if guard:
-        lexer_lives(ctx)[state] = UNKNOWN
-        set_used(ctx, LEXER_LIVES, state + 1)
-    lexer_twins(ctx)[state] = -1
-    set_used(ctx, LEXER_TWINS, state + 1)
-    lexer_masks(ctx)[state].dense = NOT_SPLIT
-    set_used(ctx, LEXER_MASKS, state + 1)
-    return insert(ctx, LEXER_STATE_HASHES, LEXER_STATE_BUCKETS, code)
+        t.lexer_lives(ctx)[state] = UNKNOWN
+        set_used(ctx, t.LEXER_LIVES, state + 1)
+    t.lexer_twins(ctx)[state] = -1
+    set_used(ctx, t.LEXER_TWINS, state + 1)
+    t.lexer_masks(ctx)[state].dense = NOT_SPLIT
+    set_used(ctx, t.LEXER_MASKS, state + 1)
+    return insert(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS, code)
 
 
 far_entry(F_ACCEPT_SET, intern_accept_set)
@@ -261,19 +236,19 @@ def leads_on(ctx, state, byte_class):
     For the last byte of a token that is all there is to know.
     """
     place = state * ctx[CLASSES] + byte_class
-    trans = lexer_transitions(ctx)
+    trans = t.lexer_transitions(ctx)
     known = trans[place]
     if known != -1:
         return int64(known != 0)
-    if used(ctx, LEXEME_ROLES) and lexer_states(ctx)[state].goes_on != FREELY:
+    if used(ctx, t.LEXEME_ROLES) and t.lexer_states(ctx)[state].goes_on != FREELY:
         return int64(0)
-    byte = class_bytes(ctx)[byte_class]
+    byte = t.class_bytes(ctx)[byte_class]
     word = byte >> 6
-    first = first_bytes(ctx)
-    records = expressions(ctx)
-    pool = lexer_members(ctx)
-    offset = lexer_states(ctx)[state].offset
-    for i in range(offset, offset + 2 * lexer_states(ctx)[state].count, 2):
+    first = t.first_bytes(ctx)
+    records = t.expressions(ctx)
+    pool = t.lexer_members(ctx)
+    offset = t.lexer_states(ctx)[state].offset
+    for i in range(offset, offset + 2 * t.lexer_states(ctx)[state].count, 2):
         expression = pool[i + 1]
         # Whether anything is left of an intersection or a complement takes its derivative to know.
         if (first[expression, word] >> (byte & 63)) & 1 and not records[expression].flags & COMPLEX_FLAG:
@@ -285,7 +260,7 @@ def leads_on(ctx, state, byte_class):
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def members_after(ctx, slot, offset, count, byte):
     """Push on WORK_STACK what ``count`` members, at ``offset`` in a table, are after a byte; how many, FAIL, LIMIT."""
-    base = used(ctx, WORK_STACK)
+    base = used(ctx, t.WORK_STACK)
     for i in range(count):
         pool = i32(ctx, slot)
         lexeme = pool[offset + 2 * i]
@@ -302,33 +277,33 @@ def members_after(ctx, slot, offset, count, byte):
             return live
         if live == 0:
             continue
-        if not push_pair(ctx, WORK_STACK, lexeme, expression):
+        if not push_pair(ctx, t.WORK_STACK, lexeme, expression):
             return int64(FAIL)
-    return (used(ctx, WORK_STACK) - base) // 2
+    return (used(ctx, t.WORK_STACK) - base) // 2
 
 
 @njit_inner(RESULT2)
 def next_lexer_state(ctx, state, byte_class):
     """The lexer state after one byte of the class, alive or not; 0 if no member is left.  FAIL or LIMIT if < 0."""
-    byte = class_bytes(ctx)[byte_class]
-    base = used(ctx, WORK_STACK)
-    offset = lexer_states(ctx)[state].offset
-    count = lexer_states(ctx)[state].count
-    after = members_after(ctx, LEXER_MEMBERS, offset, count, byte)
-    if after > 0 and used(ctx, LEXEME_ROLES):
+    byte = t.class_bytes(ctx)[byte_class]
+    base = used(ctx, t.WORK_STACK)
+    offset = t.lexer_states(ctx)[state].offset
+    count = t.lexer_states(ctx)[state].count
+    after = members_after(ctx, t.LEXER_MEMBERS, offset, count, byte)
+    if after > 0 and used(ctx, t.LEXEME_ROLES):
         after = far_call(ctx, F_SETTLE, base, after)
     if after <= 0:
-        set_used(ctx, WORK_STACK, base)
+        set_used(ctx, t.WORK_STACK, base)
         return after
     successor = state
-    pool = lexer_members(ctx)
-    tmp = work_stack(ctx)
+    pool = t.lexer_members(ctx)
+    tmp = t.work_stack(ctx)
     for i in range(2 * count):
         # Sooner seen than looked up: white space leads nowhere else.
         if after != count or tmp[base + i] != pool[offset + i]:
             successor = far_call(ctx, F_LEXER_STATE, base, after)
             break
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     return successor
 
 
@@ -336,16 +311,16 @@ def next_lexer_state(ctx, state, byte_class):
 def lexer_step(ctx, state, byte_class):
     """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
     place = state * ctx[CLASSES] + byte_class
-    known = lexer_transitions(ctx)[place]
+    known = t.lexer_transitions(ctx)[place]
     if known >= 0:
         return known
     successor = next_lexer_state(ctx, state, byte_class)
-    if successor > 0 and used(ctx, LEXEME_ROLES):
+    if successor > 0 and used(ctx, t.LEXEME_ROLES):
         live = far_call(ctx, F_LEXER_LIVES, successor, 0)
         if live <= 0:
             successor = live
     if successor >= 0:
-        lexer_transitions(ctx)[place] = successor
+        t.lexer_transitions(ctx)[place] = successor
     return successor
 
 
@@ -355,6 +330,6 @@ far_entry(F_LEXER_STEP, lexer_step)
 @njit_inner(types.void(CTX))
 def clear_splits(ctx):
     """Forget every token split."""
-    splits = lexer_masks(ctx)
-    for state in range(used(ctx, LEXER_STATE_HASHES)):
+    splits = t.lexer_masks(ctx)
+    for state in range(used(ctx, t.LEXER_STATE_HASHES)):
         splits[state].dense = NOT_SPLIT

@@ -16,22 +16,11 @@ from constrain.engine.automata.expressions import (
     UNKNOWN,
     VISITED,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, set_used, u8, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_LIVE, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    LIVENESS,
-    LIVENESS_STACK,
-    WORK_STACK,
-    class_bytes,
-    expressions,
-    first_bytes,
-    liveness,
-    liveness_stack,
-    shortest_lengths,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64, types
 
@@ -48,45 +37,45 @@ def note_verdicts(ctx, slot, bottom, path, status):
     """
     live = u8(ctx, slot)
     verdict = DEAD if status == 0 else UNKNOWN
-    for i in range(bottom, used(ctx, WORK_STACK)):
-        if live[work_stack(ctx)[i]] == VISITED:
-            live[work_stack(ctx)[i]] = verdict
+    for i in range(bottom, used(ctx, t.WORK_STACK)):
+        if live[t.work_stack(ctx)[i]] == VISITED:
+            live[t.work_stack(ctx)[i]] = verdict
     if status == 1:
-        for i in range(path, used(ctx, LIVENESS_STACK), 2):
-            live[liveness_stack(ctx)[i]] = ALIVE
-    set_used(ctx, WORK_STACK, bottom)
-    set_used(ctx, LIVENESS_STACK, path)
+        for i in range(path, used(ctx, t.LIVENESS_STACK), 2):
+            live[t.liveness_stack(ctx)[i]] = ALIVE
+    set_used(ctx, t.WORK_STACK, bottom)
+    set_used(ctx, t.LIVENESS_STACK, path)
 
 
 @njit_inner(RESULT2)
 def search_live(ctx, expression, _unused):
     """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live."""
-    known = liveness(ctx)[expression]
+    known = t.liveness(ctx)[expression]
     if known == ALIVE or known == DEAD:
         return int64(known == ALIVE)
     # Depth first for a nullable derivative.  On a long path it goes towards shorter strings first: with a counter of
     # thousands the way to its end would be long.  The visited expressions are kept on the work stack.  The path, as
     # (expression, next class), is on the liveness stack; a class is counted from ``classes`` on when any successor will
     # do.
-    bottom = used(ctx, WORK_STACK)
-    path = used(ctx, LIVENESS_STACK)
+    bottom = used(ctx, t.WORK_STACK)
+    path = used(ctx, t.LIVENESS_STACK)
     classes = ctx[CLASSES]
-    if not push(ctx, WORK_STACK, expression) or not push_pair(ctx, LIVENESS_STACK, expression, classes):
+    if not push(ctx, t.WORK_STACK, expression) or not push_pair(ctx, t.LIVENESS_STACK, expression, classes):
         return int64(FAIL)
-    liveness(ctx)[expression] = VISITED
+    t.liveness(ctx)[expression] = VISITED
     status = int64(0)
-    while used(ctx, LIVENESS_STACK) > path and status == 0:
-        top = used(ctx, LIVENESS_STACK)
-        stack = liveness_stack(ctx)
+    while used(ctx, t.LIVENESS_STACK) > path and status == 0:
+        top = used(ctx, t.LIVENESS_STACK)
+        stack = t.liveness_stack(ctx)
         here = stack[top - 2]
         next_class = stack[top - 1]
         if next_class == 2 * classes:
-            set_used(ctx, LIVENESS_STACK, top - 2)
+            set_used(ctx, t.LIVENESS_STACK, top - 2)
             continue
         stack[top - 1] = next_class + 1
         closer = next_class < classes
-        byte = class_bytes(ctx)[next_class if closer else next_class - classes]
-        if not (first_bytes(ctx)[here, byte >> 6] >> (byte & 63)) & 1:
+        byte = t.class_bytes(ctx)[next_class if closer else next_class - classes]
+        if not (t.first_bytes(ctx)[here, byte >> 6] >> (byte & 63)) & 1:
             continue
         successor = far_call(ctx, F_DERIVATIVE, here, byte)
         if successor < 0:
@@ -94,21 +83,21 @@ def search_live(ctx, expression, _unused):
             break
         if successor == EMPTY:
             continue
-        head = expressions(ctx)[successor].flags
-        known = liveness(ctx)[successor]
+        head = t.expressions(ctx)[successor].flags
+        known = t.liveness(ctx)[successor]
         if head & NULLABLE_FLAG or head & COMPLEX_FLAG == 0 or known == ALIVE:
             status = int64(1)
         elif known == UNKNOWN:
-            if closer and shortest_lengths(ctx)[successor] >= shortest_lengths(ctx)[here]:
+            if closer and t.shortest_lengths(ctx)[successor] >= t.shortest_lengths(ctx)[here]:
                 continue
             first_class = classes if top - path < 2 * _LONG_PATH else int64(0)
-            if used(ctx, WORK_STACK) - bottom > _LIMIT:
+            if used(ctx, t.WORK_STACK) - bottom > _LIMIT:
                 status = int64(LIMIT)
-            elif push(ctx, WORK_STACK, successor) and push_pair(ctx, LIVENESS_STACK, successor, first_class):
-                liveness(ctx)[successor] = VISITED
+            elif push(ctx, t.WORK_STACK, successor) and push_pair(ctx, t.LIVENESS_STACK, successor, first_class):
+                t.liveness(ctx)[successor] = VISITED
             else:
                 status = int64(FAIL)
-    note_verdicts(ctx, int64(LIVENESS), bottom, path, status)
+    note_verdicts(ctx, int64(t.LIVENESS), bottom, path, status)
     return status
 
 
@@ -118,7 +107,7 @@ far_entry(F_LIVE, search_live)
 @njit_inner(RESULT1)
 def is_live(ctx, expression):
     """1 if the expression's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     while True:
         if expression == EMPTY:
             return int64(0)

@@ -19,27 +19,11 @@ from __future__ import annotations
 from constrain.engine.automata.expressions import ALIVE, DEAD, UNKNOWN, VISITED, is_nullable
 from constrain.engine.automata.lexer_states import GUARD_BIT, next_lexer_state
 from constrain.engine.automata.liveness import note_verdicts
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_GUARDED, F_LEXER_LIVES, F_LEXER_STATE, F_SETTLE, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    LEXEME_ROLES,
-    LEXER_LIVES,
-    LIVENESS_STACK,
-    WORK_STACK,
-    accept_members,
-    accept_sets,
-    first_bytes,
-    lexeme_roles,
-    lexer_first_bytes,
-    lexer_lives,
-    lexer_members,
-    lexer_states,
-    lexer_transitions,
-    liveness_stack,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64
 
@@ -54,21 +38,21 @@ def settle(ctx, base, count):
 
     Guards are sorted, and no two are the same.  0 if a guard can end, or if only refused lexemes are left.
     """
-    tmp = work_stack(ctx)
-    guard = used(ctx, LEXEME_ROLES)
+    tmp = t.work_stack(ctx)
+    guard = used(ctx, t.LEXEME_ROLES)
     last = int64(_NO_LIMIT)
     for i in range(base, base + 2 * count, 2):
         if tmp[i] == guard:
             if is_nullable(ctx, tmp[i + 1]):
                 return int64(0)
         elif last == _NO_LIMIT and is_nullable(ctx, tmp[i + 1]):
-            last = int64(lexeme_roles(ctx)[tmp[i]].rank)
+            last = int64(t.lexeme_roles(ctx)[tmp[i]].rank)
     kept = base
     usable = False
     for i in range(base, base + 2 * count, 2):
         lexeme, expression = tmp[i], tmp[i + 1]
         if lexeme != guard:
-            if lexeme_roles(ctx)[lexeme].rank > last:
+            if t.lexeme_roles(ctx)[lexeme].rank > last:
                 continue
             usable = usable or not lexeme & 1
             tmp[kept], tmp[kept + 1] = lexeme, expression
@@ -92,17 +76,17 @@ far_entry(F_SETTLE, settle)
 @njit_inner(RESULT1)
 def _ends_plainly(ctx, state):
     """1 if a lexeme can end in a lexer state, or the first in order can surely end later; 0 if that is not plain."""
-    record = lexer_states(ctx)[state]
+    record = t.lexer_states(ctx)[state]
     if record.accept:
         return int64(1)
-    guard = used(ctx, LEXEME_ROLES)
-    pool = lexer_members(ctx)
+    guard = used(ctx, t.LEXEME_ROLES)
+    pool = t.lexer_members(ctx)
     last = record.offset + 2 * record.count - 2
     if record.count == 0 or pool[last] == guard:
         return int64(0)
-    rank = lexeme_roles(ctx)[pool[record.offset]].rank
+    rank = t.lexeme_roles(ctx)[pool[record.offset]].rank
     for i in range(record.offset, last + 2, 2):
-        if lexeme_roles(ctx)[pool[i]].rank != rank:
+        if t.lexeme_roles(ctx)[pool[i]].rank != rank:
             break
         if pool[i] & 1:
             return int64(0)
@@ -112,27 +96,27 @@ def _ends_plainly(ctx, state):
 @njit_inner(RESULT2)
 def search_end(ctx, state, _unused):
     """1 if a lexeme that the parser can use may end in a lexer state or behind it, 0 if none can; FAIL or LIMIT."""
-    known = lexer_lives(ctx)[state]
+    known = t.lexer_lives(ctx)[state]
     if known == ALIVE or known == DEAD:
         return int64(known == ALIVE)
     if _ends_plainly(ctx, state):
-        lexer_lives(ctx)[state] = ALIVE
+        t.lexer_lives(ctx)[state] = ALIVE
         return int64(1)
     # Depth first.  Visited states are kept on the work stack; the path, as (state, next class), on the liveness stack.
-    bottom, path = used(ctx, WORK_STACK), used(ctx, LIVENESS_STACK)
+    bottom, path = used(ctx, t.WORK_STACK), used(ctx, t.LIVENESS_STACK)
     classes = ctx[CLASSES]
-    if not push(ctx, WORK_STACK, state) or not push_pair(ctx, LIVENESS_STACK, state, int64(0)):
+    if not push(ctx, t.WORK_STACK, state) or not push_pair(ctx, t.LIVENESS_STACK, state, int64(0)):
         return int64(FAIL)
-    lexer_lives(ctx)[state] = VISITED
+    t.lexer_lives(ctx)[state] = VISITED
     status = int64(0)
-    while used(ctx, LIVENESS_STACK) > path and status == 0:
-        top = used(ctx, LIVENESS_STACK)
-        here, byte_class = int64(liveness_stack(ctx)[top - 2]), int64(liveness_stack(ctx)[top - 1])
+    while used(ctx, t.LIVENESS_STACK) > path and status == 0:
+        top = used(ctx, t.LIVENESS_STACK)
+        here, byte_class = int64(t.liveness_stack(ctx)[top - 2]), int64(t.liveness_stack(ctx)[top - 1])
         if byte_class == classes:
-            set_used(ctx, LIVENESS_STACK, top - 2)
+            set_used(ctx, t.LIVENESS_STACK, top - 2)
             continue
-        liveness_stack(ctx)[top - 1] = byte_class + 1
-        successor = int64(lexer_transitions(ctx)[here * classes + byte_class])
+        t.liveness_stack(ctx)[top - 1] = byte_class + 1
+        successor = int64(t.lexer_transitions(ctx)[here * classes + byte_class])
         if successor < 0:
             successor = next_lexer_state(ctx, here, byte_class)
         if successor < 0:
@@ -140,17 +124,17 @@ def search_end(ctx, state, _unused):
             break
         if successor == 0:
             continue
-        known = lexer_lives(ctx)[successor]
+        known = t.lexer_lives(ctx)[successor]
         if known == ALIVE or (known == UNKNOWN and _ends_plainly(ctx, successor)):
             status = int64(1)
         elif known == UNKNOWN:
-            if used(ctx, WORK_STACK) - bottom > _MOST_STATES:
+            if used(ctx, t.WORK_STACK) - bottom > _MOST_STATES:
                 status = int64(LIMIT)
-            elif push(ctx, WORK_STACK, successor) and push_pair(ctx, LIVENESS_STACK, successor, int64(0)):
-                lexer_lives(ctx)[successor] = VISITED
+            elif push(ctx, t.WORK_STACK, successor) and push_pair(ctx, t.LIVENESS_STACK, successor, int64(0)):
+                t.lexer_lives(ctx)[successor] = VISITED
             else:
                 status = int64(FAIL)
-    note_verdicts(ctx, int64(LEXER_LIVES), bottom, path, status)
+    note_verdicts(ctx, int64(t.LEXER_LIVES), bottom, path, status)
     return status
 
 
@@ -163,33 +147,33 @@ def guarded(ctx, initial, accept):
 
     The guards of the accept set become members, but for those that the first byte of any lexeme kills.
     """
-    offset, count = accept_sets(ctx)[accept].offset, accept_sets(ctx)[accept].count
+    offset, count = t.accept_sets(ctx)[accept].offset, t.accept_sets(ctx)[accept].count
     if initial == 0 or count < 2:
         return initial
-    members = 2 * lexer_states(ctx)[initial].count
-    if not room(ctx, WORK_STACK, members + 2 * count):
+    members = 2 * t.lexer_states(ctx)[initial].count
+    if not room(ctx, t.WORK_STACK, members + 2 * count):
         return int64(FAIL)
-    base = used(ctx, WORK_STACK)
-    tmp = work_stack(ctx)
-    pool, first = lexer_members(ctx), lexer_states(ctx)[initial].offset
+    base = used(ctx, t.WORK_STACK)
+    tmp = t.work_stack(ctx)
+    pool, first = t.lexer_members(ctx), t.lexer_states(ctx)[initial].offset
     for i in range(members):
         tmp[base + i] = pool[first + i]
     end = base + members
-    begins, firsts = lexer_first_bytes(ctx), first_bytes(ctx)
+    begins, firsts = t.lexer_first_bytes(ctx), t.first_bytes(ctx)
     for i in range(offset + 1, offset + count):
-        expression = accept_members(ctx)[i] & ~GUARD_BIT
+        expression = t.accept_members(ctx)[i] & ~GUARD_BIT
         common = int64(0)
         for quarter in range(4):
             common |= begins[initial, quarter] & firsts[expression, quarter]
         if common:
-            tmp[end] = used(ctx, LEXEME_ROLES)
+            tmp[end] = used(ctx, t.LEXEME_ROLES)
             tmp[end + 1] = expression
             end += 2
     if end == base + members:
         return initial
-    set_used(ctx, WORK_STACK, end)
+    set_used(ctx, t.WORK_STACK, end)
     state = far_call(ctx, F_LEXER_STATE, base, (end - base) // 2)
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     if state <= 0:
         return state
     live = far_call(ctx, F_LEXER_LIVES, state, 0)

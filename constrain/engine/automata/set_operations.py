@@ -19,22 +19,12 @@ from constrain.engine.automata.expressions import (
     append_expression,
     is_nullable,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, push_pair, room, set_used, used
 from constrain.engine.storage.hashing import find, hash_staged, is_staged, keep_staged, mix, sort_keys
 from constrain.engine.storage.header import BUDGET, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_SET_OPERATION, F_SUBSUME, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    CHILDREN,
-    EXPRESSION_BUCKETS,
-    EXPRESSION_HASHES,
-    SUBSUMED,
-    WORK_STACK,
-    children,
-    expressions,
-    subsumed,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64, types
 
@@ -42,7 +32,7 @@ from constrain.kernels.language import int64, types
 @njit_inner(types.UniTuple(int64, 3)(CTX, int64))
 def _counter(ctx, expression):
     """(item, low, high) of the counter that a sequence begins with."""
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     head = records[expression].first
     return records[head].first, records[head].second, records[head].third
 
@@ -57,12 +47,12 @@ def subsume(ctx, base, count):
     count = absorb(ctx, base, count)
     if count < 0:
         return count
-    if not room(ctx, WORK_STACK, count) or not room(ctx, SUBSUMED, count):
+    if not room(ctx, t.WORK_STACK, count) or not room(ctx, t.SUBSUMED, count):
         return int64(FAIL)
-    tmp = work_stack(ctx)
-    records = expressions(ctx)
+    tmp = t.work_stack(ctx)
+    records = t.expressions(ctx)
     # The counted parts, by what follows them; only those with equal tails are compared.
-    keys = subsumed(ctx)
+    keys = t.subsumed(ctx)
     counted = int64(0)
     for i in range(count):
         expression = tmp[base + i]
@@ -71,7 +61,7 @@ def subsume(ctx, base, count):
             counted += 1
     if counted < 2:
         return count
-    sort_keys(i64(ctx, SUBSUMED), counted)
+    sort_keys(i64(ctx, t.SUBSUMED), counted)
     dropped = 0
     for i in range(counted):
         place = keys[i] & 0x7FFFFFFF
@@ -106,29 +96,29 @@ far_entry(F_SUBSUME, subsume)
 @njit_inner(int64(CTX, int64, int64, int64))
 def _flatten(ctx, kind, base, neutral):
     """Let the parts on WORK_STACK from ``base`` on that are of this kind give way to their own parts; 0 or FAIL."""
-    tmp = work_stack(ctx)
-    records = expressions(ctx)
-    pool = children(ctx)
-    for i in range(base, used(ctx, WORK_STACK)):
+    tmp = t.work_stack(ctx)
+    records = t.expressions(ctx)
+    pool = t.children(ctx)
+    for i in range(base, used(ctx, t.WORK_STACK)):
         child = tmp[i]
         if records[child].kind == kind:
             tmp[i] = neutral
             length = records[child].second
-            if not room(ctx, WORK_STACK, length):
+            if not room(ctx, t.WORK_STACK, length):
                 return int64(FAIL)
-            end = used(ctx, WORK_STACK)
+            end = used(ctx, t.WORK_STACK)
             offset = records[child].first
             for j in range(length):
                 tmp[end + j] = pool[offset + j]
-            set_used(ctx, WORK_STACK, end + length)
+            set_used(ctx, t.WORK_STACK, end + length)
     return int64(0)
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _contradicts_itself(ctx, base, count):
     """Whether there is an expression and its complement among the ``count`` parts at ``WORK_STACK[base]``, sorted."""
-    tmp = work_stack(ctx)
-    records = expressions(ctx)
+    tmp = t.work_stack(ctx)
+    records = t.expressions(ctx)
     for i in range(base, base + count):
         if records[tmp[i]].kind != NOT:
             continue
@@ -153,20 +143,20 @@ def make_set_operation(ctx, kind, base):
     """
     fits = kind & FITS_FLAG
     kind &= 255
-    tmp = work_stack(ctx)
-    records = expressions(ctx)
+    tmp = t.work_stack(ctx)
+    records = t.expressions(ctx)
     neutral, absorbing = (EMPTY, ALL) if kind == UNION else (ALL, EMPTY)
     if _flatten(ctx, kind, base, neutral) < 0:
         return int64(FAIL)
-    count = used(ctx, WORK_STACK) - base
-    sort_keys(i32(ctx, WORK_STACK)[base : base + count], count)
+    count = used(ctx, t.WORK_STACK) - base
+    sort_keys(i32(ctx, t.WORK_STACK)[base : base + count], count)
     n = 0
     nullable = 0 if kind == UNION else 1
     flags = 0
     for i in range(base, base + count):
         child = tmp[i]
         if child == absorbing:
-            set_used(ctx, WORK_STACK, base)
+            set_used(ctx, t.WORK_STACK, base)
             return int64(absorbing)
         if child == neutral or (n > 0 and tmp[base + n - 1] == child):
             continue
@@ -185,7 +175,7 @@ def make_set_operation(ctx, kind, base):
         n = far_call(ctx, F_SUBSUME, int64(base), int64(n))
         if n < 0:
             return n
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     if n == 0:
         return int64(neutral)
     if n == 1:
@@ -196,20 +186,20 @@ def make_set_operation(ctx, kind, base):
         flags |= COMPLEX_FLAG | fits
     head = kind | flags | (nullable * NULLABLE_FLAG)
     code = hash_staged(ctx, mix(0, head), base, n)
-    known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, -1)
+    known = find(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code, -1)
     while known >= 0:
         record = records[known]
-        if record.flags == head and record.second == n and is_staged(ctx, CHILDREN, record.first, base, n):
+        if record.flags == head and record.second == n and is_staged(ctx, t.CHILDREN, record.first, base, n):
             return known
-        known = find(ctx, EXPRESSION_HASHES, EXPRESSION_BUCKETS, code, known)
-    if not room(ctx, CHILDREN, n):
+        known = find(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code, known)
+    if not room(ctx, t.CHILDREN, n):
         return int64(FAIL)
     # The parts come first: what is known of the whole is made of them.
-    offset = used(ctx, CHILDREN)
-    keep_staged(ctx, CHILDREN, base, n)
+    offset = used(ctx, t.CHILDREN)
+    keep_staged(ctx, t.CHILDREN, base, n)
     known = append_expression(ctx, head, offset, n, 0, code)
     if known < 0:
-        set_used(ctx, CHILDREN, offset)
+        set_used(ctx, t.CHILDREN, offset)
     return known
 
 
@@ -223,7 +213,7 @@ def make_union(ctx, left, right):
         return right
     if right == EMPTY:
         return left
-    base = used(ctx, WORK_STACK)
-    if not push_pair(ctx, WORK_STACK, left, right):
+    base = used(ctx, t.WORK_STACK)
+    if not push_pair(ctx, t.WORK_STACK, left, right):
         return int64(FAIL)
     return far_call(ctx, F_SET_OPERATION, UNION, base)

@@ -18,26 +18,11 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, set_used
 from constrain.engine.storage.header import CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DESCRIBE, far_entry
-from constrain.engine.storage.schemas import (
-    END_LENGTHS,
-    EXPRESSION_PRINTS,
-    FIRST_BYTES,
-    LAST_BYTES,
-    NECESSARY_BYTES,
-    SHORTEST_LENGTHS,
-    byte_sets,
-    children,
-    end_lengths,
-    expression_prints,
-    expressions,
-    literal_bytes,
-    necessary_bytes,
-    shortest_lengths,
-)
 from constrain.kernels.language import int64, types
 
 LONG = 1 << 24
@@ -50,30 +35,30 @@ def _set_edge_bytes(ctx, expression, slot):
 
     It is 256 bits, possibly more than do.
     """
-    records = expressions(ctx)
+    records = t.expressions(ctx)
     edge = i64(ctx, slot)
     kind = records[expression].kind
     a, b = records[expression].first, records[expression].second
-    outer, inner = (a, b) if slot == FIRST_BYTES else (b, a)
+    outer, inner = (a, b) if slot == t.FIRST_BYTES else (b, a)
     for word in range(4):
         bits = int64(0)
         if kind == LITERAL:
-            byte = literal_bytes(ctx)[a if slot == FIRST_BYTES else a + b - 1]
+            byte = t.literal_bytes(ctx)[a if slot == t.FIRST_BYTES else a + b - 1]
             if byte >> 6 == word:
                 bits = int64(1) << (byte & 63)
         elif kind == SET:
-            bits = byte_sets(ctx)[a, word]
+            bits = t.byte_sets(ctx)[a, word]
         elif kind == CONCAT:
             bits = edge[4 * outer + word]
             if records[outer].flags & NULLABLE_FLAG:
                 bits |= edge[4 * inner + word]
         elif kind == UNION:
             for i in range(b):
-                bits |= edge[4 * children(ctx)[a + i] + word]
+                bits |= edge[4 * t.children(ctx)[a + i] + word]
         elif kind == INTERSECT:
             bits = int64(-1)
             for i in range(b):
-                bits &= edge[4 * children(ctx)[a + i] + word]
+                bits &= edge[4 * t.children(ctx)[a + i] + word]
         elif kind == REPEAT:
             bits = edge[4 * a + word]
         elif kind > EPSILON:
@@ -85,15 +70,15 @@ def _set_edge_bytes(ctx, expression, slot):
 @njit_inner(types.void(CTX, int64))
 def _set_necessary_bytes(ctx, expression):
     """Compute the set of bytes that every string of an expression has; it is 256 bits, possibly fewer than are."""
-    records = expressions(ctx)
-    must = necessary_bytes(ctx)
+    records = t.expressions(ctx)
+    must = t.necessary_bytes(ctx)
     kind = records[expression].kind
     a, b = records[expression].first, records[expression].second
     for word in range(4):
         bits = int64(0)
         if kind == LITERAL:
             for i in range(a, a + b):
-                byte = literal_bytes(ctx)[i]
+                byte = t.literal_bytes(ctx)[i]
                 if byte >> 6 == word:
                     bits |= int64(1) << (byte & 63)
         elif kind == CONCAT:
@@ -101,21 +86,21 @@ def _set_necessary_bytes(ctx, expression):
         elif kind == UNION:
             bits = int64(-1)
             for i in range(b):
-                bits &= must[children(ctx)[a + i], word]
+                bits &= must[t.children(ctx)[a + i], word]
         elif kind == INTERSECT:
             for i in range(b):
-                bits |= must[children(ctx)[a + i], word]
+                bits |= must[t.children(ctx)[a + i], word]
         elif kind == REPEAT and b > 0:
             bits = must[a, word]
         must[expression, word] = bits
-    set_used(ctx, NECESSARY_BYTES, expression + 1)
+    set_used(ctx, t.NECESSARY_BYTES, expression + 1)
 
 
 @njit_inner(types.void(CTX, int64))
 def _set_shortest_length(ctx, expression):
     """Compute a length that no string of an expression is shorter than."""
-    records = expressions(ctx)
-    shortest = shortest_lengths(ctx)
+    records = t.expressions(ctx)
+    shortest = t.shortest_lengths(ctx)
     kind = records[expression].kind
     a, b = records[expression].first, records[expression].second
     length = int64(0)
@@ -128,22 +113,22 @@ def _set_shortest_length(ctx, expression):
     elif kind == UNION:
         length = int64(LONG)
         for i in range(b):
-            length = min(length, shortest[children(ctx)[a + i]])
+            length = min(length, shortest[t.children(ctx)[a + i]])
     elif kind == INTERSECT:
         for i in range(b):
-            length = max(length, shortest[children(ctx)[a + i]])
+            length = max(length, shortest[t.children(ctx)[a + i]])
     elif kind == REPEAT:
         length = shortest[a] * b
     shortest[expression] = min(length, int64(LONG))
-    set_used(ctx, SHORTEST_LENGTHS, expression + 1)
+    set_used(ctx, t.SHORTEST_LENGTHS, expression + 1)
 
 
 @njit_inner(types.void(CTX, int64))
 def _set_end_length(ctx, expression):
     """Compute how many bytes are enough to complete any beginning of a string of an expression; ``LONG`` if unknown."""
-    records = expressions(ctx)
-    shortest = shortest_lengths(ctx)
-    reach = end_lengths(ctx)
+    records = t.expressions(ctx)
+    shortest = t.shortest_lengths(ctx)
+    reach = t.end_lengths(ctx)
     kind = records[expression].kind
     a, b = records[expression].first, records[expression].second
     length = int64(0)
@@ -157,21 +142,21 @@ def _set_end_length(ctx, expression):
         length = max(reach[a] + shortest[b], reach[b])
     elif kind == UNION:
         for i in range(b):
-            length = max(length, reach[children(ctx)[a + i]])
+            length = max(length, reach[t.children(ctx)[a + i]])
     elif kind == REPEAT:
         length = reach[a] + shortest[a] * max(b - 1, int64(0))
     reach[expression] = min(length, int64(LONG))
-    set_used(ctx, END_LENGTHS, expression + 1)
+    set_used(ctx, t.END_LENGTHS, expression + 1)
 
 
 @njit_inner(RESULT2)
 def describe(ctx, expression, _unused):
     """Compute what is kept about a new expression besides its record; there is room for it."""
     # Fingerprints are made as they are asked for (automata/fingerprints.py).
-    expression_prints(ctx)[expression, 0] = expression_prints(ctx)[expression, 1] = 0
-    set_used(ctx, EXPRESSION_PRINTS, expression + 1)
-    _set_edge_bytes(ctx, expression, int64(FIRST_BYTES))
-    _set_edge_bytes(ctx, expression, int64(LAST_BYTES))
+    t.expression_prints(ctx)[expression, 0] = t.expression_prints(ctx)[expression, 1] = 0
+    set_used(ctx, t.EXPRESSION_PRINTS, expression + 1)
+    _set_edge_bytes(ctx, expression, int64(t.FIRST_BYTES))
+    _set_edge_bytes(ctx, expression, int64(t.LAST_BYTES))
     _set_necessary_bytes(ctx, expression)
     _set_shortest_length(ctx, expression)
     _set_end_length(ctx, expression)

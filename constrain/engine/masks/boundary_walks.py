@@ -17,23 +17,11 @@ from __future__ import annotations
 
 from constrain.engine.masks.boundaries import goes_on, next_node
 from constrain.engine.parser.configurations import IS_HARD, first_groups, state_kinds
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, used
 from constrain.engine.storage.header import CTX, RESULT0, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_GUARDED, F_SCAN, F_STATE_OF_SET, F_TWIN, far_call
-from constrain.engine.storage.schemas import (
-    PARSE_CONTEXTS,
-    STATE_WORK,
-    boundaries,
-    boundary_cursor,
-    child_groups,
-    configurations,
-    cores,
-    earley_sets,
-    follows,
-    lexer_masks,
-    state_work,
-)
 from constrain.engine.storage.statuses import FAIL, NOT_MINE, Status
 from constrain.kernels.language import int64, types
 
@@ -47,15 +35,15 @@ _FOLLOWS = 64
 @njit_inner(RESULT2)
 def _state_after(ctx, earley_set, accept):
     """The state after any lexeme of an accept set, for what is left of a token; FAIL or LIMIT if < 0."""
-    if not room(ctx, STATE_WORK, 1):
+    if not room(ctx, t.STATE_WORK, 1):
         return int64(FAIL)
-    state_work(ctx)[0] = earley_set << 32 | accept
+    t.state_work(ctx)[0] = earley_set << 32 | accept
     after = far_call(ctx, F_SCAN, 0, 1)
     if after < 0:
         return after
     # The twin without bounds is as good for a token, and makes fewer states.
-    initial = int64(cores(ctx)[earley_sets(ctx)[after].core].initial)
-    if used(ctx, PARSE_CONTEXTS):
+    initial = int64(t.cores(ctx)[t.earley_sets(ctx)[after].core].initial)
+    if used(ctx, t.PARSE_CONTEXTS):
         initial = far_call(ctx, F_GUARDED, initial, accept)
         return initial if initial < 0 else far_call(ctx, F_STATE_OF_SET, after, initial)
     begins = far_call(ctx, F_TWIN, initial, 0)
@@ -68,7 +56,7 @@ def _state_after(ctx, earley_set, accept):
 def _follow(ctx, earley_set, accept):
     """Let the cursor be where lexemes of an accept set end, that began in an Earley set; returns 0, FAIL or LIMIT."""
     # A few accept sets take turns.
-    known = follows(ctx)[accept & (_FOLLOWS - 1)]
+    known = t.follows(ctx)[accept & (_FOLLOWS - 1)]
     key = earley_set << 32 | accept
     if known.key != key:
         after = _state_after(ctx, earley_set, accept)
@@ -77,7 +65,7 @@ def _follow(ctx, earley_set, accept):
         known.key = key
         known.state = after
         known.groups = first_groups(ctx, after)
-    cursor = boundary_cursor(ctx)[0]
+    cursor = t.boundary_cursor(ctx)[0]
     cursor.after = known.state
     cursor.groups = known.groups
     cursor.kinds = state_kinds(ctx, known.state)
@@ -87,11 +75,11 @@ def _follow(ctx, earley_set, accept):
 @njit_inner(types.void(CTX, int64, int64))
 def begin_boundaries(ctx, first, count):
     """Put the cursor before the boundaries of ``count`` configurations, whose lexer masks are known."""
-    cursor = boundary_cursor(ctx)[0]
+    cursor = t.boundary_cursor(ctx)[0]
     cursor.configuration = first - 1
     cursor.last = first + count - 1
     cursor.boundary, cursor.stop, cursor.top, cursor.node, cursor.accept = 0, 0, 0, -1, -1
-    known = follows(ctx)
+    known = t.follows(ctx)
     for i in range(_FOLLOWS):
         known[i].key = -1
 
@@ -103,8 +91,8 @@ def next_boundary(ctx):
     It is a node some child of which begins what comes after, as far as the groups of bytes tell; or any, where what
     comes after depends on the text (IS_HARD).  One boundary may stand for many nodes (next_node).
     """
-    cursor = boundary_cursor(ctx)[0]
-    table, children = boundaries(ctx), child_groups(ctx)
+    cursor = t.boundary_cursor(ctx)[0]
+    table, children = t.boundaries(ctx), t.child_groups(ctx)
     boundary, stop, top = cursor.boundary, cursor.stop, cursor.top
     accept, groups, is_hard = cursor.accept, cursor.groups, cursor.kinds & IS_HARD != 0
     node = cursor.node
@@ -121,12 +109,12 @@ def next_boundary(ctx):
             if cursor.configuration == cursor.last:
                 return int64(NO_MORE)
             cursor.configuration += 1
-            mask = lexer_masks(ctx)[configurations(ctx)[cursor.configuration].lexer_state]
+            mask = t.lexer_masks(ctx)[t.configurations(ctx)[cursor.configuration].lexer_state]
             boundary, accept = mask.boundaries, int64(-1)
             stop = boundary + mask.boundary_count
         if table[boundary].accept != accept:
             accept = table[boundary].accept
-            status = _follow(ctx, configurations(ctx)[cursor.configuration].earley_set, accept)
+            status = _follow(ctx, t.configurations(ctx)[cursor.configuration].earley_set, accept)
             if status < 0:
                 return status
             groups, is_hard = cursor.groups, cursor.kinds & IS_HARD != 0

@@ -9,40 +9,12 @@ states or subtrees is asked first (accelerators.py), and gives the same tokens a
 from __future__ import annotations
 
 from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_GOES_ON, NO_DENSE, leads_on
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STEP, F_LITERAL_WALK, F_SELF_LOOP, far_call
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    DENSE_MASKS,
-    LEXER_STATES,
-    SHARED_DENSE,
-    TOKEN_LISTS,
-    TRIE_NODES,
-    boundaries,
-    byte_classes,
-    dense_masks,
-    dense_words,
-    found_tokens,
-    lexer_first_bytes,
-    lexer_masks,
-    lexer_transitions,
-    node_tokens,
-    same_bytes,
-    scratch_mask,
-    subtree_sizes,
-    token_lists,
-    trie_nodes,
-    walk_stack,
-    wide_child,
-    wide_ends,
-    wide_first,
-    wide_masks,
-    wide_nodes,
-    wide_stack,
-)
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 from constrain.kernels.language import int32, int64, types, uint64
@@ -62,16 +34,16 @@ def place_of_dense(ctx, dense):
     It is read as ``dense_words(ctx, table)[first + i]``.
     """
     if dense >= 0:
-        return int64(DENSE_MASKS), dense
-    return int64(SHARED_DENSE), (FIRST_SHARED - dense) * ctx[N_WORDS]
+        return int64(t.DENSE_MASKS), dense
+    return int64(t.SHARED_DENSE), (FIRST_SHARED - dense) * ctx[N_WORDS]
 
 
 @njit_inner(types.void(CTX, int64))
 def add_dense(ctx, dense):
     """Allow in the scratch mask what a dense mask allows."""
-    scratch = scratch_mask(ctx)
+    scratch = t.scratch_mask(ctx)
     table, first = place_of_dense(ctx, dense)
-    words = dense_words(ctx, table)
+    words = t.dense_words(ctx, table)
     for i in range(ctx[N_WORDS]):
         scratch[i] |= words[first + i]
 
@@ -79,9 +51,9 @@ def add_dense(ctx, dense):
 @njit_inner(types.void(CTX, int64))
 def take_dense(ctx, dense):
     """Take from the scratch mask what a dense mask allows."""
-    scratch = scratch_mask(ctx)
+    scratch = t.scratch_mask(ctx)
     table, first = place_of_dense(ctx, dense)
-    words = dense_words(ctx, table)
+    words = t.dense_words(ctx, table)
     for i in range(ctx[N_WORDS]):
         scratch[i] &= ~words[first + i]
 
@@ -89,7 +61,7 @@ def take_dense(ctx, dense):
 @njit_inner(types.void(CTX))
 def clear_scratch(ctx):
     """Allow nothing in the scratch mask."""
-    scratch = scratch_mask(ctx)
+    scratch = t.scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         scratch[i] = 0
 
@@ -98,31 +70,31 @@ def clear_scratch(ctx):
 def keep_dense(ctx):
     """Copy the scratch mask to the pool of dense masks, which has room; returns where it is."""
     words = ctx[N_WORDS]
-    scratch = scratch_mask(ctx)
-    pool = dense_masks(ctx)
-    dense = used(ctx, DENSE_MASKS)
+    scratch = t.scratch_mask(ctx)
+    pool = t.dense_masks(ctx)
+    dense = used(ctx, t.DENSE_MASKS)
     begin = uint64(dense)
     for i in range(words):
         pool[begin + uint64(i)] = scratch[i]
-    set_used(ctx, DENSE_MASKS, dense + words)
+    set_used(ctx, t.DENSE_MASKS, dense + words)
     return dense
 
 
 @njit_inner(types.void(CTX, int64, int64, int64, int64))
 def keep_lexer_mask(ctx, lexer_state, dense, first, first_boundary):
     """Write the record of a lexer mask; its list and boundaries are the ends of their tables."""
-    record = lexer_masks(ctx)
+    record = t.lexer_masks(ctx)
     record[lexer_state].tokens = first
-    record[lexer_state].token_count = used(ctx, TOKEN_LISTS) - first
+    record[lexer_state].token_count = used(ctx, t.TOKEN_LISTS) - first
     record[lexer_state].boundaries = first_boundary
-    record[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
+    record[lexer_state].boundary_count = used(ctx, t.BOUNDARIES) - first_boundary
     record[lexer_state].dense = dense
 
 
 @njit_inner(types.void(CTX, int64, int64))
 def copy_lexer_mask(ctx, lexer_state, source):
     """Give a lexer state the mask of another one."""
-    record = lexer_masks(ctx)
+    record = t.lexer_masks(ctx)
     record[lexer_state].tokens = record[source].tokens
     record[lexer_state].token_count = record[source].token_count
     record[lexer_state].boundaries = record[source].boundaries
@@ -133,9 +105,9 @@ def copy_lexer_mask(ctx, lexer_state, source):
 @njit_inner(int64(CTX, int64, int64, int64))
 def next_child(ctx, wide, byte, state):
     """The first child of a wide node from ``byte`` on, with which a lexer state may go on; else the subtree's end."""
-    children = wide_masks(ctx)
-    begins = lexer_first_bytes(ctx)
-    rank = wide_first(ctx)[wide]
+    children = t.wide_masks(ctx)
+    begins = t.lexer_first_bytes(ctx)
+    rank = t.wide_first(ctx)[wide]
     for word in range(4):
         own = children[wide, word]
         if 64 * word + 63 >= byte:
@@ -144,9 +116,9 @@ def next_child(ctx, wide, byte, state):
                 bits &= int64(-1) << (byte - 64 * word)
             if bits:
                 below = (int64(1) << lowest_bit(bits)) - 1
-                return wide_child(ctx)[rank + count_bits(own & below)]
+                return t.wide_child(ctx)[rank + count_bits(own & below)]
         rank += count_bits(own)
-    return wide_ends(ctx)[wide]
+    return t.wide_ends(ctx)[wide]
 
 
 @njit_inner(RESULT3)
@@ -159,19 +131,19 @@ def walk(ctx, p, end, n):
 
     All of it is one loop: a call for each node would take longer than the node.
     """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    stack = walk_stack(ctx)
-    wides = wide_stack(ctx)
-    wide = wide_nodes(ctx)
-    class_of = byte_classes(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    stack = t.walk_stack(ctx)
+    wides = t.wide_stack(ctx)
+    wide = t.wide_nodes(ctx)
+    class_of = t.byte_classes(ctx)
     classes = uint64(ctx[CLASSES])
-    trans = lexer_transitions(ctx)
-    records = i32(ctx, LEXER_STATES)
-    found = found_tokens(ctx)
-    pairs = boundaries(ctx)
-    n_boundaries = used(ctx, BOUNDARIES)
+    trans = t.lexer_transitions(ctx)
+    records = i32(ctx, t.LEXER_STATES)
+    found = t.found_tokens(ctx)
+    pairs = t.boundaries(ctx)
+    n_boundaries = used(ctx, t.BOUNDARIES)
     space = len(pairs)
     wides[0] = 0
     far_call(ctx, F_SELF_LOOP, int64(-1), int64(0))
@@ -191,10 +163,10 @@ def walk(ctx, p, end, n):
                 place += uint64(1)
                 continue
             if there < 0:
-                set_used(ctx, BOUNDARIES, n_boundaries)
+                set_used(ctx, t.BOUNDARIES, n_boundaries)
                 walked = far_call(ctx, F_LITERAL_WALK, int64(here) << 32 | int64(place), int64(count))
                 if walked >= 0:
-                    count, n_boundaries, there = uint64(walked), used(ctx, BOUNDARIES), int64(0)
+                    count, n_boundaries, there = uint64(walked), used(ctx, t.BOUNDARIES), int64(0)
                 elif walked != NOT_MINE:
                     return walked
                 else:
@@ -226,7 +198,7 @@ def walk(ctx, p, end, n):
         if accept != 0 and sizes[place] > 1:
             if n_boundaries == space:
                 # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
-                room(ctx, BOUNDARIES, 4 * n_boundaries)
+                room(ctx, t.BOUNDARIES, 4 * n_boundaries)
                 return int64(FAIL)
             pairs[n_boundaries].node = boundary
             pairs[n_boundaries].accept = accept
@@ -239,15 +211,15 @@ def walk(ctx, p, end, n):
             place = uint64(next_child(ctx, wides[depth + uint64(1)], int64(0), there))
         else:
             place += uint64(1)
-    set_used(ctx, BOUNDARIES, n_boundaries)
+    set_used(ctx, t.BOUNDARIES, n_boundaries)
     return int64(count)
 
 
 @njit_inner(RESULT1)
 def with_same_bytes(ctx, n):
     """Append to the ``n`` tokens in FOUND_TOKENS those with the same bytes; returns how many there are then."""
-    found = found_tokens(ctx)
-    same = same_bytes(ctx)
+    found = t.found_tokens(ctx)
+    same = t.same_bytes(ctx)
     count = n
     if len(same):
         for i in range(n):
@@ -262,8 +234,8 @@ def with_same_bytes(ctx, n):
 @njit_inner(types.void(CTX, int64))
 def allow_found(ctx, n):
     """Set the ``n`` tokens in FOUND_TOKENS in the scratch mask."""
-    found = found_tokens(ctx)
-    scratch = scratch_mask(ctx)
+    found = t.found_tokens(ctx)
+    scratch = t.scratch_mask(ctx)
     for i in range(n):
         token = found[i]
         scratch[uint64(token) >> _WORD] |= int32(1) << (token & int32(31))
@@ -272,7 +244,7 @@ def allow_found(ctx, n):
 @njit_inner(types.void(CTX, int64, int64))
 def allow_listed(ctx, first, count):
     """Set the tokens ``TOKEN_LISTS[first:][:count]`` in the scratch mask."""
-    scratch, lists = scratch_mask(ctx), token_lists(ctx)
+    scratch, lists = t.scratch_mask(ctx), t.token_lists(ctx)
     for i in range(first, first + count):
         scratch[lists[i] >> 5] |= int64(1) << (lists[i] & 31)
 
@@ -280,12 +252,12 @@ def allow_listed(ctx, first, count):
 @njit_inner(RESULT1)
 def list_found(ctx, n):
     """Append the ``n`` tokens in FOUND_TOKENS to the token lists, which have room; returns where they begin."""
-    found = found_tokens(ctx)
-    lists = token_lists(ctx)
-    first = used(ctx, TOKEN_LISTS)
+    found = t.found_tokens(ctx)
+    lists = t.token_lists(ctx)
+    first = used(ctx, t.TOKEN_LISTS)
     for i in range(n):
         lists[first + i] = found[i]
-    set_used(ctx, TOKEN_LISTS, first + n)
+    set_used(ctx, t.TOKEN_LISTS, first + n)
     return first
 
 
@@ -294,16 +266,16 @@ def walk_lexer_mask(ctx, lexer_state):
     """Make the mask of a lexer state by a walk over the whole trie; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
+    if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.TOKEN_LISTS, words // 8):
         return int64(FAIL)
-    first_boundary = used(ctx, BOUNDARIES)
-    walk_stack(ctx)[0] = lexer_state
-    n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, TRIE_NODES)), int64(0))
+    first_boundary = used(ctx, t.BOUNDARIES)
+    t.walk_stack(ctx)[0] = lexer_state
+    n = walk(ctx, next_child(ctx, int64(0), int64(0), lexer_state), len(i32(ctx, t.TRIE_NODES)), int64(0))
     if n < 0:
-        set_used(ctx, BOUNDARIES, first_boundary)
+        set_used(ctx, t.BOUNDARIES, first_boundary)
         return n
     n = with_same_bytes(ctx, n)
-    dense, first = int64(NO_DENSE), used(ctx, TOKEN_LISTS)
+    dense, first = int64(NO_DENSE), used(ctx, t.TOKEN_LISTS)
     if n > words // 8:
         clear_scratch(ctx)
         allow_found(ctx, n)

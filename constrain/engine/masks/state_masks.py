@@ -23,6 +23,7 @@ from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, nex
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
 from constrain.engine.parser.configurations import IN_ROOTS, IS_HARD, NO_MASK, reset_work
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import rehash
 from constrain.engine.storage.header import (
@@ -44,43 +45,6 @@ from constrain.engine.storage.links import (
     far_call,
     far_entry,
 )
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    DENSE_MASKS,
-    EARLEY_SET_HASHES,
-    EXITS,
-    OPEN_NODES,
-    ROOT_KEYS,
-    ROOTS,
-    RUN_ENDS,
-    RUN_KEYS,
-    RUN_STATE_BUCKETS,
-    RUN_STATE_HASHES,
-    RUN_STATE_MEMBERS,
-    RUN_STATES,
-    RUN_STEPS,
-    RUNS,
-    SOURCE_BUCKETS,
-    SOURCE_HASHES,
-    SOURCE_NODES,
-    SOURCES,
-    STATE_HASHES,
-    TOKEN_LISTS,
-    boundary_cursor,
-    child_groups,
-    configurations,
-    dense_words,
-    empty_tokens,
-    eos_tokens,
-    lexer_masks,
-    open_nodes,
-    roots,
-    runs,
-    scratch_mask,
-    state_masks,
-    states,
-    token_lists,
-)
 from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
 from constrain.kernels.language import int64, types, uint64
 
@@ -95,27 +59,27 @@ def _list_tokens(ctx, offset, count_and_way):
     Returns 0, FAIL or LIMIT.
     """
     count, listed_only = count_and_way >> 1, count_and_way & 1 != 0
-    set_used(ctx, OPEN_NODES, 0)
+    set_used(ctx, t.OPEN_NODES, 0)
     if not listed_only:
         # The scratch mask holds what is allowed so far; the list, what of it is not in the dense part.
         clear_scratch(ctx)
         for i in range(offset, offset + count):
-            part = lexer_masks(ctx)[configurations(ctx)[i].lexer_state].dense
+            part = t.lexer_masks(ctx)[t.configurations(ctx)[i].lexer_state].dense
             if part != NO_DENSE:
                 add_dense(ctx, part)
     visitor = int64(LIST if listed_only else MARK)
     # The list of a single lexer mask is used where it is.
     for i in range(offset, offset + (0 if listed_only and count == 1 else count)):
-        mask = lexer_masks(ctx)[configurations(ctx)[i].lexer_state]
+        mask = t.lexer_masks(ctx)[t.configurations(ctx)[i].lexer_state]
         for j in range(mask.tokens, mask.tokens + mask.token_count):
-            allow(ctx, token_lists(ctx)[j], visitor)
-    cursor = boundary_cursor(ctx)[0]
+            allow(ctx, t.token_lists(ctx)[j], visitor)
+    cursor = t.boundary_cursor(ctx)[0]
     begin_boundaries(ctx, offset, count)
     node = next_boundary(ctx)
     while node >= 0:
         if cursor.kinds & IS_HARD and note_open_below(ctx, node, cursor.kinds) < 0:
             return int64(FAIL)
-        if child_groups(ctx)[node] & cursor.groups:
+        if t.child_groups(ctx)[node] & cursor.groups:
             status = walk_tokens(ctx, node, cursor.after, visitor)
             if status < 0:
                 return status
@@ -130,28 +94,28 @@ far_entry(F_LIST, _list_tokens)
 @njit_inner(RESULT1)
 def _keep_open_nodes(ctx, count):
     """Append the number of OPEN_NODES, and these themselves, to the token lists; 0 or FAIL."""
-    end = used(ctx, TOKEN_LISTS)
-    if not room(ctx, TOKEN_LISTS, count + 1):
+    end = used(ctx, t.TOKEN_LISTS)
+    if not room(ctx, t.TOKEN_LISTS, count + 1):
         return int64(FAIL)
-    lists = token_lists(ctx)
+    lists = t.token_lists(ctx)
     lists[end] = count
     for i in range(count):
-        lists[end + 1 + i] = open_nodes(ctx)[i]
-    set_used(ctx, TOKEN_LISTS, end + 1 + count)
+        lists[end + 1 + i] = t.open_nodes(ctx)[i]
+    set_used(ctx, t.TOKEN_LISTS, end + 1 + count)
     return int64(0)
 
 
 @njit_inner(RESULT1)
 def _read_open_nodes(ctx, place):
     """Fill OPEN_NODES with what :func:`_keep_open_nodes` has written at a place of the token lists; 0 or FAIL."""
-    lists = token_lists(ctx)
+    lists = t.token_lists(ctx)
     count = lists[place]
-    set_used(ctx, OPEN_NODES, 0)
-    if not room(ctx, OPEN_NODES, count):
+    set_used(ctx, t.OPEN_NODES, 0)
+    if not room(ctx, t.OPEN_NODES, count):
         return int64(FAIL)
     for i in range(count):
-        open_nodes(ctx)[i] = lists[place + 1 + i]
-    set_used(ctx, OPEN_NODES, count)
+        t.open_nodes(ctx)[i] = lists[place + 1 + i]
+    set_used(ctx, t.OPEN_NODES, count)
     return int64(0)
 
 
@@ -160,30 +124,30 @@ def compute_mask(ctx, state, _unused):
     """Compute the mask of a state and keep it; returns 0, FAIL or LIMIT."""
     reset_work(ctx)
     words = ctx[N_WORDS]
-    offset = states(ctx)[state].offset
-    count = states(ctx)[state].count
+    offset = t.states(ctx)[state].offset
+    count = t.states(ctx)[state].count
     dense = int64(NO_DENSE)
     n_dense = 0
     for i in range(offset, offset + count):
-        lexer_state = configurations(ctx)[i].lexer_state
+        lexer_state = t.configurations(ctx)[i].lexer_state
         status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
         if status < 0:
             return status
-        if lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
+        if t.lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
             n_dense += 1
-            dense = lexer_masks(ctx)[lexer_state].dense
-    only = configurations(ctx)[offset].lexer_state if count == 1 else int64(-1)
-    if only >= 0 and lexer_masks(ctx)[only].boundary_count == 0:
+            dense = t.lexer_masks(ctx)[lexer_state].dense
+    only = t.configurations(ctx)[offset].lexer_state if count == 1 else int64(-1)
+    if only >= 0 and t.lexer_masks(ctx)[only].boundary_count == 0:
         # No lexeme ends in a token: the mask is that of the lexer state, and its list serves both.
-        masks = state_masks(ctx)
+        masks = t.state_masks(ctx)
         masks[state].dense = dense
-        masks[state].tokens = lexer_masks(ctx)[only].tokens
-        masks[state].token_count = lexer_masks(ctx)[only].token_count
+        masks[state].tokens = t.lexer_masks(ctx)[only].tokens
+        masks[state].token_count = t.lexer_masks(ctx)[only].token_count
         masks[state].inside_count = 0
         return int64(0)
-    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 4):
+    if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.TOKEN_LISTS, words // 4):
         return int64(FAIL)
-    first = used(ctx, TOKEN_LISTS)
+    first = used(ctx, t.TOKEN_LISTS)
     # What is in the list twice, or in the dense part too, does no harm; telling tokens apart takes longer.
     listed_only = n_dense < 2
     while True:
@@ -201,17 +165,17 @@ def compute_mask(ctx, state, _unused):
     if n_dense > 1 or ctx[LIST_END] > ctx[LIST_LIMIT]:
         dense = keep_dense(ctx)
         listed = int64(0)
-    n_open = used(ctx, OPEN_NODES)
-    set_used(ctx, TOKEN_LISTS, first + listed)
+    n_open = used(ctx, t.OPEN_NODES)
+    set_used(ctx, t.TOKEN_LISTS, first + listed)
     if n_open and _keep_open_nodes(ctx, n_open) < 0:
         return int64(FAIL)
-    masks = state_masks(ctx)
+    masks = t.state_masks(ctx)
     masks[state].dense = dense
     masks[state].tokens = first
     masks[state].token_count = ~listed if n_open else listed
     if listed_only and count == 1:
-        masks[state].inside = lexer_masks(ctx)[only].tokens
-        masks[state].inside_count = lexer_masks(ctx)[only].token_count
+        masks[state].inside = t.lexer_masks(ctx)[only].tokens
+        masks[state].inside_count = t.lexer_masks(ctx)[only].token_count
     else:
         masks[state].inside_count = 0
     return int64(0)
@@ -226,7 +190,7 @@ def _add_dense(ctx, dense, row):
     if dense == NO_DENSE:
         return
     table, begin = place_of_dense(ctx, dense)
-    pool = dense_words(ctx, table)
+    pool = t.dense_words(ctx, table)
     for i in range(uint64(ctx[N_WORDS])):
         row[i] |= pool[begin + int64(i)]
 
@@ -236,13 +200,13 @@ def _write_roots(ctx, state, row):
     """Write the mask of a state that is kept as roots."""
     for i in range(uint64(ctx[N_WORDS])):
         row[i] = 0
-    lists = token_lists(ctx)
-    first = state_masks(ctx)[state].tokens
-    for i in range(first, first + state_masks(ctx)[state].token_count):
-        root = roots(ctx)[lists[i]]
+    lists = t.token_lists(ctx)
+    first = t.state_masks(ctx)[state].tokens
+    for i in range(first, first + t.state_masks(ctx)[state].token_count):
+        root = t.roots(ctx)[lists[i]]
         _add_dense(ctx, root.dense, row)
         for j in range(root.runs, root.runs + root.run_count):
-            _add_dense(ctx, runs(ctx)[lists[j]].dense, row)
+            _add_dense(ctx, t.runs(ctx)[lists[j]].dense, row)
         for j in range(root.tokens, root.tokens + root.token_count):
             token = lists[j]
             row[token >> 5] |= 1 << (token & 31)
@@ -256,21 +220,21 @@ def write_mask(ctx, state, out, index):
     (NEW_MASK, which stays until the caller has done so), and 2, if tokens are missing that depend on the text: those
     at or below the nodes that are in OPEN_NODES then.
     """
-    if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
+    if uint64(state) >= uint64(used(ctx, t.STATE_HASHES)):
         return int64(NO_STATE)
     if uint64(index) >= uint64(len(out)) or out.shape[1] != ctx[N_WORDS]:
         return int64(BAD_MASK)
-    masks = state_masks(ctx)
+    masks = t.state_masks(ctx)
     result = int64(0)
     if masks[state].dense == NO_MASK:
         reset_work(ctx)
         result = far_call(ctx, F_MASK_BY_CORE, state, 0)
         if result == NOT_MINE:
-            sets_known = used(ctx, EARLEY_SET_HASHES)
+            sets_known = used(ctx, t.EARLEY_SET_HASHES)
             ctx[NODES_WALKED] = 0
             result = far_call(ctx, F_MASK, state, 0)
             if result == 0:
-                cost = 1 + used(ctx, EARLEY_SET_HASHES) - sets_known + ctx[NODES_WALKED] // _NODES_LIKE_A_SET
+                cost = 1 + used(ctx, t.EARLEY_SET_HASHES) - sets_known + ctx[NODES_WALKED] // _NODES_LIKE_A_SET
                 far_call(ctx, F_MASK_BY_CORE, state, cost)
         if result < 0:
             return result
@@ -282,14 +246,14 @@ def write_mask(ctx, state, out, index):
         _write_roots(ctx, state, row)
     elif dense != NO_DENSE:
         table, begin = place_of_dense(ctx, dense)
-        pool = dense_words(ctx, table)
+        pool = t.dense_words(ctx, table)
         # Unsigned: the loop is a plain copy only if the index cannot be negative.
         for i in range(uint64(words)):
             row[i] = pool[begin + int64(i)]
     else:
         for i in range(words):
             row[i] = 0
-    lists = token_lists(ctx)
+    lists = t.token_lists(ctx)
     first = masks[state].tokens
     count = masks[state].token_count if dense != IN_ROOTS else int64(0)
     if count < 0:
@@ -304,11 +268,11 @@ def write_mask(ctx, state, out, index):
     for i in range(first, first + masks[state].inside_count):
         token = lists[i]
         row[token >> 5] |= 1 << (token & 31)
-    empty = empty_tokens(ctx)
+    empty = t.empty_tokens(ctx)
     for i in range(len(empty)):
         row[empty[i] >> 5] |= 1 << (empty[i] & 31)
-    if states(ctx)[state].accepts:
-        ends = eos_tokens(ctx)
+    if t.states(ctx)[state].accepts:
+        ends = t.eos_tokens(ctx)
         for i in range(len(ends)):
             row[ends[i] >> 5] |= 1 << (ends[i] & 31)
     return result
@@ -321,13 +285,13 @@ def add_below(ctx, state, node, out, index):
     ``out`` is int32[batch, words].  Returns 0, FAIL, LIMIT or UNMADE; what depends on the text is in OPEN_NODES then.
     """
     reset_work(ctx)
-    set_used(ctx, OPEN_NODES, 0)
-    ctx[LIST_END] = ctx[LIST_LIMIT] = used(ctx, TOKEN_LISTS)
+    set_used(ctx, t.OPEN_NODES, 0)
+    ctx[LIST_END] = ctx[LIST_LIMIT] = used(ctx, t.TOKEN_LISTS)
     clear_scratch(ctx)
     status = walk_tokens(ctx, node, state, int64(MARK))
     if status < 0:
         return status
-    scratch = scratch_mask(ctx)
+    scratch = t.scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         out[index, i] |= scratch[i]
     return int64(0)
@@ -336,13 +300,13 @@ def add_below(ctx, state, node, out, index):
 @njit_inner(types.void(CTX))
 def _forget_roots(ctx):
     """Drop what masks by core are made of."""
-    for slot in (RUNS, RUN_ENDS, SOURCES, SOURCE_NODES, SOURCE_HASHES, EXITS, ROOTS):
+    for slot in (t.RUNS, t.RUN_ENDS, t.SOURCES, t.SOURCE_NODES, t.SOURCE_HASHES, t.EXITS, t.ROOTS):
         set_used(ctx, slot, 0)
-    for slot in (RUN_STATES, RUN_STATE_MEMBERS, RUN_STATE_HASHES, RUN_STEPS):
+    for slot in (t.RUN_STATES, t.RUN_STATE_MEMBERS, t.RUN_STATE_HASHES, t.RUN_STEPS):
         set_used(ctx, slot, 0)
-    rehash(i32(ctx, SOURCE_HASHES), 0, i32(ctx, SOURCE_BUCKETS))
-    rehash(i32(ctx, RUN_STATE_HASHES), 0, i32(ctx, RUN_STATE_BUCKETS))
-    for slot in (RUN_KEYS, ROOT_KEYS):
+    rehash(i32(ctx, t.SOURCE_HASHES), 0, i32(ctx, t.SOURCE_BUCKETS))
+    rehash(i32(ctx, t.RUN_STATE_HASHES), 0, i32(ctx, t.RUN_STATE_BUCKETS))
+    for slot in (t.RUN_KEYS, t.ROOT_KEYS):
         keys = i64(ctx, slot)
         for i in range(len(keys)):
             keys[i] = 0
@@ -352,11 +316,11 @@ def _forget_roots(ctx):
 @njit_entry(types.void(CTX))
 def forget_masks(ctx):
     """Drop every mask of a state and every lexer mask; states and Earley sets stay valid."""
-    masks = state_masks(ctx)
-    for state in range(used(ctx, STATE_HASHES)):
+    masks = t.state_masks(ctx)
+    for state in range(used(ctx, t.STATE_HASHES)):
         masks[state].dense = NO_MASK
     clear_splits(ctx)
-    set_used(ctx, DENSE_MASKS, 0)
-    set_used(ctx, TOKEN_LISTS, 0)
-    set_used(ctx, BOUNDARIES, 0)
+    set_used(ctx, t.DENSE_MASKS, 0)
+    set_used(ctx, t.TOKEN_LISTS, 0)
+    set_used(ctx, t.BOUNDARIES, 0)
     _forget_roots(ctx)

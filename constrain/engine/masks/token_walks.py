@@ -10,6 +10,7 @@ from __future__ import annotations
 from constrain.engine.automata.lexer_states import leads_on
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import IS_HARD, IS_UNSURE, state_kinds
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, used
 from constrain.engine.storage.header import (
     CLASSES,
@@ -23,21 +24,6 @@ from constrain.engine.storage.header import (
 )
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_STEP, far_call
-from constrain.engine.storage.schemas import (
-    BRANCHES,
-    OPEN_NODES,
-    byte_classes,
-    configurations,
-    node_tokens,
-    same_bytes,
-    scratch_mask,
-    states,
-    subtree_sizes,
-    token_lists,
-    transitions,
-    trie_nodes,
-    walk_stack,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int64, types, uint64
@@ -51,15 +37,15 @@ LIST, MARK = -1, -2
 @njit_inner(types.void(CTX, int64, int64))
 def allow(ctx, token, visitor):
     """List a token, and those with the same bytes, as LIST and MARK say."""
-    scratch = scratch_mask(ctx)
-    same = same_bytes(ctx)
+    scratch = t.scratch_mask(ctx)
+    same = t.same_bytes(ctx)
     while token >= 0:
         if visitor == LIST or not (scratch[token >> 5] >> (token & 31)) & 1:
             if visitor == MARK:
                 scratch[token >> 5] |= 1 << (token & 31)
             n = ctx[LIST_END]
             if n < ctx[LIST_LIMIT]:
-                token_lists(ctx)[n] = token
+                t.token_lists(ctx)[n] = token
             ctx[LIST_END] = n + 1
         token = same[token] if len(same) else int64(-1)
 
@@ -67,13 +53,13 @@ def allow(ctx, token, visitor):
 @njit_inner(RESULT1)
 def note_open(ctx, node):
     """Note that what follows a trie node depends on the text; 0 or FAIL."""
-    return int64(0 if push(ctx, OPEN_NODES, node) else FAIL)
+    return int64(0 if push(ctx, t.OPEN_NODES, node) else FAIL)
 
 
 @njit_inner(RESULT2)
 def note_open_below(ctx, node, kinds):
     """Note a trie node whose tokens are allowed, and what follows of these kinds depends on the text; 0 or FAIL."""
-    if kinds & IS_UNSURE == 0 and subtree_sizes(ctx)[node] == 1:
+    if kinds & IS_UNSURE == 0 and t.subtree_sizes(ctx)[node] == 1:
         return int64(0)
     return note_open(ctx, node)
 
@@ -81,9 +67,9 @@ def note_open_below(ctx, node, kinds):
 @njit_inner(RESULT2)
 def _leads_on(ctx, state, byte_class):
     """As lexer_states.leads_on for a recognizer's state, in a grammar whose rules do not depend on the text."""
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        if leads_on(ctx, configurations(ctx)[i].lexer_state, byte_class):
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        if leads_on(ctx, t.configurations(ctx)[i].lexer_state, byte_class):
             return int64(1)
     return int64(0)
 
@@ -100,15 +86,15 @@ def walk_tokens(ctx, root, state, visitor):
 
     Returns how many nodes were looked at; or FAIL, LIMIT, UNMADE, or the visitor's status.
     """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    stack = walk_stack(ctx)
-    class_of = byte_classes(ctx)
-    trans = transitions(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    stack = t.walk_stack(ctx)
+    class_of = t.byte_classes(ctx)
+    trans = t.transitions(ctx)
     classes = uint64(ctx[CLASSES])
     # Where rules depend on the text, or somebody wants to know, it matters to which state a token leads.
-    is_last = visitor < 0 and used(ctx, BRANCHES) == 0
+    is_last = visitor < 0 and used(ctx, t.BRANCHES) == 0
     stack[(nodes[root] >> DEPTH_SHIFT) + 1 if root >= 0 else 0] = state
     p = uint64(root + 1)
     end = uint64(root + sizes[root] if root >= 0 else len(nodes))

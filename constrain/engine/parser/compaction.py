@@ -14,58 +14,23 @@ Expressions, lexer states, cores and splits stay: they belong to the grammar, no
 from __future__ import annotations
 
 from constrain.engine.parser.origin_sets import make_origin_sets
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, set_used, used
 from constrain.engine.storage.hashing import finish_hash, mix, rehash
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.schemas import (
-    AFTER_COSTS,
-    COMPLETION_ITEMS,
-    COMPLETION_MEMO,
-    COMPLETION_STAMPS,
-    CONFIGURATIONS,
-    EARLEY_ITEMS,
-    EARLEY_SET_BUCKETS,
-    EARLEY_SET_COSTS,
-    EARLEY_SET_HASHES,
-    EARLEY_SETS,
-    ORIGIN_SETS,
-    ORIGIN_SETS_AT,
-    SCAN_KEYS,
-    STATE_BUCKETS,
-    STATE_COSTS,
-    STATE_HASHES,
-    STATE_MARKS,
-    STATE_MASKS,
-    STATES,
-    TOKEN_STEP_KEYS,
-    TRANSITIONS,
-    UNKNOWN_SETS,
-    UP_COSTS,
-    configurations,
-    cores,
-    earley_items,
-    earley_set_hashes,
-    earley_sets,
-    origin_sets_at,
-    state_hashes,
-    state_marks,
-    state_masks,
-    states,
-    transitions,
-)
 from constrain.kernels.language import int32, int64, types, uint8
 
 
 @njit_inner(types.void(CTX, int32[::1]))
 def _move_sets(ctx, set_map):
     """Move the Earley sets that stay to the front: those with 1 in ``set_map``, which then holds new numbers, or -1."""
-    records = earley_sets(ctx)
-    pool = earley_items(ctx)
-    hashes = earley_set_hashes(ctx)
-    all_cores = cores(ctx)
+    records = t.earley_sets(ctx)
+    pool = t.earley_items(ctx)
+    hashes = t.earley_set_hashes(ctx)
+    all_cores = t.cores(ctx)
     count, items = int64(0), int64(0)
-    for earley_set in range(used(ctx, EARLEY_SET_HASHES)):
+    for earley_set in range(used(ctx, t.EARLEY_SET_HASHES)):
         if not set_map[earley_set]:
             set_map[earley_set] = -1
             continue
@@ -91,44 +56,44 @@ def _move_sets(ctx, set_map):
         hashes[count] = finish_hash(code)
         items += n
         count += 1
-    set_used(ctx, EARLEY_SETS, count)
-    set_used(ctx, EARLEY_ITEMS, items)
-    set_used(ctx, EARLEY_SET_HASHES, count)
-    for slot in (COMPLETION_MEMO, COMPLETION_STAMPS, COMPLETION_ITEMS, ORIGIN_SETS):
+    set_used(ctx, t.EARLEY_SETS, count)
+    set_used(ctx, t.EARLEY_ITEMS, items)
+    set_used(ctx, t.EARLEY_SET_HASHES, count)
+    for slot in (t.COMPLETION_MEMO, t.COMPLETION_STAMPS, t.COMPLETION_ITEMS, t.ORIGIN_SETS):
         set_used(ctx, slot, 0)
     for earley_set in range(count):
         offset, n = records[earley_set].offset, records[earley_set].count
         dots = all_cores[records[earley_set].core].count
         # Where there is no room for sets, none are kept: they only save time.
-        origin_sets_at(ctx)[earley_set] = max(make_origin_sets(ctx, offset, n, dots), -1)
-    set_used(ctx, ORIGIN_SETS_AT, count)
+        t.origin_sets_at(ctx)[earley_set] = max(make_origin_sets(ctx, offset, n, dots), -1)
+    set_used(ctx, t.ORIGIN_SETS_AT, count)
     # No text is at a state that stands for others.
-    set_used(ctx, UNKNOWN_SETS, 0)
-    set_used(ctx, EARLEY_SET_COSTS, 0)
-    set_used(ctx, UP_COSTS, 0)
-    set_used(ctx, AFTER_COSTS, 0)
-    keys = i64(ctx, SCAN_KEYS)
+    set_used(ctx, t.UNKNOWN_SETS, 0)
+    set_used(ctx, t.EARLEY_SET_COSTS, 0)
+    set_used(ctx, t.UP_COSTS, 0)
+    set_used(ctx, t.AFTER_COSTS, 0)
+    keys = i64(ctx, t.SCAN_KEYS)
     for i in range(len(keys)):
         keys[i] = 0
-    set_used(ctx, SCAN_KEYS, 0)
-    keys = i64(ctx, TOKEN_STEP_KEYS)
+    set_used(ctx, t.SCAN_KEYS, 0)
+    keys = i64(ctx, t.TOKEN_STEP_KEYS)
     for i in range(len(keys)):
         keys[i] = 0
-    set_used(ctx, TOKEN_STEP_KEYS, 0)
-    rehash(i32(ctx, EARLEY_SET_HASHES), count, i32(ctx, EARLEY_SET_BUCKETS))
+    set_used(ctx, t.TOKEN_STEP_KEYS, 0)
+    rehash(i32(ctx, t.EARLEY_SET_HASHES), count, i32(ctx, t.EARLEY_SET_BUCKETS))
 
 
 @njit_inner(types.void(CTX, int32[::1], int32[::1]))
 def _move_states(ctx, state_map, set_map):
     """As _move_sets for the states; Earley sets have their new numbers."""
-    records = states(ctx)
-    pool = configurations(ctx)
-    hashes = state_hashes(ctx)
-    masks = state_masks(ctx)
-    marks = state_marks(ctx)
-    trans = transitions(ctx)
+    records = t.states(ctx)
+    pool = t.configurations(ctx)
+    hashes = t.state_hashes(ctx)
+    masks = t.state_masks(ctx)
+    marks = t.state_marks(ctx)
+    trans = t.transitions(ctx)
     classes = ctx[CLASSES]
-    total = used(ctx, STATE_HASHES)
+    total = used(ctx, t.STATE_HASHES)
     count, place = int64(0), int64(0)
     for state in range(total):
         if not state_map[state]:
@@ -166,14 +131,14 @@ def _move_states(ctx, state_map, set_map):
         elif trans[i] < -1:
             # The step to an open state.
             trans[i] = -state_map[-trans[i] - 2] - 2
-    set_used(ctx, STATES, count)
-    set_used(ctx, CONFIGURATIONS, place)
-    set_used(ctx, STATE_HASHES, count)
-    set_used(ctx, STATE_MASKS, count)
-    set_used(ctx, STATE_MARKS, count)
-    set_used(ctx, TRANSITIONS, count * classes)
-    set_used(ctx, STATE_COSTS, 0)
-    rehash(i32(ctx, STATE_HASHES), count, i32(ctx, STATE_BUCKETS))
+    set_used(ctx, t.STATES, count)
+    set_used(ctx, t.CONFIGURATIONS, place)
+    set_used(ctx, t.STATE_HASHES, count)
+    set_used(ctx, t.STATE_MASKS, count)
+    set_used(ctx, t.STATE_MARKS, count)
+    set_used(ctx, t.TRANSITIONS, count * classes)
+    set_used(ctx, t.STATE_COSTS, 0)
+    rehash(i32(ctx, t.STATE_HASHES), count, i32(ctx, t.STATE_BUCKETS))
 
 
 @njit_entry(types.void(CTX, uint8[::1], int32[::1], int32[::1]))
@@ -190,15 +155,15 @@ def compact(ctx, live, state_map, set_map):
     set_map : int32[n_sets]
         Output: as for the states.
     """
-    records = states(ctx)
-    pool = configurations(ctx)
-    sets = earley_sets(ctx)
-    items = earley_items(ctx)
-    n_sets = used(ctx, EARLEY_SET_HASHES)
+    records = t.states(ctx)
+    pool = t.configurations(ctx)
+    sets = t.earley_sets(ctx)
+    items = t.earley_items(ctx)
+    n_sets = used(ctx, t.EARLEY_SET_HASHES)
     for earley_set in range(n_sets):
         set_map[earley_set] = 0
     set_map[0] = 1
-    for state in range(used(ctx, STATE_HASHES)):
+    for state in range(used(ctx, t.STATE_HASHES)):
         # State 0 is the dead one.
         state_map[state] = 1 if live[state] or state == 0 else 0
         if state_map[state]:

@@ -29,37 +29,11 @@ from constrain.engine.parser.origin_sets import (
     origin_set_of,
 )
 from constrain.engine.parser.rules import END
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import CTX, EPOCH, RESULT1, RESULT2, START_NT
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.schemas import (
-    COMPLETION_ITEMS,
-    COMPLETION_MEMO,
-    COMPLETION_STAMPS,
-    KERNEL_ITEMS,
-    WORK_LIST,
-    completion_items,
-    completion_memo,
-    completion_stamps,
-    core_dots,
-    core_groups,
-    core_waits,
-    cores,
-    dot_left,
-    earley_items,
-    earley_sets,
-    kernel_items,
-    new_sets,
-    new_words,
-    nullable_rest,
-    origin_sets,
-    origin_sets_at,
-    rule_starts,
-    rules,
-    symbols,
-    work_list,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64
 
@@ -78,34 +52,34 @@ def completions_of(ctx, earley_set):
 
     Most sets are made on the way through a token, and no rule that begins in them is ever completed.
     """
-    first = earley_sets(ctx)[earley_set].completions
+    first = t.earley_sets(ctx)[earley_set].completions
     if first >= 0:
         return first
-    groups = cores(ctx)[earley_sets(ctx)[earley_set].core].group_count
-    if not room(ctx, COMPLETION_STAMPS, groups) or not room(ctx, COMPLETION_MEMO, groups):
+    groups = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].group_count
+    if not room(ctx, t.COMPLETION_STAMPS, groups) or not room(ctx, t.COMPLETION_MEMO, groups):
         return int64(FAIL)
-    first = used(ctx, COMPLETION_MEMO)
+    first = used(ctx, t.COMPLETION_MEMO)
     for i in range(first, first + groups):
-        completion_memo(ctx)[i] = -1
-        completion_stamps(ctx)[i] = 0
-    set_used(ctx, COMPLETION_MEMO, first + groups)
-    set_used(ctx, COMPLETION_STAMPS, first + groups)
-    earley_sets(ctx)[earley_set].completions = first
+        t.completion_memo(ctx)[i] = -1
+        t.completion_stamps(ctx)[i] = 0
+    set_used(ctx, t.COMPLETION_MEMO, first + groups)
+    set_used(ctx, t.COMPLETION_STAMPS, first + groups)
+    t.earley_sets(ctx)[earley_set].completions = first
     return first
 
 
 @njit_inner(RESULT2)
 def _keep_end(ctx, rule, origin):
     """Add an item at the end of a rule that began in an unknown set (stand_ins.py); 0 or FAIL."""
-    if not room(ctx, KERNEL_ITEMS, 1):
+    if not room(ctx, t.KERNEL_ITEMS, 1):
         return int64(FAIL)
     # One end stands for those of all productions of the rule.
-    dot = rule_starts(ctx)[rules(ctx)[rule]]
-    while symbols(ctx)[dot] != END:
+    dot = t.rule_starts(ctx)[t.rules(ctx)[rule]]
+    while t.symbols(ctx)[dot] != END:
         dot += 1
-    n = used(ctx, KERNEL_ITEMS)
-    kernel_items(ctx)[n] = dot << 32 | origin
-    set_used(ctx, KERNEL_ITEMS, n + 1)
+    n = used(ctx, t.KERNEL_ITEMS)
+    t.kernel_items(ctx)[n] = dot << 32 | origin
+    set_used(ctx, t.KERNEL_ITEMS, n + 1)
     return int64(0)
 
 
@@ -117,16 +91,16 @@ def _complete(ctx, rule, origin, epoch):
     """
     if rule == ctx[START_NT]:
         return int64(1)
-    core = earley_sets(ctx)[origin].core
-    if cores(ctx)[core].group_count == 0:
+    core = t.earley_sets(ctx)[origin].core
+    if t.cores(ctx)[core].group_count == 0:
         return _keep_end(ctx, rule, origin)
     completions = completions_of(ctx, origin)
     if completions < 0:
         return completions
-    groups = core_groups(ctx)
-    first = cores(ctx)[core].groups
+    groups = t.core_groups(ctx)
+    first = t.cores(ctx)[core].groups
     low = first
-    high = first + cores(ctx)[core].group_count
+    high = first + t.cores(ctx)[core].group_count
     while high - low > 1:
         middle = (low + high) // 2
         if groups[middle].symbol <= rule:
@@ -134,66 +108,66 @@ def _complete(ctx, rule, origin, epoch):
         else:
             high = middle
     slot = completions + low - first
-    stamps = completion_stamps(ctx)
+    stamps = t.completion_stamps(ctx)
     if stamps[slot] == epoch:
         return int64(0)
-    if not room(ctx, WORK_LIST, 3):
+    if not room(ctx, t.WORK_LIST, 3):
         return int64(FAIL)
     stamps[slot] = epoch
-    work = work_list(ctx)
-    top = used(ctx, WORK_LIST)
+    work = t.work_list(ctx)
+    top = used(ctx, t.WORK_LIST)
     work[top] = origin
     work[top + 1] = low
     work[top + 2] = slot
-    set_used(ctx, WORK_LIST, top + 3)
+    set_used(ctx, t.WORK_LIST, top + 3)
     return int64(0)
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _advance(ctx, dot, source, earley_set, epoch):
     """Add the items with this dot that a source in a set stands for; complete those that are or may be at their end."""
-    symbol = symbols(ctx)[dot]
-    ends = nullable_rest(ctx)[dot] != 0
-    rule = dot_left(ctx)[dot]
+    symbol = t.symbols(ctx)[dot]
+    ends = t.nullable_rest(ctx)[dot] != 0
+    rule = t.dot_left(ctx)[dot]
     begin, stop = int64(0), int64(1)
     old = int64(0)
     only = earley_set
     if source != SELF:
         only = int64(-1)
-        core = earley_sets(ctx)[earley_set].core
-        begin = earley_sets(ctx)[earley_set].offset
-        stop = begin + earley_sets(ctx)[earley_set].count
-        old = core_dots(ctx)[cores(ctx)[core].offset + source]
-        record = origin_sets_at(ctx)[earley_set]
+        core = t.earley_sets(ctx)[earley_set].core
+        begin = t.earley_sets(ctx)[earley_set].offset
+        stop = begin + t.earley_sets(ctx)[earley_set].count
+        old = t.core_dots(ctx)[t.cores(ctx)[core].offset + source]
+        record = t.origin_sets_at(ctx)[earley_set]
         if record >= 0:
-            sets = origin_sets(ctx)
+            sets = t.origin_sets(ctx)
             record += SET_FIELDS * source
             begin = sets[record + SET_ITEMS]
             stop = begin + sets[record + SET_COUNT]
             if stop - begin == 1:
                 # The items of many Earley sets do not fit into a processor's cache.
                 only = sets[record + SET_LEAST]
-        elif stop - begin == cores(ctx)[core].count:
+        elif stop - begin == t.cores(ctx)[core].count:
             begin += source
             stop = begin + 1
         else:
-            pool = earley_items(ctx)
+            pool = t.earley_items(ctx)
             while pool[begin].dot != old:
                 begin += 1
     accepts = int64(0)
     for i in range(begin, stop):
         origin = only
         if origin < 0:
-            pool = earley_items(ctx)
+            pool = t.earley_items(ctx)
             if pool[i].dot != old:
                 break
             origin = pool[i].origin
         if symbol != END:
-            n = used(ctx, KERNEL_ITEMS)
-            if not room(ctx, KERNEL_ITEMS, 1):
+            n = used(ctx, t.KERNEL_ITEMS)
+            if not room(ctx, t.KERNEL_ITEMS, 1):
                 return int64(FAIL)
-            kernel_items(ctx)[n] = dot << 32 | origin
-            set_used(ctx, KERNEL_ITEMS, n + 1)
+            t.kernel_items(ctx)[n] = dot << 32 | origin
+            set_used(ctx, t.KERNEL_ITEMS, n + 1)
         if ends:
             status = _complete(ctx, rule, origin, epoch)
             if status < 0:
@@ -212,17 +186,17 @@ def add_set(ctx, dot, place, epoch):
     new_set = new_set_of(ctx, dot, int64(1))
     if new_set < 0:
         return new_set
-    sets = origin_sets(ctx)
-    records = new_sets(ctx)
+    sets = t.origin_sets(ctx)
+    records = t.new_sets(ctx)
     least, greatest = sets[place + SET_LEAST], sets[place + SET_GREATEST]
     full_from, full_to = records[new_set + NEW_FULL_FROM], records[new_set + NEW_FULL_TO]
     if full_from <= least and greatest <= full_to:
         return int64(0)
-    ends = epoch >= 0 and nullable_rest(ctx)[dot] != 0
-    rule = dot_left(ctx)[dot]
+    ends = epoch >= 0 and t.nullable_rest(ctx)[dot] != 0
+    rule = t.dot_left(ctx)[dot]
     begin, first = sets[place + SET_BEGIN], sets[place + SET_FIRST]
     end = first + sets[place + SET_WORDS]
-    words = new_words(ctx)
+    words = t.new_words(ctx)
     to = records[new_set + NEW_BEGIN]
     accepts = int64(0)
     for word in range(first, end):
@@ -250,36 +224,36 @@ def add_set(ctx, dot, place, epoch):
 @njit_inner(RESULT1)
 def _add_memo(ctx, memo):
     """Add what is remembered of a completion to KERNEL_ITEMS; returns its accept bit or FAIL."""
-    items = completion_items(ctx)
+    items = t.completion_items(ctx)
     count = items[memo]
-    if not room(ctx, KERNEL_ITEMS, count):
+    if not room(ctx, t.KERNEL_ITEMS, count):
         return int64(FAIL)
-    n = used(ctx, KERNEL_ITEMS)
-    keys = kernel_items(ctx)
+    n = used(ctx, t.KERNEL_ITEMS)
+    keys = t.kernel_items(ctx)
     for i in range(count):
         keys[n + i] = items[memo + 2 + 2 * i] << 32 | items[memo + 3 + 2 * i]
-    set_used(ctx, KERNEL_ITEMS, n + count)
+    set_used(ctx, t.KERNEL_ITEMS, n + count)
     return items[memo + 1]
 
 
 @njit_inner(RESULT2)
 def _follow_completions(ctx, epoch, accepts):
     """Do all that WORK_LIST asks for, and what that leads to.  Returns the accept bit or FAIL."""
-    while used(ctx, WORK_LIST) > 0:
-        top = used(ctx, WORK_LIST) - 3
-        work = work_list(ctx)
+    while used(ctx, t.WORK_LIST) > 0:
+        top = used(ctx, t.WORK_LIST) - 3
+        work = t.work_list(ctx)
         origin, group, slot = work[top], work[top + 1], work[top + 2]
-        set_used(ctx, WORK_LIST, top)
-        memo = completion_memo(ctx)[slot]
+        set_used(ctx, t.WORK_LIST, top)
+        memo = t.completion_memo(ctx)[slot]
         if memo >= 0:
             known = _add_memo(ctx, memo)
             if known < 0:
                 return known
             accepts |= known
             continue
-        waits = core_groups(ctx)[group].waits
-        for i in range(waits, waits + core_groups(ctx)[group].count):
-            dot, source = core_waits(ctx)[i].dot, core_waits(ctx)[i].source
+        waits = t.core_groups(ctx)[group].waits
+        for i in range(waits, waits + t.core_groups(ctx)[group].count):
+            dot, source = t.core_waits(ctx)[i].dot, t.core_waits(ctx)[i].source
             place = origin_set_of(ctx, origin, source)
             if place >= 0:
                 status = add_set(ctx, dot, place, epoch)
@@ -298,14 +272,14 @@ def _complete_alone(ctx, slot, epoch):
     Returns the accept bit or FAIL; 2 if the result is too large to be remembered, and then it is not in KERNEL_ITEMS.
     """
     accepts = int64(0)
-    own_items = used(ctx, KERNEL_ITEMS)
+    own_items = used(ctx, t.KERNEL_ITEMS)
     steps = 0
-    while used(ctx, WORK_LIST) > 0:
-        top = used(ctx, WORK_LIST) - 3
-        work = work_list(ctx)
+    while used(ctx, t.WORK_LIST) > 0:
+        top = used(ctx, t.WORK_LIST) - 3
+        work = t.work_list(ctx)
         origin, group, at = work[top], work[top + 1], work[top + 2]
-        set_used(ctx, WORK_LIST, top)
-        memo = completion_memo(ctx)[at]
+        set_used(ctx, t.WORK_LIST, top)
+        memo = t.completion_memo(ctx)[at]
         if memo >= 0:
             known = _add_memo(ctx, memo)
             if known < 0:
@@ -313,57 +287,57 @@ def _complete_alone(ctx, slot, epoch):
             accepts |= known
             continue
         steps += 1
-        waits = core_groups(ctx)[group].waits
-        for i in range(waits, waits + core_groups(ctx)[group].count):
-            dot, source = core_waits(ctx)[i].dot, core_waits(ctx)[i].source
+        waits = t.core_groups(ctx)[group].waits
+        for i in range(waits, waits + t.core_groups(ctx)[group].count):
+            dot, source = t.core_waits(ctx)[i].dot, t.core_waits(ctx)[i].source
             if memo == _TOO_MANY or origin_set_of(ctx, origin, source) >= 0:
-                completion_memo(ctx)[slot] = _TOO_MANY
-                set_used(ctx, KERNEL_ITEMS, own_items)
-                set_used(ctx, WORK_LIST, 0)
+                t.completion_memo(ctx)[slot] = _TOO_MANY
+                set_used(ctx, t.KERNEL_ITEMS, own_items)
+                set_used(ctx, t.WORK_LIST, 0)
                 return int64(2)
             status = _advance(ctx, dot, source, origin, epoch)
             if status < 0:
                 return status
             accepts |= status
     if steps > 1:
-        end = drop_repeated(ctx, own_items, used(ctx, KERNEL_ITEMS))
+        end = drop_repeated(ctx, own_items, used(ctx, t.KERNEL_ITEMS))
         if end < 0:
             return end
-        set_used(ctx, KERNEL_ITEMS, end)
-        keys = kernel_items(ctx)
+        set_used(ctx, t.KERNEL_ITEMS, end)
+        keys = t.kernel_items(ctx)
         count = end - own_items
         if count > _MEMO_LIMIT:
-            completion_memo(ctx)[slot] = _TOO_MANY
+            t.completion_memo(ctx)[slot] = _TOO_MANY
         else:
-            if not room(ctx, COMPLETION_ITEMS, 2 + 2 * count):
+            if not room(ctx, t.COMPLETION_ITEMS, 2 + 2 * count):
                 return int64(FAIL)
-            memo = used(ctx, COMPLETION_ITEMS)
-            items = completion_items(ctx)
+            memo = used(ctx, t.COMPLETION_ITEMS)
+            items = t.completion_items(ctx)
             items[memo] = count
             items[memo + 1] = accepts
             for i in range(count):
                 items[memo + 2 + 2 * i] = keys[own_items + i] >> 32
                 items[memo + 3 + 2 * i] = keys[own_items + i] & 0x7FFFFFFF
-            set_used(ctx, COMPLETION_ITEMS, memo + 2 + 2 * count)
-            completion_memo(ctx)[slot] = memo
+            set_used(ctx, t.COMPLETION_ITEMS, memo + 2 + 2 * count)
+            t.completion_memo(ctx)[slot] = memo
     return accepts
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _complete_asked(ctx, accepts, epoch, own_epoch):
     """Do what WORK_LIST asks for, in ``own_epoch``, and what that leads to, as advance_and_complete."""
-    work = work_list(ctx)
-    asked = used(ctx, WORK_LIST)
+    work = t.work_list(ctx)
+    asked = used(ctx, t.WORK_LIST)
     # A memo is kept for a single first completion: the usual case, and the one that chains.
     if asked == 3:
         origin, group, slot = work[0], work[1], work[2]
-        if completion_memo(ctx)[slot] != _TOO_MANY:
+        if t.completion_memo(ctx)[slot] != _TOO_MANY:
             found = _complete_alone(ctx, slot, own_epoch)
             if found != 2:
                 return found if found < 0 else accepts | found
-            work = work_list(ctx)
+            work = t.work_list(ctx)
             work[0], work[1], work[2] = origin, group, slot
-    stamps = completion_stamps(ctx)
+    stamps = t.completion_stamps(ctx)
     kept = int64(0)
     for i in range(0, asked, 3):
         slot = work[i + 2]
@@ -372,7 +346,7 @@ def _complete_asked(ctx, accepts, epoch, own_epoch):
             for j in range(3):
                 work[kept + j] = work[i + j]
             kept += 3
-    set_used(ctx, WORK_LIST, kept)
+    set_used(ctx, t.WORK_LIST, kept)
     return _follow_completions(ctx, epoch, accepts)
 
 
@@ -382,7 +356,7 @@ def advance_and_complete(ctx, dot, source, earley_set, epoch):
 
     ``epoch`` is that of the Earley set under way: what has been completed in it is not completed again.
     """
-    set_used(ctx, WORK_LIST, 0)
+    set_used(ctx, t.WORK_LIST, 0)
     place = origin_set_of(ctx, earley_set, source)
     if place >= 0:
         accepts = add_set(ctx, dot, place, epoch)
@@ -398,7 +372,7 @@ def advance_and_complete(ctx, dot, source, earley_set, epoch):
 @njit_inner(RESULT2)
 def complete_rule(ctx, rule, origin):
     """Add to KERNEL_ITEMS what follows where a rule ends that began in a set.  Returns the accept bit or FAIL."""
-    set_used(ctx, WORK_LIST, 0)
+    set_used(ctx, t.WORK_LIST, 0)
     epoch = ctx[EPOCH]
     ctx[EPOCH] += 1
     accepts = _complete(ctx, rule, origin, ctx[EPOCH])

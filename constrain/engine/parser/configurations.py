@@ -19,6 +19,7 @@ from constrain.engine.parser.cores import MARK_SHIFT, MARKED_ENDS
 from constrain.engine.parser.earley_sets import is_within, make_start_set
 from constrain.engine.parser.lr_stacks import first_stack
 from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, map_get, map_put, mix, sort_keys
 from constrain.engine.storage.header import (
@@ -46,44 +47,6 @@ from constrain.engine.storage.links import (
     far_entry,
     read_along,
 )
-from constrain.engine.storage.schemas import (
-    CONFIGURATIONS,
-    KERNEL_ITEMS,
-    LEXER_STATE_HASHES,
-    LIVENESS_STACK,
-    PARSE_CONTEXTS,
-    STATE_BUCKETS,
-    STATE_HASHES,
-    STATE_MARKS,
-    STATE_MASKS,
-    STATE_WORK,
-    STATES,
-    TOKEN_STEP_KEYS,
-    TOKEN_STEP_VALUES,
-    TRANSITIONS,
-    WORK_LIST,
-    WORK_STACK,
-    branches,
-    byte_classes,
-    class_groups,
-    class_sizes,
-    configurations,
-    core_kinds,
-    cores,
-    earley_items,
-    earley_sets,
-    kernel_items,
-    lexer_states,
-    lexer_transitions,
-    state_marks,
-    state_masks,
-    state_work,
-    states,
-    symbols,
-    token_bytes,
-    token_starts,
-    transitions,
-)
 from constrain.engine.storage.statuses import FAIL, NO_STATE, NOT_MINE, STOPPED
 from constrain.kernels.language import int32, int64, types, uint64
 
@@ -108,19 +71,19 @@ _BRANCH_KINDS = 7
 @njit_inner(types.void(CTX))
 def reset_work(ctx):
     """Empty the work stacks; whatever an interrupted kernel left there is void."""
-    set_used(ctx, WORK_STACK, 0)
-    set_used(ctx, WORK_LIST, 0)
-    set_used(ctx, KERNEL_ITEMS, 0)
-    set_used(ctx, LIVENESS_STACK, 0)
-    set_used(ctx, STATE_WORK, 0)
+    set_used(ctx, t.WORK_STACK, 0)
+    set_used(ctx, t.WORK_LIST, 0)
+    set_used(ctx, t.KERNEL_ITEMS, 0)
+    set_used(ctx, t.LIVENESS_STACK, 0)
+    set_used(ctx, t.STATE_WORK, 0)
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _has_configurations(ctx, state, count):
     """Whether the configurations of a state are STATE_WORK[:count]."""
-    if states(ctx)[state].count != count:
+    if t.states(ctx)[state].count != count:
         return False
-    pool, offset, keys = configurations(ctx), states(ctx)[state].offset, state_work(ctx)
+    pool, offset, keys = t.configurations(ctx), t.states(ctx)[state].offset, t.state_work(ctx)
     for i in range(count):
         if pool[offset + i].earley_set != keys[i] >> 32 or pool[offset + i].lexer_state != keys[i] & 0x7FFFFFFF:
             return False
@@ -130,7 +93,7 @@ def _has_configurations(ctx, state, count):
 @njit_inner(RESULT2)
 def intern_state(ctx, count, accepts):
     """The state with the configurations STATE_WORK[:count], as keys ``earley_set << 32 | lexer state`` in any order."""
-    keys = i64(ctx, STATE_WORK)
+    keys = i64(ctx, t.STATE_WORK)
     sort_keys(keys, count)
     n = int64(0)
     code = accepts
@@ -140,32 +103,36 @@ def intern_state(ctx, count, accepts):
             code = mix(code, keys[n])
             n += 1
     code = finish_hash(code)
-    records = states(ctx)
-    state = find(ctx, STATE_HASHES, STATE_BUCKETS, code, -1)
+    records = t.states(ctx)
+    state = find(ctx, t.STATE_HASHES, t.STATE_BUCKETS, code, -1)
     while state >= 0:
         if records[state].accepts == accepts and _has_configurations(ctx, state, n):
             return state
-        state = find(ctx, STATE_HASHES, STATE_BUCKETS, code, state)
-    state = used(ctx, STATE_HASHES)
-    pool = configurations(ctx)
+        state = find(ctx, t.STATE_HASHES, t.STATE_BUCKETS, code, state)
+    state = used(ctx, t.STATE_HASHES)
+    pool = t.configurations(ctx)
     classes = ctx[CLASSES]
-    if not has_room(ctx, STATE_HASHES, STATE_BUCKETS) or not room(ctx, STATES, 1) or not room(ctx, STATE_MARKS, 1):
+    if (
+        not has_room(ctx, t.STATE_HASHES, t.STATE_BUCKETS)
+        or not room(ctx, t.STATES, 1)
+        or not room(ctx, t.STATE_MARKS, 1)
+    ):
         return int64(FAIL)
-    if not room(ctx, CONFIGURATIONS, n) or not room(ctx, STATE_MASKS, 1):
+    if not room(ctx, t.CONFIGURATIONS, n) or not room(ctx, t.STATE_MASKS, 1):
         return int64(FAIL)
-    if not room(ctx, TRANSITIONS, classes):
+    if not room(ctx, t.TRANSITIONS, classes):
         return int64(FAIL)
-    offset = used(ctx, CONFIGURATIONS)
+    offset = used(ctx, t.CONFIGURATIONS)
     for j in range(n):
         pool[offset + j].earley_set = keys[j] >> 32
         pool[offset + j].lexer_state = keys[j] & 0x7FFFFFFF
-    set_used(ctx, CONFIGURATIONS, offset + n)
+    set_used(ctx, t.CONFIGURATIONS, offset + n)
     records[state].offset = offset
     records[state].count = n
     records[state].accepts = accepts
-    set_used(ctx, STATES, state + 1)
-    trans = transitions(ctx)
-    lexer_trans = lexer_transitions(ctx)
+    set_used(ctx, t.STATES, state + 1)
+    trans = t.transitions(ctx)
+    lexer_trans = t.lexer_transitions(ctx)
     # Unsigned and without a branch: the loops take whole registers then.
     begin, width = uint64(state * classes), uint64(classes)
     for j in range(width):
@@ -174,36 +141,36 @@ def intern_state(ctx, count, accepts):
         place = uint64((keys[k] & 0x7FFFFFFF) * classes)
         for j in range(width):
             trans[begin + j] |= -int32(lexer_trans[place + j] != 0)
-    set_used(ctx, TRANSITIONS, (state + 1) * classes)
-    state_marks(ctx)[state] = 0
-    set_used(ctx, STATE_MARKS, state + 1)
-    state_masks(ctx)[state].dense = NO_MASK
-    set_used(ctx, STATE_MASKS, state + 1)
-    return insert(ctx, STATE_HASHES, STATE_BUCKETS, code)
+    set_used(ctx, t.TRANSITIONS, (state + 1) * classes)
+    t.state_marks(ctx)[state] = 0
+    set_used(ctx, t.STATE_MARKS, state + 1)
+    t.state_masks(ctx)[state].dense = NO_MASK
+    set_used(ctx, t.STATE_MASKS, state + 1)
+    return insert(ctx, t.STATE_HASHES, t.STATE_BUCKETS, code)
 
 
 @njit_inner(RESULT1)
 def set_kinds(ctx, earley_set):
     """The kinds of the branches in an Earley set."""
-    return core_kinds(ctx)[earley_sets(ctx)[earley_set].core] & _BRANCH_KINDS
+    return t.core_kinds(ctx)[t.earley_sets(ctx)[earley_set].core] & _BRANCH_KINDS
 
 
 @njit_inner(RESULT1)
 def state_kinds(ctx, state):
     """The kinds of the branches in the Earley sets of a state's configurations."""
-    offset = states(ctx)[state].offset
+    offset = t.states(ctx)[state].offset
     kinds = int64(0)
-    for i in range(offset, offset + states(ctx)[state].count):
-        kinds |= set_kinds(ctx, configurations(ctx)[i].earley_set)
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        kinds |= set_kinds(ctx, t.configurations(ctx)[i].earley_set)
     return kinds
 
 
 @njit_inner(RESULT2)
 def state_of_set(ctx, earley_set, lexer_state):
     """The state with the one configuration (Earley set, lexer state); with none if the lexer state is dead (0)."""
-    if not room(ctx, STATE_WORK, 1):
+    if not room(ctx, t.STATE_WORK, 1):
         return int64(FAIL)
-    state_work(ctx)[0] = earley_set << 32 | lexer_state
+    t.state_work(ctx)[0] = earley_set << 32 | lexer_state
     return intern_state(ctx, int64(1 if lexer_state or set_kinds(ctx, earley_set) else 0), int64(0))
 
 
@@ -213,18 +180,18 @@ far_entry(F_STATE_OF_SET, state_of_set)
 @njit_inner(RESULT1)
 def state_at_set(ctx, earley_set):
     """The state in which an Earley set is all there is: its lexemes begin, and the text may end if it accepts."""
-    start = cores(ctx)[earley_sets(ctx)[earley_set].core].initial
-    if not room(ctx, STATE_WORK, 1):
+    start = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].initial
+    if not room(ctx, t.STATE_WORK, 1):
         return int64(FAIL)
-    state_work(ctx)[0] = earley_set << 32 | start
-    return intern_state(ctx, int64(1 if start else 0), earley_sets(ctx)[earley_set].accepts)
+    t.state_work(ctx)[0] = earley_set << 32 | start
+    return intern_state(ctx, int64(1 if start else 0), t.earley_sets(ctx)[earley_set].accepts)
 
 
 @njit_inner(RESULT1)
 def first_groups(ctx, state):
     """The groups of the bytes (vocabulary/trie.py) with which a state may go on: bit ``g`` for group ``g``."""
-    groups = class_groups(ctx)
-    trans = transitions(ctx)
+    groups = t.class_groups(ctx)
+    trans = t.transitions(ctx)
     classes = uint64(ctx[CLASSES])
     begin = uint64(state) * classes
     result = int64(0)
@@ -241,7 +208,7 @@ def _drop_needless(ctx, count):
     They are those in the same lexer state whose Earley set is within the latest.  With an ignored lexeme that matches
     any text each Earley set is within the next, and a text would have as many configurations as bytes.
     """
-    work = state_work(ctx)
+    work = t.state_work(ctx)
     latest = work[0]
     for i in range(1, count):
         latest = max(latest, work[i])
@@ -267,29 +234,29 @@ def step(ctx, state, byte_class):
     Going on from there as it is, is a guess.  Transitions to open states are kept as numbers below -1.
     """
     place = state * ctx[CLASSES] + byte_class
-    known = transitions(ctx)[place]
+    known = t.transitions(ctx)[place]
     if known >= 0:
         return known
     if known < -1:
         return OPEN - known - 2
-    offset = states(ctx)[state].offset
-    count = states(ctx)[state].count
+    offset = t.states(ctx)[state].offset
+    count = t.states(ctx)[state].count
     # Configurations that go on are kept at the front of the work list, ends of lexemes behind them.
-    if not room(ctx, STATE_WORK, 2 * count + 1):
+    if not room(ctx, t.STATE_WORK, 2 * count + 1):
         return int64(FAIL)
     kept = int64(0)
     ended = int64(0)
     for i in range(offset, offset + count):
-        earley_set = configurations(ctx)[i].earley_set
-        lexer_state = configurations(ctx)[i].lexer_state
-        known = lexer_transitions(ctx)[lexer_state * ctx[CLASSES] + byte_class]
+        earley_set = t.configurations(ctx)[i].earley_set
+        lexer_state = t.configurations(ctx)[i].lexer_state
+        known = t.lexer_transitions(ctx)[lexer_state * ctx[CLASSES] + byte_class]
         lexer_state = known if known >= 0 else far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
         if lexer_state < 0:
             return lexer_state
         if lexer_state == 0:
             continue
-        lex = lexer_states(ctx)
-        work = state_work(ctx)
+        lex = t.lexer_states(ctx)
+        work = t.state_work(ctx)
         if lex[lexer_state].goes_on:
             work[kept] = earley_set << 32 | lexer_state
             kept += 1
@@ -297,11 +264,11 @@ def step(ctx, state, byte_class):
             work[count + 1 + ended] = earley_set << 32 | lex[lexer_state].accept
             ended += 1
     if kept + ended == 0:
-        transitions(ctx)[place] = 0
+        t.transitions(ctx)[place] = 0
         return int64(0)
-    if count == 1 and ended == 0 and not states(ctx)[state].accepts:
-        if state_work(ctx)[0] & 0x7FFFFFFF == configurations(ctx)[offset].lexer_state:
-            transitions(ctx)[place] = state
+    if count == 1 and ended == 0 and not t.states(ctx)[state].accepts:
+        if t.state_work(ctx)[0] & 0x7FFFFFFF == t.configurations(ctx)[offset].lexer_state:
+            t.transitions(ctx)[place] = state
             return state
     if kept > _FEW_CONFIGURATIONS:
         kept = _drop_needless(ctx, kept)
@@ -312,26 +279,26 @@ def step(ctx, state, byte_class):
         earley_set = far_call(ctx, F_SCAN, count + 1, ended)
         if earley_set < 0:
             return earley_set
-        accepts = earley_sets(ctx)[earley_set].accepts
-        core = earley_sets(ctx)[earley_set].core
-        start = cores(ctx)[core].initial
-        if used(ctx, PARSE_CONTEXTS):
-            start = far_call(ctx, F_GUARDED, start, state_work(ctx)[count + 1] & 0x7FFFFFFF)
+        accepts = t.earley_sets(ctx)[earley_set].accepts
+        core = t.earley_sets(ctx)[earley_set].core
+        start = t.cores(ctx)[core].initial
+        if used(ctx, t.PARSE_CONTEXTS):
+            start = far_call(ctx, F_GUARDED, start, t.state_work(ctx)[count + 1] & 0x7FFFFFFF)
             if start < 0:
                 return start
         kinds = set_kinds(ctx, earley_set)
-        marks = core_kinds(ctx)[core] & MARKED_ENDS
+        marks = t.core_kinds(ctx)[core] & MARKED_ENDS
         if start or kinds:
-            state_work(ctx)[kept] = earley_set << 32 | start
+            t.state_work(ctx)[kept] = earley_set << 32 | start
             kept += 1
     successor = intern_state(ctx, kept, accepts)
     if successor >= 0 and marks:
-        state_marks(ctx)[successor] |= marks >> MARK_SHIFT
+        t.state_marks(ctx)[successor] |= marks >> MARK_SHIFT
     if successor >= 0 and kinds:
-        transitions(ctx)[place] = -successor - 2
+        t.transitions(ctx)[place] = -successor - 2
         return OPEN + successor
     if successor >= 0:
-        transitions(ctx)[place] = successor
+        t.transitions(ctx)[place] = successor
     return successor
 
 
@@ -342,11 +309,11 @@ far_entry(F_STEP, step)
 def make_start_state(ctx):
     """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
     reset_work(ctx)
-    if used(ctx, LEXER_STATE_HASHES) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
+    if used(ctx, t.LEXER_STATE_HASHES) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
         return int64(FAIL)
-    if used(ctx, STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
+    if used(ctx, t.STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
-    earley_set = first_stack(ctx) if used(ctx, PARSE_CONTEXTS) else make_start_set(ctx)
+    earley_set = first_stack(ctx) if used(ctx, t.PARSE_CONTEXTS) else make_start_set(ctx)
     return earley_set if earley_set < 0 else state_at_set(ctx, earley_set)
 
 
@@ -362,7 +329,7 @@ def _stop(ctx, state, count):
 def push_byte(ctx, state, byte):
     """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
     reset_work(ctx)
-    state = far_call(ctx, F_STEP, state, byte_classes(ctx)[byte])
+    state = far_call(ctx, F_STEP, state, t.byte_classes(ctx)[byte])
     return _stop(ctx, state, int64(1)) if state >= OPEN else state
 
 
@@ -381,24 +348,24 @@ def push_token(ctx, state, token, companion):
     -------
     The state and, above it, a word (companions.unpack).  Or FAIL and its like, or NO_STATE, and nothing was read.
     """
-    if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
+    if uint64(state) >= uint64(used(ctx, t.STATE_HASHES)):
         return int64(NO_STATE)
     reset_work(ctx)
     marks = int64(0)
-    starts = token_starts(ctx)
-    data = token_bytes(ctx)
-    class_of = byte_classes(ctx)
+    starts = t.token_starts(ctx)
+    data = t.token_bytes(ctx)
+    class_of = t.byte_classes(ctx)
     classes = ctx[CLASSES]
     i, end = starts[token], starts[token + 1]
     leap = state << 32 | token
     has_leapt = False
     while i < end:
         byte_class = class_of[data[i]]
-        known = transitions(ctx)[state * classes + byte_class]
+        known = t.transitions(ctx)[state * classes + byte_class]
         if known < 0:
             if known == -1 and end - i > 1:
                 # Where it leads is remembered for the whole token.
-                there = int64(-1) if has_leapt else map_get(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap)
+                there = int64(-1) if has_leapt else map_get(ctx, t.TOKEN_STEP_KEYS, t.TOKEN_STEP_VALUES, leap)
                 if there >= 0:
                     state = there
                     break
@@ -418,9 +385,9 @@ def push_token(ctx, state, token, companion):
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
-        marks |= state_marks(ctx)[state]
+        marks |= t.state_marks(ctx)[state]
         i += 1
-    if has_leapt and marks == 0 and map_put(ctx, TOKEN_STEP_KEYS, TOKEN_STEP_VALUES, leap, state) < 0:
+    if has_leapt and marks == 0 and map_put(ctx, t.TOKEN_STEP_KEYS, t.TOKEN_STEP_VALUES, leap, state) < 0:
         return int64(FAIL)
     address = companion[KERNEL]
     if address == 0:
@@ -433,14 +400,14 @@ def push_bytes(ctx, state, data):
     """The state after ``data`` (uint8[n]), and above it a word (companions.unpack); 0 if no sentence begins so."""
     reset_work(ctx)
     marks = int64(0)
-    class_of = byte_classes(ctx)
+    class_of = t.byte_classes(ctx)
     for i in range(len(data)):
         state = far_call(ctx, F_STEP, state, class_of[data[i]])
         if state <= 0:
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1)
-        marks |= state_marks(ctx)[state]
+        marks |= t.state_marks(ctx)[state]
     return state | marks << MARKS_SHIFT
 
 
@@ -451,16 +418,16 @@ def open_dots(ctx, state, out):
     There may be more than fit into ``out``, and some more than once.
     """
     count = 0
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        earley_set = configurations(ctx)[i].earley_set
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        earley_set = t.configurations(ctx)[i].earley_set
         if not set_kinds(ctx, earley_set):
             continue
-        begin = earley_sets(ctx)[earley_set].offset
-        for j in range(begin, begin + earley_sets(ctx)[earley_set].count):
-            dot = earley_items(ctx)[j].dot
-            symbol = symbols(ctx)[dot]
-            if BRANCH <= symbol < END and branches(ctx)[symbol - BRANCH].kind:
+        begin = t.earley_sets(ctx)[earley_set].offset
+        for j in range(begin, begin + t.earley_sets(ctx)[earley_set].count):
+            dot = t.earley_items(ctx)[j].dot
+            symbol = t.symbols(ctx)[dot]
+            if BRANCH <= symbol < END and t.branches(ctx)[symbol - BRANCH].kind:
                 if count < len(out):
                     out[count] = dot
                 count += 1
@@ -474,22 +441,22 @@ def close_state(ctx, state, dots, others):
     ``dots`` (int32[n]) are sorted.
     """
     reset_work(ctx)
-    count = states(ctx)[state].count
-    if not room(ctx, STATE_WORK, count + 1):
+    count = t.states(ctx)[state].count
+    if not room(ctx, t.STATE_WORK, count + 1):
         return int64(FAIL)
-    offset = states(ctx)[state].offset
+    offset = t.states(ctx)[state].offset
     kept = int64(0)
     for i in range(offset, offset + count):
-        earley_set = configurations(ctx)[i].earley_set
-        lexer_state = configurations(ctx)[i].lexer_state
+        earley_set = t.configurations(ctx)[i].earley_set
+        lexer_state = t.configurations(ctx)[i].lexer_state
         if set_kinds(ctx, earley_set):
-            begin = earley_sets(ctx)[earley_set].offset
-            items = earley_sets(ctx)[earley_set].count
-            set_used(ctx, KERNEL_ITEMS, 0)
-            if not room(ctx, KERNEL_ITEMS, items):
+            begin = t.earley_sets(ctx)[earley_set].offset
+            items = t.earley_sets(ctx)[earley_set].count
+            set_used(ctx, t.KERNEL_ITEMS, 0)
+            if not room(ctx, t.KERNEL_ITEMS, items):
                 return int64(FAIL)
-            keys = kernel_items(ctx)
-            pool = earley_items(ctx)
+            keys = t.kernel_items(ctx)
+            pool = t.earley_items(ctx)
             for j in range(items):
                 dot = pool[begin + j].dot
                 low, high = int64(0), int64(len(dots))
@@ -502,20 +469,20 @@ def close_state(ctx, state, dots, others):
                 if low < len(dots) and dots[low] == dot:
                     dot = int64(others[low])
                 if dot >= 0:
-                    keys[used(ctx, KERNEL_ITEMS)] = dot << 32 | pool[begin + j].origin
-                    set_used(ctx, KERNEL_ITEMS, used(ctx, KERNEL_ITEMS) + 1)
-            if used(ctx, KERNEL_ITEMS) == 0:
+                    keys[used(ctx, t.KERNEL_ITEMS)] = dot << 32 | pool[begin + j].origin
+                    set_used(ctx, t.KERNEL_ITEMS, used(ctx, t.KERNEL_ITEMS) + 1)
+            if used(ctx, t.KERNEL_ITEMS) == 0:
                 continue
-            earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, KERNEL_ITEMS), earley_sets(ctx)[earley_set].accepts)
+            earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, t.KERNEL_ITEMS), t.earley_sets(ctx)[earley_set].accepts)
             if earley_set < 0:
                 return earley_set
             # The Earley set has just begun: nothing of a lexeme has been read.
-            lexer_state = cores(ctx)[earley_sets(ctx)[earley_set].core].initial
+            lexer_state = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].initial
             if not lexer_state:
                 continue
-        state_work(ctx)[kept] = earley_set << 32 | lexer_state
+        t.state_work(ctx)[kept] = earley_set << 32 | lexer_state
         kept += 1
-    return intern_state(ctx, kept, states(ctx)[state].accepts)
+    return intern_state(ctx, kept, t.states(ctx)[state].accepts)
 
 
 @njit_entry(int64(CTX, int64[::1]))
@@ -525,17 +492,17 @@ def set_behind_lexemes(ctx, pairs):
     ``pairs`` (int64[n], at least one): where each began and which can end, ``earley_set << 32 | accept set``.
     """
     reset_work(ctx)
-    if not room(ctx, STATE_WORK, len(pairs)):
+    if not room(ctx, t.STATE_WORK, len(pairs)):
         return int64(FAIL)
     for i in range(len(pairs)):
-        i64(ctx, STATE_WORK)[i] = pairs[i]
+        i64(ctx, t.STATE_WORK)[i] = pairs[i]
     return far_call(ctx, F_SCAN, 0, len(pairs))
 
 
 @njit_entry(int64(CTX, int64))
 def accepts(ctx, state):
     """Whether the input so far is a sentence (1 or 0)."""
-    return states(ctx)[state].accepts
+    return t.states(ctx)[state].accepts
 
 
 @njit_entry(int64(CTX, int64, types.uint8[::1]))
@@ -546,11 +513,11 @@ def forced(ctx, state, out):
     state: ``ctx[OPEN_AT]`` is 1 then, and 0 otherwise.
     """
     reset_work(ctx)
-    class_of = byte_classes(ctx)
-    size = class_sizes(ctx)
+    class_of = t.byte_classes(ctx)
+    size = t.class_sizes(ctx)
     ctx[OPEN_AT] = 0
     for n in range(len(out)):
-        if states(ctx)[state].accepts:
+        if t.states(ctx)[state].accepts:
             return n
         only = int64(-1)
         successor = int64(0)

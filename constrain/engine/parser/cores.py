@@ -10,46 +10,12 @@ from __future__ import annotations
 
 from constrain.engine.automata.lexemes import LEXEME_MARKS
 from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged, sort_keys
 from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_CONTEXT_STATE, F_CORE, F_LEXER_STATE, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    COMPLETION_STAMPS,
-    CORE_BUCKETS,
-    CORE_DOTS,
-    CORE_GROUPS,
-    CORE_HASHES,
-    CORE_KINDS,
-    CORE_SCANS,
-    CORE_WAITS,
-    CORES,
-    KERNEL_ITEMS,
-    PARSE_CONTEXTS,
-    PREDICTED,
-    UNMADE_BRANCHES,
-    WORK_LIST,
-    WORK_STACK,
-    branch_dots,
-    branches,
-    core_groups,
-    core_kinds,
-    core_scans,
-    core_waits,
-    cores,
-    ignored,
-    kernel_items,
-    lexemes,
-    nullable,
-    predicted,
-    rule_starts,
-    rules,
-    symbols,
-    unmade_branches,
-    work_list,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, UNMADE
 from constrain.kernels.language import int64, types
 
@@ -73,7 +39,7 @@ def begin_epoch(ctx):
     """Make the marks of PREDICTED and COMPLETION_STAMPS void: they hold if they are the number of the epoch."""
     if ctx[EPOCH] > LAST_EPOCH >> 1:
         # Numbers are used again.  Not only at the last: within the epoch of a set each of its completions has its own.
-        for slot in (PREDICTED, COMPLETION_STAMPS):
+        for slot in (t.PREDICTED, t.COMPLETION_STAMPS):
             marks = i32(ctx, slot)
             for i in range(len(marks)):
                 marks[i] = 0
@@ -85,45 +51,45 @@ def begin_epoch(ctx):
 def _is_skippable(ctx, symbol):
     """Whether a symbol (not END) derives the empty string."""
     if symbol < 0:
-        return lexemes(ctx)[~symbol].is_nullable != 0
-    return nullable(ctx)[symbol] != 0
+        return t.lexemes(ctx)[~symbol].is_nullable != 0
+    return t.nullable(ctx)[symbol] != 0
 
 
 @njit_inner(RESULT2)
 def _emit(ctx, dot, source):
     """Note item (dot, source), and those behind nullable symbols, in KERNEL_ITEMS as (symbol, item) keys; predict."""
     while True:
-        symbol = symbols(ctx)[dot]
+        symbol = t.symbols(ctx)[dot]
         if symbol >= BRANCH:
             if symbol == END:
                 return int64(0)
             # What a branch goes on with takes the place of the item: it began where the item did.
-            if not room(ctx, WORK_LIST, 2):
+            if not room(ctx, t.WORK_LIST, 2):
                 return int64(FAIL)
-            top = used(ctx, WORK_LIST)
-            work_list(ctx)[top] = source
-            work_list(ctx)[top + 1] = ~(symbol - BRANCH)
-            set_used(ctx, WORK_LIST, top + 2)
+            top = used(ctx, t.WORK_LIST)
+            t.work_list(ctx)[top] = source
+            t.work_list(ctx)[top + 1] = ~(symbol - BRANCH)
+            set_used(ctx, t.WORK_LIST, top + 2)
             return int64(0)
         if symbol >= 0:
-            marks = predicted(ctx)
+            marks = t.predicted(ctx)
             if marks[symbol] != ctx[EPOCH]:
-                if not room(ctx, WORK_LIST, 1):
+                if not room(ctx, t.WORK_LIST, 1):
                     return int64(FAIL)
                 marks[symbol] = ctx[EPOCH]
-                work_list(ctx)[used(ctx, WORK_LIST)] = symbol
-                set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
-        if symbol >= 0 or lexemes(ctx)[~symbol].consumes:
-            if not room(ctx, KERNEL_ITEMS, 1) or not room(ctx, WORK_STACK, 2):
+                t.work_list(ctx)[used(ctx, t.WORK_LIST)] = symbol
+                set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) + 1)
+        if symbol >= 0 or t.lexemes(ctx)[~symbol].consumes:
+            if not room(ctx, t.KERNEL_ITEMS, 1) or not room(ctx, t.WORK_STACK, 2):
                 return int64(FAIL)
-            n = used(ctx, KERNEL_ITEMS)
-            tmp = work_stack(ctx)
-            item = used(ctx, WORK_STACK)
+            n = used(ctx, t.KERNEL_ITEMS)
+            tmp = t.work_stack(ctx)
+            item = used(ctx, t.WORK_STACK)
             tmp[item] = dot + 1
             tmp[item + 1] = source
-            set_used(ctx, WORK_STACK, item + 2)
-            kernel_items(ctx)[n] = (symbol + END) << 32 | item
-            set_used(ctx, KERNEL_ITEMS, n + 1)
+            set_used(ctx, t.WORK_STACK, item + 2)
+            t.kernel_items(ctx)[n] = (symbol + END) << 32 | item
+            set_used(ctx, t.KERNEL_ITEMS, n + 1)
         if not _is_skippable(ctx, symbol):
             return int64(0)
         dot += 1
@@ -136,58 +102,58 @@ def _predict(ctx, base, count):
     Returns the kinds of the branches in it (see CORE_KINDS), FAIL, or UNMADE.
     """
     begin_epoch(ctx)
-    set_used(ctx, KERNEL_ITEMS, 0)
-    set_used(ctx, WORK_LIST, 0)
-    set_used(ctx, UNMADE_BRANCHES, 0)
+    set_used(ctx, t.KERNEL_ITEMS, 0)
+    set_used(ctx, t.WORK_LIST, 0)
+    set_used(ctx, t.UNMADE_BRANCHES, 0)
     kinds = int64(0)
     for i in range(count):
-        dot = work_stack(ctx)[base + i]
+        dot = t.work_stack(ctx)[base + i]
         if dot > 0:
-            symbol = symbols(ctx)[dot - 1]
+            symbol = t.symbols(ctx)[dot - 1]
             if symbol < 0:
-                kinds |= (lexemes(ctx)[~symbol].consumes << MARK_SHIFT) & MARKED_ENDS
-        if symbols(ctx)[dot] == END:
+                kinds |= (t.lexemes(ctx)[~symbol].consumes << MARK_SHIFT) & MARKED_ENDS
+        if t.symbols(ctx)[dot] == END:
             kinds |= IS_UNDECIDED
         if _emit(ctx, dot, i) < 0:
             return int64(FAIL)
-    while used(ctx, WORK_LIST) > 0:
-        rule = work_list(ctx)[used(ctx, WORK_LIST) - 1]
-        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) - 1)
+    while used(ctx, t.WORK_LIST) > 0:
+        rule = t.work_list(ctx)[used(ctx, t.WORK_LIST) - 1]
+        set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) - 1)
         if rule < 0:
-            source = work_list(ctx)[used(ctx, WORK_LIST) - 1]
-            set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) - 1)
-            branch = branches(ctx)[~rule]
+            source = t.work_list(ctx)[used(ctx, t.WORK_LIST) - 1]
+            set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) - 1)
+            branch = t.branches(ctx)[~rule]
             kinds |= branch.kind
             if branch.count < 0:
-                if not room(ctx, UNMADE_BRANCHES, 1):
+                if not room(ctx, t.UNMADE_BRANCHES, 1):
                     return int64(FAIL)
-                unmade_branches(ctx)[used(ctx, UNMADE_BRANCHES)] = ~rule
-                set_used(ctx, UNMADE_BRANCHES, used(ctx, UNMADE_BRANCHES) + 1)
+                t.unmade_branches(ctx)[used(ctx, t.UNMADE_BRANCHES)] = ~rule
+                set_used(ctx, t.UNMADE_BRANCHES, used(ctx, t.UNMADE_BRANCHES) + 1)
             for i in range(branch.first, branch.first + branch.count):
-                if _emit(ctx, branch_dots(ctx)[i], source) < 0:
+                if _emit(ctx, t.branch_dots(ctx)[i], source) < 0:
                     return int64(FAIL)
             continue
-        for i in range(rules(ctx)[rule], rules(ctx)[rule + 1]):
-            if _emit(ctx, rule_starts(ctx)[i], SELF) < 0:
+        for i in range(t.rules(ctx)[rule], t.rules(ctx)[rule + 1]):
+            if _emit(ctx, t.rule_starts(ctx)[i], SELF) < 0:
                 return int64(FAIL)
-    return kinds if used(ctx, UNMADE_BRANCHES) == 0 else int64(UNMADE)
+    return kinds if used(ctx, t.UNMADE_BRANCHES) == 0 else int64(UNMADE)
 
 
 @njit_inner(RESULT0)
 def _write_items(ctx):
     """Append what _predict noted to CORE_SCANS, and by symbol to CORE_GROUPS and CORE_WAITS; returns 0 or FAIL."""
-    total = used(ctx, KERNEL_ITEMS)
-    keys = i64(ctx, KERNEL_ITEMS)
+    total = used(ctx, t.KERNEL_ITEMS)
+    keys = i64(ctx, t.KERNEL_ITEMS)
     sort_keys(keys, total)
-    if not room(ctx, CORE_SCANS, total) or not room(ctx, CORE_WAITS, total):
+    if not room(ctx, t.CORE_SCANS, total) or not room(ctx, t.CORE_WAITS, total):
         return int64(FAIL)
-    if not room(ctx, CORE_GROUPS, total):
+    if not room(ctx, t.CORE_GROUPS, total):
         return int64(FAIL)
-    items = work_stack(ctx)
-    scans = core_scans(ctx)
-    groups = core_groups(ctx)
-    waits = core_waits(ctx)
-    scan, group, wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
+    items = t.work_stack(ctx)
+    scans = t.core_scans(ctx)
+    groups = t.core_groups(ctx)
+    waits = t.core_waits(ctx)
+    scan, group, wait = used(ctx, t.CORE_SCANS), used(ctx, t.CORE_GROUPS), used(ctx, t.CORE_WAITS)
     last = int64(-1)
     for i in range(total):
         symbol = (keys[i] >> 32) - END
@@ -209,23 +175,23 @@ def _write_items(ctx):
         waits[wait].source = items[item + 1]
         groups[group - 1].count += 1
         wait += 1
-    set_used(ctx, CORE_SCANS, scan)
-    set_used(ctx, CORE_GROUPS, group)
-    set_used(ctx, CORE_WAITS, wait)
+    set_used(ctx, t.CORE_SCANS, scan)
+    set_used(ctx, t.CORE_GROUPS, group)
+    set_used(ctx, t.CORE_WAITS, wait)
     return int64(0)
 
 
 @njit_inner(RESULT1)
 def _initial_state(ctx, first_scan):
     """The lexer state of the lexemes in CORE_SCANS from ``first_scan`` on, and of the ignored ones; or FAIL, LIMIT."""
-    scans = core_scans(ctx)
-    all_lexemes = lexemes(ctx)
-    all_ignored = ignored(ctx)
-    i, j = used(ctx, CORE_SCANS) - 1, 0
-    if not room(ctx, WORK_STACK, 2 * (i + 1 - first_scan + ctx[N_IGNORE])):
+    scans = t.core_scans(ctx)
+    all_lexemes = t.lexemes(ctx)
+    all_ignored = t.ignored(ctx)
+    i, j = used(ctx, t.CORE_SCANS) - 1, 0
+    if not room(ctx, t.WORK_STACK, 2 * (i + 1 - first_scan + ctx[N_IGNORE])):
         return int64(FAIL)
-    start = used(ctx, WORK_STACK)
-    staged = work_stack(ctx)
+    start = used(ctx, t.WORK_STACK)
+    staged = t.work_stack(ctx)
     n = 0
     while i >= first_scan or j < ctx[N_IGNORE]:
         if j == ctx[N_IGNORE] or (i >= first_scan and scans[i].lexeme <= all_ignored[j]):
@@ -238,7 +204,7 @@ def _initial_state(ctx, first_scan):
             staged[start + 2 * n] = lexeme
             staged[start + 2 * n + 1] = all_lexemes[lexeme].expression
             n += 1
-    set_used(ctx, WORK_STACK, start + 2 * n)
+    set_used(ctx, t.WORK_STACK, start + 2 * n)
     return far_call(ctx, F_LEXER_STATE, start, n)
 
 
@@ -246,43 +212,43 @@ def _initial_state(ctx, first_scan):
 def make_core(ctx, base, count):
     """The core with the ``count`` sorted dots at ``WORK_STACK[base]``; its closure is worked out here, once."""
     code = hash_staged(ctx, 0, base, count)
-    records = cores(ctx)
-    core = find(ctx, CORE_HASHES, CORE_BUCKETS, code, -1)
+    records = t.cores(ctx)
+    core = find(ctx, t.CORE_HASHES, t.CORE_BUCKETS, code, -1)
     while core >= 0:
-        if records[core].count == count and is_staged(ctx, CORE_DOTS, records[core].offset, base, count):
+        if records[core].count == count and is_staged(ctx, t.CORE_DOTS, records[core].offset, base, count):
             return core
-        core = find(ctx, CORE_HASHES, CORE_BUCKETS, code, core)
-    if not has_room(ctx, CORE_HASHES, CORE_BUCKETS) or not room(ctx, CORES, 1) or not room(ctx, CORE_KINDS, 1):
+        core = find(ctx, t.CORE_HASHES, t.CORE_BUCKETS, code, core)
+    if not has_room(ctx, t.CORE_HASHES, t.CORE_BUCKETS) or not room(ctx, t.CORES, 1) or not room(ctx, t.CORE_KINDS, 1):
         return int64(FAIL)
-    if not room(ctx, CORE_DOTS, count):
+    if not room(ctx, t.CORE_DOTS, count):
         return int64(FAIL)
-    by_table = used(ctx, PARSE_CONTEXTS) > 0
-    set_used(ctx, KERNEL_ITEMS, 0)
+    by_table = used(ctx, t.PARSE_CONTEXTS) > 0
+    set_used(ctx, t.KERNEL_ITEMS, 0)
     kinds = int64(0) if by_table else _predict(ctx, base, count)
     if kinds < 0:
         return kinds
-    first_scan, first_group, first_wait = used(ctx, CORE_SCANS), used(ctx, CORE_GROUPS), used(ctx, CORE_WAITS)
+    first_scan, first_group, first_wait = used(ctx, t.CORE_SCANS), used(ctx, t.CORE_GROUPS), used(ctx, t.CORE_WAITS)
     if _write_items(ctx) < 0:
         return int64(FAIL)
     initial = far_call(ctx, F_CONTEXT_STATE, base, count) if by_table else _initial_state(ctx, first_scan)
     if initial < 0:
-        set_used(ctx, CORE_SCANS, first_scan)
-        set_used(ctx, CORE_GROUPS, first_group)
-        set_used(ctx, CORE_WAITS, first_wait)
+        set_used(ctx, t.CORE_SCANS, first_scan)
+        set_used(ctx, t.CORE_GROUPS, first_group)
+        set_used(ctx, t.CORE_WAITS, first_wait)
         return initial
-    core = used(ctx, CORE_HASHES)
-    records[core].offset = used(ctx, CORE_DOTS)
+    core = used(ctx, t.CORE_HASHES)
+    records[core].offset = used(ctx, t.CORE_DOTS)
     records[core].count = count
     records[core].initial = initial
     records[core].scans = first_scan
-    records[core].scan_count = used(ctx, CORE_SCANS) - first_scan
+    records[core].scan_count = used(ctx, t.CORE_SCANS) - first_scan
     records[core].groups = first_group
-    records[core].group_count = used(ctx, CORE_GROUPS) - first_group
-    set_used(ctx, CORES, core + 1)
-    core_kinds(ctx)[core] = kinds
-    set_used(ctx, CORE_KINDS, core + 1)
-    keep_staged(ctx, CORE_DOTS, base, count)
-    return insert(ctx, CORE_HASHES, CORE_BUCKETS, code)
+    records[core].group_count = used(ctx, t.CORE_GROUPS) - first_group
+    set_used(ctx, t.CORES, core + 1)
+    t.core_kinds(ctx)[core] = kinds
+    set_used(ctx, t.CORE_KINDS, core + 1)
+    keep_staged(ctx, t.CORE_DOTS, base, count)
+    return insert(ctx, t.CORE_HASHES, t.CORE_BUCKETS, code)
 
 
 far_entry(F_CORE, make_core)

@@ -28,6 +28,7 @@ from constrain.engine.parser.indentations import (
     opened,
 )
 from constrain.engine.parser.indentations import below as level_below
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -40,29 +41,6 @@ from constrain.engine.storage.links import (
     F_SHIFT,
     far_call,
     far_entry,
-)
-from constrain.engine.storage.schemas import (
-    KERNEL_ITEMS,
-    PARSE_ACTIONS,
-    PARSE_CONTEXTS,
-    PARSE_GOTOS,
-    WORK_LIST,
-    WORK_STACK,
-    accept_members,
-    accept_sets,
-    context_lexemes,
-    earley_items,
-    earley_sets,
-    kernel_items,
-    lexeme_roles,
-    lexemes,
-    parse_actions,
-    parse_contexts,
-    parse_ends,
-    parse_gotos,
-    parse_rules,
-    work_list,
-    work_stack,
 )
 from constrain.engine.storage.statuses import BETWEEN_LEVELS, FAIL, LIMIT
 from constrain.kernels.language import int64
@@ -81,35 +59,35 @@ def _drive(ctx, below, column):
     Returns ``below << 32 | state + 1``, the state being the one that the terminal leads to; ``... | 0`` for an error;
     FAIL; or LIMIT where the parser reduces for ever.
     """
-    states = used(ctx, PARSE_CONTEXTS)
-    columns = used(ctx, PARSE_ACTIONS) // states
-    nonterminals = used(ctx, PARSE_GOTOS) // states
+    states = used(ctx, t.PARSE_CONTEXTS)
+    columns = used(ctx, t.PARSE_ACTIONS) // states
+    nonterminals = used(ctx, t.PARSE_GOTOS) // states
     for _ in range(_MOST_REDUCTIONS):
-        top = used(ctx, WORK_LIST)
-        if not room(ctx, WORK_LIST, 1):
+        top = used(ctx, t.WORK_LIST)
+        if not room(ctx, t.WORK_LIST, 1):
             return int64(FAIL)
-        stack = work_list(ctx)
+        stack = t.work_list(ctx)
         state = int64(stack[top - 1])
-        action = parse_actions(ctx)[state * columns + column]
+        action = t.parse_actions(ctx)[state * columns + column]
         if action >= 0:
             return below << 32 | action
-        rule = parse_rules(ctx)[-1 - action]
+        rule = t.parse_rules(ctx)[-1 - action]
         length = rule.length
         inside = min(length, top)
         top -= inside
         for _pop in range(length - inside):
-            below = int64(earley_items(ctx)[earley_sets(ctx)[below].offset].origin)
+            below = int64(t.earley_items(ctx)[t.earley_sets(ctx)[below].offset].origin)
         if top == 0:
             # What is on top has to be in the list.
-            stack[0] = earley_items(ctx)[earley_sets(ctx)[below].offset].dot
-            below = int64(earley_items(ctx)[earley_sets(ctx)[below].offset].origin)
+            stack[0] = t.earley_items(ctx)[t.earley_sets(ctx)[below].offset].dot
+            below = int64(t.earley_items(ctx)[t.earley_sets(ctx)[below].offset].origin)
             top = int64(1)
-            if not room(ctx, WORK_LIST, 2):
+            if not room(ctx, t.WORK_LIST, 2):
                 return int64(FAIL)
-            stack = work_list(ctx)
-        stack[top] = parse_gotos(ctx)[stack[top - 1] * nonterminals + rule.left]
-        set_used(ctx, WORK_LIST, top + 1)
-        if column == columns - 1 and stack[top] == parse_ends(ctx)[1]:
+            stack = t.work_list(ctx)
+        stack[top] = t.parse_gotos(ctx)[stack[top - 1] * nonterminals + rule.left]
+        set_used(ctx, t.WORK_LIST, top + 1)
+        if column == columns - 1 and stack[top] == t.parse_ends(ctx)[1]:
             return below << 32 | (int64(stack[top]) + 1)
     return int64(LIMIT)
 
@@ -117,11 +95,11 @@ def _drive(ctx, below, column):
 @njit_inner(RESULT3)
 def _probe(ctx, state, below, column):
     """The state + 1 to which a terminal leads the parser, with ``state`` on top of a set; 0 for an error."""
-    set_used(ctx, WORK_LIST, 0)
-    if not room(ctx, WORK_LIST, 2):
+    set_used(ctx, t.WORK_LIST, 0)
+    if not room(ctx, t.WORK_LIST, 2):
         return int64(FAIL)
-    work_list(ctx)[0] = state
-    set_used(ctx, WORK_LIST, 1)
+    t.work_list(ctx)[0] = state
+    set_used(ctx, t.WORK_LIST, 1)
     result = _drive(ctx, below, column)
     return result if result < 0 else result & _LOW
 
@@ -132,15 +110,15 @@ def _drive_line(ctx, below, lexeme, closed):
 
     Otherwise as :func:`_drive`.
     """
-    result = _drive(ctx, below, int64(lexeme_roles(ctx)[lexeme].column))
-    column = int64(parse_ends(ctx)[2 if closed == DEEPER else 3])
+    result = _drive(ctx, below, int64(t.lexeme_roles(ctx)[lexeme].column))
+    column = int64(t.parse_ends(ctx)[2 if closed == DEEPER else 3])
     for _ in range(1 if closed == DEEPER else closed):
         if result < 0 or result & _LOW == 0:
             return result
-        if not room(ctx, WORK_LIST, 1):
+        if not room(ctx, t.WORK_LIST, 1):
             return int64(FAIL)
-        work_list(ctx)[used(ctx, WORK_LIST)] = (result & _LOW) - 1
-        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
+        t.work_list(ctx)[used(ctx, t.WORK_LIST)] = (result & _LOW) - 1
+        set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) + 1)
         result = _drive(ctx, result >> 32, column)
     return result
 
@@ -148,39 +126,39 @@ def _drive_line(ctx, below, lexeme, closed):
 @njit_inner(RESULT3)
 def _probe_end(ctx, state, below, levels):
     """1 if the text may end with ``state`` on top of a set and so many levels open, which the indenter closes; or 0."""
-    set_used(ctx, WORK_LIST, 0)
-    if not room(ctx, WORK_LIST, 2):
+    set_used(ctx, t.WORK_LIST, 0)
+    if not room(ctx, t.WORK_LIST, 2):
         return int64(FAIL)
-    work_list(ctx)[0] = state
-    set_used(ctx, WORK_LIST, 1)
+    t.work_list(ctx)[0] = state
+    set_used(ctx, t.WORK_LIST, 1)
     for _ in range(levels):
-        result = _drive(ctx, below, int64(parse_ends(ctx)[3]))
+        result = _drive(ctx, below, int64(t.parse_ends(ctx)[3]))
         if result < 0 or result & _LOW == 0:
             return result
-        if not room(ctx, WORK_LIST, 1):
+        if not room(ctx, t.WORK_LIST, 1):
             return int64(FAIL)
         below = result >> 32
-        work_list(ctx)[used(ctx, WORK_LIST)] = (result & _LOW) - 1
-        set_used(ctx, WORK_LIST, used(ctx, WORK_LIST) + 1)
-    result = _drive(ctx, below, used(ctx, PARSE_ACTIONS) // used(ctx, PARSE_CONTEXTS) - 1)
+        t.work_list(ctx)[used(ctx, t.WORK_LIST)] = (result & _LOW) - 1
+        set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) + 1)
+    result = _drive(ctx, below, used(ctx, t.PARSE_ACTIONS) // used(ctx, t.PARSE_CONTEXTS) - 1)
     return result if result < 0 else int64(result & _LOW != 0)
 
 
 @njit_inner(RESULT2)
 def _stack(ctx, state, below):
     """The set of the stack with a state on top of ``below``, at which no lexeme begins."""
-    set_used(ctx, KERNEL_ITEMS, 0)
-    if not room(ctx, KERNEL_ITEMS, 1):
+    set_used(ctx, t.KERNEL_ITEMS, 0)
+    if not room(ctx, t.KERNEL_ITEMS, 1):
         return int64(FAIL)
-    kernel_items(ctx)[0] = state << 32 | below
+    t.kernel_items(ctx)[0] = state << 32 | below
     return far_call(ctx, F_EARLEY_SET, int64(1), int64(0))
 
 
 @njit_inner(RESULT1)
 def _stack_of_list(ctx, below):
     """The set of the stack with the states of WORK_LIST on top of ``below``."""
-    for i in range(used(ctx, WORK_LIST)):
-        below = _stack(ctx, int64(work_list(ctx)[i]), below)
+    for i in range(used(ctx, t.WORK_LIST)):
+        below = _stack(ctx, int64(t.work_list(ctx)[i]), below)
         if below < 0:
             return below
     return below
@@ -192,11 +170,11 @@ def _line_leads(ctx, state, below, lexeme, closed, levels):
 
     So many levels are closed (or one is opened) by it, and then ``levels`` are open.
     """
-    set_used(ctx, WORK_LIST, 0)
-    if not room(ctx, WORK_LIST, 2):
+    set_used(ctx, t.WORK_LIST, 0)
+    if not room(ctx, t.WORK_LIST, 2):
         return int64(FAIL)
-    work_list(ctx)[0] = state
-    set_used(ctx, WORK_LIST, 1)
+    t.work_list(ctx)[0] = state
+    set_used(ctx, t.WORK_LIST, 1)
     result = _drive_line(ctx, below, lexeme, closed)
     if result < 0 or result & _LOW == 0:
         return result if result < 0 else int64(0)
@@ -204,9 +182,9 @@ def _line_leads(ctx, state, below, lexeme, closed, levels):
     if below < 0:
         return below
     state = (result & _LOW) - 1
-    first, count = parse_contexts(ctx)[state].first, parse_contexts(ctx)[state].count
+    first, count = t.parse_contexts(ctx)[state].first, t.parse_contexts(ctx)[state].count
     for i in range(count):
-        role = lexeme_roles(ctx)[context_lexemes(ctx)[first + i]]
+        role = t.lexeme_roles(ctx)[t.context_lexemes(ctx)[first + i]]
         column, line = int64(role.column), int64(role.line)
         if column >= 0 and (line == 0 or line == OPENS):
             leads = _probe(ctx, state, below, column)
@@ -218,7 +196,7 @@ def _line_leads(ctx, state, below, lexeme, closed, levels):
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _leads(ctx, state, below, lexeme, indentation):
     """Whether the parser can use a lexeme: 1, 0, or _LEFT_OUT for the end of a line that another lexeme stands for."""
-    column, line = int64(lexeme_roles(ctx)[lexeme].column), int64(lexeme_roles(ctx)[lexeme].line)
+    column, line = int64(t.lexeme_roles(ctx)[lexeme].column), int64(t.lexeme_roles(ctx)[lexeme].line)
     if line == NEWLINE:
         return in_brackets(ctx, indentation)
     if line == CLOSES and not in_brackets(ctx, indentation):
@@ -241,17 +219,17 @@ def _leads(ctx, state, below, lexeme, indentation):
 @njit_inner(RESULT3)
 def _push(ctx, state, below, indentation):
     """The set of the stack with a state on top of ``below``, and with what the lexer looks for there."""
-    states = used(ctx, PARSE_CONTEXTS)
-    first, count = parse_contexts(ctx)[state].first, parse_contexts(ctx)[state].count
-    if not room(ctx, WORK_STACK, count):
+    states = used(ctx, t.PARSE_CONTEXTS)
+    first, count = t.parse_contexts(ctx)[state].first, t.parse_contexts(ctx)[state].count
+    if not room(ctx, t.WORK_STACK, count):
         return int64(FAIL)
-    base = used(ctx, WORK_STACK)
-    set_used(ctx, WORK_STACK, base + count)
+    base = used(ctx, t.WORK_STACK)
+    set_used(ctx, t.WORK_STACK, base + count)
     members = int64(0)
     deeper = int64(-1)
     for i in range(count):
-        lexeme = int64(context_lexemes(ctx)[first + i])
-        line = int64(lexeme_roles(ctx)[lexeme].line)
+        lexeme = int64(t.context_lexemes(ctx)[first + i])
+        line = int64(t.lexeme_roles(ctx)[lexeme].line)
         # A line may be deeper at any column, or at none.
         is_deeper = line > 0 and not in_brackets(ctx, indentation)
         is_deeper = is_deeper and closed_levels(ctx, indentation, line - 1) == DEEPER
@@ -261,27 +239,27 @@ def _push(ctx, state, below, indentation):
         if is_deeper:
             deeper = leads
         if leads != _LEFT_OUT:
-            work_stack(ctx)[base + members] = lexeme + (leads == 0)
+            t.work_stack(ctx)[base + members] = lexeme + (leads == 0)
             members += 1
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     looks_for = far_call(ctx, F_ACCEPT_SET, base, members)
     if looks_for < 0:
         return looks_for
     accepts = _probe_end(ctx, state, below, level_count(ctx, indentation))
     if accepts < 0:
         return accepts
-    set_used(ctx, KERNEL_ITEMS, 0)
-    if not room(ctx, KERNEL_ITEMS, 2):
+    set_used(ctx, t.KERNEL_ITEMS, 0)
+    if not room(ctx, t.KERNEL_ITEMS, 2):
         return int64(FAIL)
-    kernel_items(ctx)[0] = state << 32 | below
-    kernel_items(ctx)[1] = (states + looks_for) << 32 | indentation
+    t.kernel_items(ctx)[0] = state << 32 | below
+    t.kernel_items(ctx)[1] = (states + looks_for) << 32 | indentation
     return far_call(ctx, F_EARLEY_SET, int64(2), accepts)
 
 
 @njit_inner(RESULT0)
 def first_stack(ctx):
     """The stack of the parser's first state; Earley set 0 is what is below it."""
-    state = int64(parse_ends(ctx)[0])
+    state = int64(t.parse_ends(ctx)[0])
     bottom = _stack(ctx, state, int64(0))
     return bottom if bottom < 0 else _push(ctx, state, int64(0), int64(0))
 
@@ -289,18 +267,18 @@ def first_stack(ctx):
 @njit_inner(RESULT2)
 def shift(ctx, earley_set, accept):
     """The stack behind the lexeme of an accept set; an ignored one leaves the stack as it is."""
-    lexeme = int64(accept_members(ctx)[accept_sets(ctx)[accept].offset])
-    column, line = int64(lexeme_roles(ctx)[lexeme].column), int64(lexeme_roles(ctx)[lexeme].line)
+    lexeme = int64(t.accept_members(ctx)[t.accept_sets(ctx)[accept].offset])
+    column, line = int64(t.lexeme_roles(ctx)[lexeme].column), int64(t.lexeme_roles(ctx)[lexeme].line)
     if column < 0:
         return earley_set
-    offset = earley_sets(ctx)[earley_set].offset
-    state, below = int64(earley_items(ctx)[offset].dot), int64(earley_items(ctx)[offset].origin)
-    indentation = int64(earley_items(ctx)[offset + 1].origin)
-    set_used(ctx, WORK_LIST, 0)
-    if not room(ctx, WORK_LIST, 2):
+    offset = t.earley_sets(ctx)[earley_set].offset
+    state, below = int64(t.earley_items(ctx)[offset].dot), int64(t.earley_items(ctx)[offset].origin)
+    indentation = int64(t.earley_items(ctx)[offset + 1].origin)
+    set_used(ctx, t.WORK_LIST, 0)
+    if not room(ctx, t.WORK_LIST, 2):
         return int64(FAIL)
-    work_list(ctx)[0] = state
-    set_used(ctx, WORK_LIST, 1)
+    t.work_list(ctx)[0] = state
+    set_used(ctx, t.WORK_LIST, 1)
     closed = closed_levels(ctx, indentation, line - 1) if line > 0 else int64(0)
     result = _drive_line(ctx, below, lexeme, closed)
     if result < 0:
@@ -324,22 +302,22 @@ far_entry(F_SHIFT, shift)
 @njit_inner(RESULT2)
 def context_state(ctx, base, count):
     """The lexer state of what the lexer looks for at a stack, whose sorted dots are staged; 0 if nothing can come."""
-    states = used(ctx, PARSE_CONTEXTS)
+    states = used(ctx, t.PARSE_CONTEXTS)
     if count < 2:
         return int64(0)
-    looks_for = accept_sets(ctx)[work_stack(ctx)[base + count - 1] - states]
+    looks_for = t.accept_sets(ctx)[t.work_stack(ctx)[base + count - 1] - states]
     begin, members = looks_for.offset, looks_for.count
-    if not room(ctx, WORK_STACK, 2 * members):
+    if not room(ctx, t.WORK_STACK, 2 * members):
         return int64(FAIL)
-    start = used(ctx, WORK_STACK)
-    tmp = work_stack(ctx)
+    start = used(ctx, t.WORK_STACK)
+    tmp = t.work_stack(ctx)
     for i in range(members):
-        lexeme = accept_members(ctx)[begin + i]
+        lexeme = t.accept_members(ctx)[begin + i]
         tmp[start + 2 * i] = lexeme
-        tmp[start + 2 * i + 1] = lexemes(ctx)[lexeme].expression
-    set_used(ctx, WORK_STACK, start + 2 * members)
+        tmp[start + 2 * i + 1] = t.lexemes(ctx)[lexeme].expression
+    set_used(ctx, t.WORK_STACK, start + 2 * members)
     state = far_call(ctx, F_LEXER_STATE, start, members)
-    set_used(ctx, WORK_STACK, start)
+    set_used(ctx, t.WORK_STACK, start)
     if state <= 0:
         return state
     live = far_call(ctx, F_LEXER_LIVES, state, 0)

@@ -11,27 +11,12 @@ from __future__ import annotations
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
 from constrain.engine.parser.rules import END
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import sort_keys
 from constrain.engine.storage.header import CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.schemas import (
-    EARLEY_SET_HASHES,
-    KERNEL_ITEMS,
-    NEW_SETS,
-    NEW_WORDS,
-    ORIGIN_SETS,
-    SET_OF_DOT,
-    SYMBOLS,
-    earley_items,
-    new_sets,
-    new_words,
-    origin_sets,
-    origin_sets_at,
-    set_of_dot,
-    symbols,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64
 
@@ -62,8 +47,8 @@ def make_origin_sets(ctx, offset, count, dots):
     """
     if count < _MANY_ORIGINS:
         return int64(-1)
-    pool = earley_items(ctx)
-    place = used(ctx, ORIGIN_SETS)
+    pool = t.earley_items(ctx)
+    place = used(ctx, t.ORIGIN_SETS)
     begin = place + SET_FIELDS * dots
     for fills in range(2):
         total = int64(0)
@@ -77,7 +62,7 @@ def make_origin_sets(ctx, offset, count, dots):
             if i - first < _MANY_ORIGINS or words > i - first:
                 words = int64(0)
             if fills:
-                sets = origin_sets(ctx)
+                sets = t.origin_sets(ctx)
                 record = place + SET_FIELDS * source
                 sets[record + SET_BEGIN] = begin + total
                 sets[record + SET_WORDS] = words
@@ -98,10 +83,10 @@ def make_origin_sets(ctx, offset, count, dots):
         if total == 0:
             return int64(-1)
         total = (total + SET_FIELDS - 1) // SET_FIELDS * SET_FIELDS
-        if not room(ctx, ORIGIN_SETS, SET_FIELDS * dots + total):
+        if not room(ctx, t.ORIGIN_SETS, SET_FIELDS * dots + total):
             return int64(FAIL)
         if fills:
-            set_used(ctx, ORIGIN_SETS, begin + total)
+            set_used(ctx, t.ORIGIN_SETS, begin + total)
     return place
 
 
@@ -110,11 +95,11 @@ def origin_set_of(ctx, earley_set, source):
     """The place in ORIGIN_SETS of the record of the origins that (Earley set, source) stands for, or -1."""
     if source == SELF:
         return int64(-1)
-    place = origin_sets_at(ctx)[earley_set]
+    place = t.origin_sets_at(ctx)[earley_set]
     if place < 0:
         return int64(-1)
     place += SET_FIELDS * source
-    return place if origin_sets(ctx)[place + SET_WORDS] else int64(-1)
+    return place if t.origin_sets(ctx)[place + SET_WORDS] else int64(-1)
 
 
 @njit_inner(RESULT2)
@@ -124,31 +109,31 @@ def new_set_of(ctx, dot, may_make):
     If there is none, it is made, or without ``may_make`` -1.  SET_OF_DOT needs no clearing (sparse sets, as in
     drop_repeated).
     """
-    if not room(ctx, SET_OF_DOT, used(ctx, SYMBOLS)):
+    if not room(ctx, t.SET_OF_DOT, used(ctx, t.SYMBOLS)):
         return int64(FAIL)
-    records = new_sets(ctx)
-    end = used(ctx, NEW_SETS)
-    known = set_of_dot(ctx)[dot]
+    records = t.new_sets(ctx)
+    end = used(ctx, t.NEW_SETS)
+    known = t.set_of_dot(ctx)[dot]
     if 0 <= known < end and known % 6 == 0 and records[known + NEW_DOT] == dot:
         return known
     if not may_make:
         return int64(-1)
-    words = (used(ctx, EARLEY_SET_HASHES) >> 6) + 1
-    if not room(ctx, NEW_SETS, 6) or not room(ctx, NEW_WORDS, words):
+    words = (used(ctx, t.EARLEY_SET_HASHES) >> 6) + 1
+    if not room(ctx, t.NEW_SETS, 6) or not room(ctx, t.NEW_WORDS, words):
         return int64(FAIL)
-    begin = used(ctx, NEW_WORDS)
-    new = new_words(ctx)
+    begin = used(ctx, t.NEW_WORDS)
+    new = t.new_words(ctx)
     for i in range(begin, begin + words):
         new[i] = 0
-    set_used(ctx, NEW_WORDS, begin + words)
+    set_used(ctx, t.NEW_WORDS, begin + words)
     records[end + NEW_DOT] = dot
     records[end + NEW_BEGIN] = begin
     records[end + NEW_LOW] = words
     records[end + NEW_HIGH] = 0
     records[end + NEW_FULL_FROM] = 1
     records[end + NEW_FULL_TO] = 0
-    set_used(ctx, NEW_SETS, end + 6)
-    set_of_dot(ctx)[dot] = end
+    set_used(ctx, t.NEW_SETS, end + 6)
+    t.set_of_dot(ctx)[dot] = end
     return end
 
 
@@ -158,14 +143,14 @@ def gather_sets(ctx, items):
 
     As long as that takes no more than a few words for each item, items become sets, which need not be sorted.
     """
-    keys = i64(ctx, KERNEL_ITEMS)
-    records = new_sets(ctx)
-    words = new_words(ctx)
-    spare = used(ctx, NEW_WORDS) + 4 * items - (used(ctx, EARLEY_SET_HASHES) >> 6)
+    keys = i64(ctx, t.KERNEL_ITEMS)
+    records = t.new_sets(ctx)
+    words = t.new_words(ctx)
+    spare = used(ctx, t.NEW_WORDS) + 4 * items - (used(ctx, t.EARLEY_SET_HASHES) >> 6)
     rest = int64(0)
     for i in range(items):
         dot, origin = keys[i] >> 32, keys[i] & 0x7FFFFFFF
-        known = new_set_of(ctx, dot, used(ctx, NEW_WORDS) < spare)
+        known = new_set_of(ctx, dot, used(ctx, t.NEW_WORDS) < spare)
         if known == FAIL:
             return known
         if known >= 0:
@@ -176,19 +161,19 @@ def gather_sets(ctx, items):
         else:
             keys[rest] = keys[i]
             rest += 1
-    end = used(ctx, NEW_SETS)
+    end = used(ctx, t.NEW_SETS)
     rest = drop_repeated(ctx, int64(0), rest)
     if rest < 0:
         return rest
     sort_keys(keys, rest)
     count = int64(rest)
     dots = int64(0)
-    set_used(ctx, KERNEL_ITEMS, rest)
-    if not room(ctx, KERNEL_ITEMS, end // 6):
+    set_used(ctx, t.KERNEL_ITEMS, rest)
+    if not room(ctx, t.KERNEL_ITEMS, end // 6):
         return int64(FAIL)
     for record in range(0, end, 6):
         dot = records[record + NEW_DOT]
-        if symbols(ctx)[dot] != END:
+        if t.symbols(ctx)[dot] != END:
             keys[rest + dots] = dot << 32 | record
             dots += 1
             begin = records[record + NEW_BEGIN]
@@ -197,7 +182,7 @@ def gather_sets(ctx, items):
     sort_keys(keys[rest:], dots)
     # The result is made behind what there is, and then moved.
     out = rest + dots
-    if not room(ctx, KERNEL_ITEMS, dots + count):
+    if not room(ctx, t.KERNEL_ITEMS, dots + count):
         return int64(FAIL)
     taken = int64(0)
     for j in range(dots):
@@ -221,5 +206,5 @@ def gather_sets(ctx, items):
         taken += 1
     for i in range(count):
         keys[i] = keys[rest + dots + i]
-    set_used(ctx, KERNEL_ITEMS, count)
+    set_used(ctx, t.KERNEL_ITEMS, count)
     return count

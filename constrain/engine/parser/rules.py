@@ -14,31 +14,11 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.automata.programs import I32, Int32Array, as_int32
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, u8, used
 from constrain.engine.storage.header import CTX, START_NT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
-from constrain.engine.storage.schemas import (
-    BRANCH_DOTS,
-    BRANCHES,
-    DOT_LEFT,
-    LEXEMES,
-    NULLABLE,
-    NULLABLE_REST,
-    PREDICTED,
-    RULE_STARTS,
-    RULES,
-    SYMBOLS,
-    branch_dots,
-    branches,
-    dot_left,
-    lexemes,
-    nullable,
-    nullable_rest,
-    predicted,
-    rule_starts,
-    rules,
-    symbols,
-)
+from constrain.engine.storage.schemas import rules, symbols
 from constrain.engine.storage.statuses import FAIL
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
@@ -114,17 +94,17 @@ def _least_fixpoint(left, offsets, symbols, lexeme_has, has):  # type: ignore[no
 def _mark_nullable_rests(ctx, first):  # type: ignore[no-untyped-def]
     """Fill NULLABLE_REST from dot ``first`` on; no branch derives the empty string."""
     all_symbols = symbols(ctx)
-    rest = nullable_rest(ctx)
-    for dot in range(used(ctx, SYMBOLS) - 1, first - 1, -1):
+    rest = t.nullable_rest(ctx)
+    for dot in range(used(ctx, t.SYMBOLS) - 1, first - 1, -1):
         symbol = all_symbols[dot]
         if symbol == END:
             rest[dot] = 1
         elif symbol >= BRANCH:
             rest[dot] = 0
         elif symbol >= 0:
-            rest[dot] = rest[dot + 1] and nullable(ctx)[symbol]
+            rest[dot] = rest[dot + 1] and t.nullable(ctx)[symbol]
         else:
-            rest[dot] = rest[dot + 1] and lexemes(ctx)[~symbol].is_nullable
+            rest[dot] = rest[dot + 1] and t.lexemes(ctx)[~symbol].is_nullable
 
 
 @njit_allocating(int64(CTX, I32, I32, I32, uint8[::1], int64, I32))
@@ -134,8 +114,8 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     Dot 0 begins the added production of the start rule, whose nonterminal is ``len(productive)``.  The rules of
     ``unfolded[i]`` say whether it derives anything; instead of them it gets the one that is branch ``i``, to be made.
     """
-    all_lexemes = lexemes(ctx)
-    n_lexemes = used(ctx, LEXEMES)
+    all_lexemes = t.lexemes(ctx)
+    n_lexemes = used(ctx, t.LEXEMES)
     n_rules = len(productive)
     has = np.zeros(n_lexemes, np.uint8)
     for i in range(n_lexemes):
@@ -143,7 +123,7 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     _least_fixpoint(left, offsets, all_symbols, has, productive)
     if not productive[start]:
         return int64(0)
-    all_nullable = u8(ctx, NULLABLE)
+    all_nullable = u8(ctx, t.NULLABLE)
     for i in range(n_rules + 1):
         all_nullable[i] = 0
     for i in range(n_lexemes):
@@ -153,12 +133,12 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     ctx[START_NT] = n_rules
 
     out = symbols(ctx)
-    all_dot_left = dot_left(ctx)
+    all_dot_left = t.dot_left(ctx)
     out[0], out[1] = start, END
     all_dot_left[0] = all_dot_left[1] = n_rules
     all_rules = rules(ctx)
-    starts = rule_starts(ctx)
-    marks = predicted(ctx)
+    starts = t.rule_starts(ctx)
+    marks = t.predicted(ctx)
     for rule in range(n_rules + 2):
         all_rules[rule] = 0
     for rule in range(n_rules + 1):
@@ -167,14 +147,14 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     branch_of = np.empty(n_rules, np.int32)
     for rule in range(n_rules):
         branch_of[rule] = -1
-    all_branches = branches(ctx)
+    all_branches = t.branches(ctx)
     for i in range(len(unfolded)):
         branch_of[unfolded[i]] = i
         all_branches[i].first = 0
         all_branches[i].count = -1
         all_branches[i].left = unfolded[i]
         all_branches[i].kind = 0
-    set_used(ctx, BRANCHES, len(unfolded))
+    set_used(ctx, t.BRANCHES, len(unfolded))
     for p in range(len(left)):
         if branch_of[left[p]] >= 0:
             continue
@@ -214,12 +194,12 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
             out[n + 1] = END
             all_dot_left[n] = all_dot_left[n + 1] = unfolded[i]
             n += 2
-    for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
+    for slot in (t.SYMBOLS, t.DOT_LEFT, t.NULLABLE_REST):
         set_used(ctx, slot, n)
-    set_used(ctx, RULES, n_rules + 2)
-    set_used(ctx, RULE_STARTS, all_rules[n_rules + 1])
-    set_used(ctx, NULLABLE, n_rules + 1)
-    set_used(ctx, PREDICTED, n_rules + 1)
+    set_used(ctx, t.RULES, n_rules + 2)
+    set_used(ctx, t.RULE_STARTS, all_rules[n_rules + 1])
+    set_used(ctx, t.NULLABLE, n_rules + 1)
+    set_used(ctx, t.PREDICTED, n_rules + 1)
     _mark_nullable_rests(ctx, int64(0))
     return int64(1)
 
@@ -230,23 +210,23 @@ def new_branches(ctx, lefts, kinds):  # type: ignore[no-untyped-def]
 
     Returns 0, or FAIL.
     """
-    first = used(ctx, BRANCHES)
-    if not room(ctx, BRANCHES, len(lefts)):
+    first = used(ctx, t.BRANCHES)
+    if not room(ctx, t.BRANCHES, len(lefts)):
         return int64(FAIL)
-    records = branches(ctx)
+    records = t.branches(ctx)
     for i in range(len(lefts)):
         records[first + i].first = 0
         records[first + i].count = -1
         records[first + i].left = lefts[i]
         records[first + i].kind = kinds[i]
-    set_used(ctx, BRANCHES, first + len(lefts))
+    set_used(ctx, t.BRANCHES, first + len(lefts))
     return int64(0)
 
 
 @njit_entry(int64(CTX, int64, int64))
 def share_rules(ctx, branch, other):  # type: ignore[no-untyped-def]
     """Give a branch the rules of another one; returns 0, or 1 if that has none."""
-    records = branches(ctx)
+    records = t.branches(ctx)
     records[branch].first = records[other].first
     records[branch].count = records[other].count
     return int64(records[other].count < 0)
@@ -272,27 +252,27 @@ def add_branch(ctx, branch, all_symbols):  # type: ignore[no-untyped-def]
     count = 0
     for i in range(n):
         count += all_symbols[i] == END
-    if not room(ctx, SYMBOLS, n) or not room(ctx, DOT_LEFT, n) or not room(ctx, NULLABLE_REST, n):
+    if not room(ctx, t.SYMBOLS, n) or not room(ctx, t.DOT_LEFT, n) or not room(ctx, t.NULLABLE_REST, n):
         return int64(FAIL)
-    if not room(ctx, BRANCH_DOTS, count):
+    if not room(ctx, t.BRANCH_DOTS, count):
         return int64(FAIL)
-    records = branches(ctx)
+    records = t.branches(ctx)
     left = records[branch].left
-    first_dot = used(ctx, SYMBOLS)
-    first = used(ctx, BRANCH_DOTS)
-    dots = branch_dots(ctx)
+    first_dot = used(ctx, t.SYMBOLS)
+    first = used(ctx, t.BRANCH_DOTS)
+    dots = t.branch_dots(ctx)
     begins = True
     k = first
     for i in range(n):
         symbols(ctx)[first_dot + i] = all_symbols[i]
-        dot_left(ctx)[first_dot + i] = left
+        t.dot_left(ctx)[first_dot + i] = left
         if begins:
             dots[k] = first_dot + i
             k += 1
         begins = all_symbols[i] == END
-    for slot in (SYMBOLS, DOT_LEFT, NULLABLE_REST):
+    for slot in (t.SYMBOLS, t.DOT_LEFT, t.NULLABLE_REST):
         set_used(ctx, slot, first_dot + n)
-    set_used(ctx, BRANCH_DOTS, first + count)
+    set_used(ctx, t.BRANCH_DOTS, first + count)
     _mark_nullable_rests(ctx, first_dot)
     records[branch].first = first
     records[branch].count = count

@@ -13,20 +13,7 @@ from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
 from constrain.engine.parser.rules import BRANCH, END, add_branch, new_branches, share_rules
-from constrain.engine.storage.schemas import (
-    BYTE_SETS,
-    DOT_LEFT,
-    ELEMENTS,
-    LEXEMES,
-    LITERAL_BYTES,
-    NULLABLE,
-    NULLABLE_REST,
-    PREDICTED,
-    RULE_STARTS,
-    RULES,
-    SYMBOLS,
-    UNMADE_BRANCHES,
-)
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
@@ -72,7 +59,7 @@ class UnfoldedRules:
         productive: np.ndarray[Any, np.dtype[np.uint8]],
     ) -> None:
         assert ir.make_unfolding is not None
-        if tables.get(NULLABLE)[list(ir.unfolded)].any():
+        if tables.get(t.NULLABLE)[list(ir.unfolded)].any():
             raise ValueError("what is unfolded must not derive the empty string")
         self._tables = tables
         self._run = run
@@ -81,7 +68,7 @@ class UnfoldedRules:
         self._registers = registers
         self._counts = [len(ir.unfolded), 0, 0]
         self.symbols = ir.unfolded
-        records = tables.get(LEXEMES)
+        records = tables.get(t.LEXEMES)
         usable = ((records["is_nullable"] != 0) | (records["consumes"] != 0)).tolist()
         derives = productive.tolist()
         self.unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
@@ -93,7 +80,7 @@ class UnfoldedRules:
 
     def unfold(self) -> None:
         """Make the rules of the branches that a kernel came upon."""
-        for branch in dict.fromkeys(self._tables.get(UNMADE_BRANCHES).tolist()):
+        for branch in dict.fromkeys(self._tables.get(t.UNMADE_BRANCHES).tolist()):
             hard = self.unfolding.kinds[branch] & IS_HARD
             rights = [] if hard else self.unfolding.unfold(branch)
             self.add_new()
@@ -116,8 +103,8 @@ class UnfoldedRules:
         """What takes the place of dots at open branches after a text; -1 for those that nothing does."""
         others = []
         for dot in dots:
-            branch = int(self._tables.array(SYMBOLS)[dot]) - BRANCH
-            left = int(self._tables.array(DOT_LEFT)[dot])
+            branch = int(self._tables.array(t.SYMBOLS)[dot]) - BRANCH
+            left = int(self._tables.array(t.DOT_LEFT)[dot])
             closed = self.unfolding.close(branch, text)
             self.add_new()
             others.append(-1 if closed < 0 else self._dot(left, closed))
@@ -127,15 +114,15 @@ class UnfoldedRules:
     def _dot(self, left: int, branch: int) -> int:
         dot = self._dots.get((left, branch))
         if dot is None:
-            dot = self._dots[left, branch] = self._tables.used(SYMBOLS)
+            dot = self._dots[left, branch] = self._tables.used(t.SYMBOLS)
             self._add_dots(left, branch)
         return dot
 
     def _add_dots(self, left: int, branch: int) -> None:
         tables = self._tables
-        tables.append(SYMBOLS, np.array([BRANCH + branch, END], np.int32))
-        tables.append(DOT_LEFT, np.array([left, left], np.int32))
-        tables.append(NULLABLE_REST, np.array([0, 1], np.uint8))
+        tables.append(t.SYMBOLS, np.array([BRANCH + branch, END], np.int32))
+        tables.append(t.DOT_LEFT, np.array([left, left], np.int32))
+        tables.append(t.NULLABLE_REST, np.array([0, 1], np.uint8))
 
     def add_new(self) -> None:
         """Add the lexemes, branches and nonterminals that the unfolding has made since it was looked at."""
@@ -144,8 +131,8 @@ class UnfoldedRules:
         self._counts = [len(unfolding.lefts), len(unfolding.lexemes), len(unfolding.nonterminals)]
         if len(unfolding.lexemes) > n_lexemes:
             first = self._lexemes.extend(unfolding.lexemes[n_lexemes:])
-            for slot, values in ((LITERAL_BYTES, self._lexemes.literals), (BYTE_SETS, self._lexemes.sets)):
-                tables.append(slot, values[(4 if slot == BYTE_SETS else 1) * tables.used(slot) :])
+            for slot, values in ((t.LITERAL_BYTES, self._lexemes.literals), (t.BYTE_SETS, self._lexemes.sets)):
+                tables.append(slot, values[(4 if slot == t.BYTE_SETS else 1) * tables.used(slot) :])
             needed = self._lexemes.registers + 64
             if needed > len(self._registers):
                 registers = np.zeros(2 * needed, np.int32)
@@ -153,8 +140,8 @@ class UnfoldedRules:
                 self._registers = registers
             self._run(build_expressions, self._lexemes.code, self._registers)
             count = len(unfolding.lexemes) - n_lexemes
-            place = tables.used(LEXEMES)
-            tables.append(LEXEMES, np.zeros(count, ELEMENTS[LEXEMES]))
+            place = tables.used(t.LEXEMES)
+            tables.append(t.LEXEMES, np.zeros(count, t.ELEMENTS[t.LEXEMES]))
             self._run(describe_lexemes, self._registers[first : first + count].copy(), place)
             if self._has_marks:
                 marked = [
@@ -162,14 +149,14 @@ class UnfoldedRules:
                     for number in range(n_lexemes, n_lexemes + count)
                     if number in unfolding.marked
                 ]
-                tables.get(LEXEMES)["consumes"][marked] |= LEXEME_MARKS[0]
+                tables.get(t.LEXEMES)["consumes"][marked] |= LEXEME_MARKS[0]
         if len(unfolding.lefts) > n_branches:
             lefts, kinds = (array("i", each[n_branches:]) for each in (unfolding.lefts, unfolding.kinds))
             self._run(new_branches, as_int32(lefts), as_int32(kinds))
         for branch in unfolding.nonterminals[n_nonterminals:]:
-            symbol = tables.used(NULLABLE)
-            tables.append(RULE_STARTS, np.array([tables.used(SYMBOLS)], np.int32))
-            tables.append(RULES, np.array([tables.used(RULE_STARTS)], np.int32))
-            tables.append(NULLABLE, np.zeros(1, np.uint8))
-            tables.append(PREDICTED, np.zeros(1, np.int32))
+            symbol = tables.used(t.NULLABLE)
+            tables.append(t.RULE_STARTS, np.array([tables.used(t.SYMBOLS)], np.int32))
+            tables.append(t.RULES, np.array([tables.used(t.RULE_STARTS)], np.int32))
+            tables.append(t.NULLABLE, np.zeros(1, np.uint8))
+            tables.append(t.PREDICTED, np.zeros(1, np.int32))
             self._add_dots(symbol, branch)

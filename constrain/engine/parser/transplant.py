@@ -43,25 +43,11 @@ from constrain.engine.automata.operations import (
     build_expressions,
 )
 from constrain.engine.parser.configurations import intern_state, reset_work
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_EARLEY_SET, F_LEXER_STATE, far_call
-from constrain.engine.storage.schemas import (
-    CHILDREN,
-    CONFIGURATIONS,
-    EARLEY_ITEMS,
-    EARLEY_SETS,
-    EXPRESSIONS,
-    KERNEL_ITEMS,
-    LEXER_MEMBERS,
-    LEXER_STATES,
-    STATE_MARKS,
-    STATE_WORK,
-    STATES,
-    WORK_STACK,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables, TablesFullError
 from constrain.kernels.language import int64
@@ -82,14 +68,14 @@ def plant(ctx, kind, accepts, parts):
     reset_work(ctx)
     count = int64(len(parts))
     if kind == LEXER_STATE:
-        if not room(ctx, WORK_STACK, 2 * count):
+        if not room(ctx, t.WORK_STACK, 2 * count):
             return int64(FAIL)
         for i in range(count):
-            work_stack(ctx)[2 * i] = parts[i] >> 32
-            work_stack(ctx)[2 * i + 1] = parts[i] & 0x7FFFFFFF
-        set_used(ctx, WORK_STACK, 2 * count)
+            t.work_stack(ctx)[2 * i] = parts[i] >> 32
+            t.work_stack(ctx)[2 * i + 1] = parts[i] & 0x7FFFFFFF
+        set_used(ctx, t.WORK_STACK, 2 * count)
         return far_call(ctx, F_LEXER_STATE, 0, count)
-    slot = int64(KERNEL_ITEMS if kind == EARLEY_SET else STATE_WORK)
+    slot = int64(t.KERNEL_ITEMS if kind == EARLEY_SET else t.STATE_WORK)
     if not room(ctx, slot, count):
         return int64(FAIL)
     for i in range(count):
@@ -122,12 +108,12 @@ class Transplant:
         self._alive_lexer_states = {lexer_state for _, lexer_state in configurations}
         self._expressions: dict[int, int] = {}
         self._lexer_states = {0: 0}  # the dead one
-        self._sets = np.zeros(old.used(EARLEY_SETS), np.int64)
+        self._sets = np.zeros(old.used(t.EARLEY_SETS), np.int64)
         self._parts = self._find_parts()
 
     def _find_parts(self) -> dict[int, list[int]]:
         """The expressions of the lexer states, and all that they consist of, each with its parts."""
-        records, pool = self._old.get(EXPRESSIONS), self._old.get(CHILDREN)
+        records, pool = self._old.get(t.EXPRESSIONS), self._old.get(t.CHILDREN)
         parts: dict[int, list[int]] = {}
         size = 0
         todo = [expression for lexer_state in self._alive_lexer_states for _, expression in self._members(lexer_state)]
@@ -157,17 +143,17 @@ class Transplant:
         self._make_sets(run)
         numbers = {}
         for state in self._states:
-            accepts = int(self._old.array(STATES)[state]["accepts"])
+            accepts = int(self._old.array(t.STATES)[state]["accepts"])
             parts = [
                 int(self._sets[earley_set]) << 32 | self._lexer_states[lexer_state]
                 for earley_set, lexer_state in self._configurations(state)
             ]
             number = numbers[state] = run(plant, STATE, accepts, np.array(parts, np.int64))
-            new.array(STATE_MARKS)[number] = self._old.array(STATE_MARKS)[state]
+            new.array(t.STATE_MARKS)[number] = self._old.array(t.STATE_MARKS)[state]
         return numbers
 
     def _make_expressions(self, run: Callable[..., int]) -> None:
-        records = self._old.get(EXPRESSIONS)
+        records = self._old.get(t.EXPRESSIONS)
         # A part has a lower number than the whole.
         order = sorted(self._parts)
         registers = {expression: register for register, expression in enumerate(order)}
@@ -195,15 +181,15 @@ class Transplant:
 
     def _members(self, lexer_state: int) -> list[list[int]]:
         """The pairs (lexeme, expression) of a lexer state."""
-        record = self._old.array(LEXER_STATES)[lexer_state]
-        members = self._old.array(LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
+        record = self._old.array(t.LEXER_STATES)[lexer_state]
+        members = self._old.array(t.LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
         pairs: list[list[int]] = members.reshape(-1, 2).tolist()
         return pairs
 
     def _configurations(self, state: int) -> list[tuple[int, int]]:
         """The pairs (Earley set, lexer state) of a state."""
-        record = self._old.array(STATES)[state]
-        pairs: list[tuple[int, int]] = self._old.array(CONFIGURATIONS)[record["offset"] :][: record["count"]].tolist()
+        record = self._old.array(t.STATES)[state]
+        pairs: list[tuple[int, int]] = self._old.array(t.CONFIGURATIONS)[record["offset"] :][: record["count"]].tolist()
         return pairs
 
     def _make_lexer_states(self, run: Callable[..., int]) -> None:
@@ -216,8 +202,8 @@ class Transplant:
 
         In an ambiguous grammar the items are as many as the square of the text's length.
         """
-        items = self._old.array(EARLEY_ITEMS)
-        records = self._old.get(EARLEY_SETS)
+        items = self._old.array(t.EARLEY_ITEMS)
+        records = self._old.get(t.EARLEY_SETS)
         begins, ends, accepts = records["offset"], records["offset"] + records["count"], records["accepts"]
         alive = np.zeros(len(records), np.bool_)
         alive[list(self._alive_sets)] = True

@@ -6,6 +6,8 @@ of no meaning between two calls of kernels.
 
 A table has a number, its *slot*, by which it is made larger and asked how much of it is in use (access.py), and a
 *view*, through which kernels read and write it (records.py).  Both are declared together here.
+
+Files that need many of them import this one as ``t``, for tables: ``t.STATES`` is a slot, ``t.states(ctx)`` its view.
 """
 
 from __future__ import annotations

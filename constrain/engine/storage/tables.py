@@ -25,25 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from constrain.engine.storage import links
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import set_used
 from constrain.engine.storage.hashing import rehash, rehash_map
 from constrain.engine.storage.header import CTX, FIRST_LINK, HEADER, MOST_ELEMENTS, NEED_SIZE, NEED_SLOT, NEW_MASK
 from constrain.engine.storage.jit import njit_entry
-from constrain.engine.storage.schemas import (
-    CONTEXT_SIZE,
-    DENSE_MASKS,
-    ELEMENTS,
-    MAP_VALUES,
-    MAPS,
-    N_SLOTS,
-    NAMES,
-    NUMBERS_IN,
-    SCRATCH_MASK,
-    SIBLINGS,
-    SPECS,
-    WALK_STACK,
-    WIDE_STACK,
-)
 from constrain.errors import LimitError
 from constrain.kernels.language import int64, uint64
 
@@ -71,7 +57,7 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
         many elements are in use.
     """
     address = int64(buffer.ctypes.data)
-    for slot in range(N_SLOTS):
+    for slot in range(t.N_SLOTS):
         ctx[HEADER + 3 * slot] += address
     for i in range(len(far)):
         ctx[FIRST_LINK + i] = far[i]
@@ -92,7 +78,7 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
     return int64(ctx.ctypes.data)
 
 
-_ITEM_BYTES = [element.itemsize for element in ELEMENTS]
+_ITEM_BYTES = [element.itemsize for element in t.ELEMENTS]
 
 
 def _lay_out() -> tuple[list[int], list[int], int, int, int]:
@@ -101,27 +87,27 @@ def _lay_out() -> tuple[list[int], list[int], int, int, int]:
     Returns the offsets in bytes, the elements that there are addresses for, the end of the part to fill with -1, the
     end of the part to fill with 0, and the size.
     """
-    buckets = [slot for slot, spec in enumerate(SPECS) if spec[2] >= 0]
-    hashed = {*buckets, *MAPS, *MAP_VALUES}
-    large = [slot for slot in range(N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _ROOMY_BYTES]
+    buckets = [slot for slot, spec in enumerate(t.SPECS) if spec[2] >= 0]
+    hashed = {*buckets, *t.MAPS, *t.MAP_VALUES}
+    large = [slot for slot in range(t.N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _ROOMY_BYTES]
     large += _LEAST_ROOM
-    rest = [slot for slot in range(N_SLOTS) if slot not in buckets and slot not in MAPS and slot not in large]
-    offsets = [0] * N_SLOTS
-    most = [capacity for _, capacity, _ in SPECS]
+    rest = [slot for slot in range(t.N_SLOTS) if slot not in buckets and slot not in t.MAPS and slot not in large]
+    offsets = [0] * t.N_SLOTS
+    most = [capacity for _, capacity, _ in t.SPECS]
     ends = []
     end = 0
-    for part in (buckets, list(MAPS), rest, large):
+    for part in (buckets, list(t.MAPS), rest, large):
         for slot in part:
             offsets[slot] = end
             if part is large:
-                most[slot] = max(_ROOM * SPECS[slot][1], _LEAST_ROOM.get(slot, 0))
+                most[slot] = max(_ROOM * t.SPECS[slot][1], _LEAST_ROOM.get(slot, 0))
             end += -(-most[slot] * _ITEM_BYTES[slot] // 64) * 64
         ends.append(end)
     return offsets, most, ends[0], ends[1], end
 
 
 def _initial_bytes(slot: int) -> int:
-    return int(SPECS[slot][1] * _ITEM_BYTES[slot])
+    return int(t.SPECS[slot][1] * _ITEM_BYTES[slot])
 
 
 # A table of this size, at first, has addresses to become so many times as large without moving.
@@ -129,17 +115,17 @@ _ROOMY_BYTES, _ROOM = 1 << 11, 16
 
 
 # Tables that are as large as the vocabulary, or its tokens; these are elements.
-_LEAST_ROOM = {DENSE_MASKS: 1 << 18, SCRATCH_MASK: 1 << 14, WALK_STACK: 1 << 10, WIDE_STACK: 1 << 10}
+_LEAST_ROOM = {t.DENSE_MASKS: 1 << 18, t.SCRATCH_MASK: 1 << 14, t.WALK_STACK: 1 << 10, t.WIDE_STACK: 1 << 10}
 
 
 _OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _BUFFER_BYTES = _lay_out()
 
 
-_INITIAL_BYTES = sum(map(_initial_bytes, range(N_SLOTS)))
-_TEMPLATE = np.zeros(CONTEXT_SIZE, np.int64)
+_INITIAL_BYTES = sum(map(_initial_bytes, range(t.N_SLOTS)))
+_TEMPLATE = np.zeros(t.CONTEXT_SIZE, np.int64)
 _TEMPLATE[NEW_MASK] = -1
 _TEMPLATE[HEADER::3] = _OFFSETS
-_TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in SPECS]
+_TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in t.SPECS]
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -196,7 +182,7 @@ def _take_buffer() -> np.ndarray[Any, Any]:
         return _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
 
 
-NO_TABLES = np.zeros(CONTEXT_SIZE, np.int64)
+NO_TABLES = np.zeros(t.CONTEXT_SIZE, np.int64)
 """The context of a compiled grammar whose tables have been dropped: no state is known in it.
 
 Kernels look at it, and write nothing to it.
@@ -215,7 +201,7 @@ class TablesFullError(LimitError):
 
 def _too_many_elements(slot: int) -> TablesFullError:
     return TablesFullError(
-        f"the grammar needs a table of more than {MOST_ELEMENTS:,} entries (the {NAMES[slot]} table is full); "
+        f"the grammar needs a table of more than {MOST_ELEMENTS:,} entries (the {t.NAMES[slot]} table is full); "
         "simplify the grammar"
     )
 
@@ -245,7 +231,7 @@ def beginning(capacities: tuple[tuple[int, int], ...] = (), header: tuple[tuple[
     """Tables with room for so many elements (slot, capacity), and with these numbers in the header (place, number)."""
     context, nbytes, larger = _TEMPLATE.copy(), _INITIAL_BYTES, []
     for slot, capacity in capacities:
-        least = SPECS[slot][1]
+        least = t.SPECS[slot][1]
         if capacity > _MOST[slot]:
             larger.append((slot, capacity))
         elif capacity > least:
@@ -344,7 +330,7 @@ class Tables:
         self._moved[slot] = array
         place = HEADER + 3 * slot
         self.ctx[place] = _address(array)
-        self.ctx[place + 1] = array.shape[0] // NUMBERS_IN[slot]
+        self.ctx[place + 1] = array.shape[0] // t.NUMBERS_IN[slot]
 
     def _resize(self, slot: int, capacity: int) -> None:
         """Let a table that is where it was at first have more or fewer of the addresses behind it."""
@@ -357,7 +343,7 @@ class Tables:
 
     def array(self, slot: int) -> np.ndarray[Any, Any]:
         """A whole table (a view): numbers, rows of numbers, or records with the names of their fields."""
-        element = ELEMENTS[slot]
+        element = t.ELEMENTS[slot]
         numbers = self._numbers(slot)
         if element.names is not None:
             return numbers.view(element)
@@ -369,7 +355,7 @@ class Tables:
         if moved is not None:
             return moved
         offset = _OFFSETS[slot]
-        return self._buffer[offset : offset + self.capacity(slot) * _ITEM_BYTES[slot]].view(SPECS[slot][0])
+        return self._buffer[offset : offset + self.capacity(slot) * _ITEM_BYTES[slot]].view(t.SPECS[slot][0])
 
     def get(self, slot: int) -> np.ndarray[Any, Any]:
         """The part of a table that is in use (a view)."""
@@ -387,7 +373,7 @@ class Tables:
 
     def put(self, slot: int, values: np.ndarray[Any, Any]) -> None:
         """Fill a table with ``values``: elements, or their numbers one after the other."""
-        self.allocate(slot, len(_numbers_of(values)) // NUMBERS_IN[slot])
+        self.allocate(slot, len(_numbers_of(values)) // t.NUMBERS_IN[slot])
         self.append(slot, values)
 
     def snapshot(self, slots: Iterable[int], whole: Iterable[int]) -> Snapshot:
@@ -397,7 +383,7 @@ class Tables:
         data = b""
         larger = []
         for slot, array in arrays:
-            if len(array) > SPECS[slot][1]:
+            if len(array) > t.SPECS[slot][1]:
                 larger.append((slot, array.copy(), self.used(slot)))
             else:
                 # Every table begins at a multiple of 64, so there is room up to one of 8.
@@ -411,14 +397,14 @@ class Tables:
         if capacity > MOST_ELEMENTS:
             raise _too_many_elements(slot)
         if slot not in self._moved and capacity <= _MOST[slot]:
-            self._resize(slot, max(SPECS[slot][1], capacity))
+            self._resize(slot, max(t.SPECS[slot][1], capacity))
         else:
-            self._install(slot, np.empty(capacity * NUMBERS_IN[slot], SPECS[slot][0]))
+            self._install(slot, np.empty(capacity * t.NUMBERS_IN[slot], t.SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = used
 
     def make_room(self, slot: int, capacity: int) -> None:
         """The same for a table in which nothing has been yet; there is nothing to do if it is to be small."""
-        if capacity > SPECS[slot][1]:
+        if capacity > t.SPECS[slot][1]:
             self.allocate(slot, capacity)
 
     def reserve(self, slot: int, size: int) -> None:
@@ -429,7 +415,7 @@ class Tables:
 
     def append(self, slot: int, values: np.ndarray[Any, Any]) -> None:
         """Add ``values``, as for :meth:`put`, to a table, enlarging it as needed."""
-        begin, numbers = self.used(slot), NUMBERS_IN[slot]
+        begin, numbers = self.used(slot), t.NUMBERS_IN[slot]
         flat = _numbers_of(values)
         end = begin + len(flat) // numbers
         self.reserve(slot, end)
@@ -439,14 +425,14 @@ class Tables:
     def wanted(self) -> tuple[int, int]:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
         slot = int(self.ctx[NEED_SLOT])
-        return slot, 1 if SPECS[slot][2] >= 0 or slot in MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
+        return slot, 1 if t.SPECS[slot][2] >= 0 or slot in t.MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
 
     def is_crowded(self, slot: int, extra: int) -> bool:
         """Whether a table would not be comfortably large with ``extra`` more elements."""
-        hashes = SPECS[slot][2]
+        hashes = t.SPECS[slot][2]
         if hashes >= 0:
             return bool(3 * (self.used(hashes) + extra) > self.array(slot).shape[0])
-        return bool(4 * (self.used(slot) + extra) > (1 if slot in MAPS else 3) * self.array(slot).shape[0])
+        return bool(4 * (self.used(slot) + extra) > (1 if slot in t.MAPS else 3) * self.array(slot).shape[0])
 
     def bytes_of(self, slots: Iterable[int]) -> int:
         """Memory of some tables."""
@@ -456,25 +442,25 @@ class Tables:
     def bytes_in_memory(self) -> int:
         """Memory that the tables take, in bytes: without room that is mere addresses, which nobody has touched."""
         untouched = 0
-        for slot, (_, _, hashes) in enumerate(SPECS):
+        for slot, (_, _, hashes) in enumerate(t.SPECS):
             touched = max(self.used(slot), self._touched.get(slot, 0))
             # Of others all may have been touched: of those that are hashed, and those whose use is not counted.
-            if hashes < 0 and slot not in MAPS and slot not in MAP_VALUES and 0 < touched < self.capacity(slot):
+            if hashes < 0 and slot not in t.MAPS and slot not in t.MAP_VALUES and 0 < touched < self.capacity(slot):
                 untouched += (self.capacity(slot) - touched) * _ITEM_BYTES[slot]
         return self.nbytes - untouched
 
     def bytes_used(self, slots: Iterable[int]) -> int:
         """Memory of what is in use of some tables, not counting buckets and maps."""
-        return sum(self.get(slot).nbytes for slot in slots if slot not in MAPS and slot not in MAP_VALUES)
+        return sum(self.get(slot).nbytes for slot in slots if slot not in t.MAPS and slot not in t.MAP_VALUES)
 
     def shrink(self, slots: Iterable[int], spare: int) -> None:
         """Give back what some tables do not use, but for one in ``spare`` elements; maps among them are empty."""
         for slot in slots:
-            dtype, least, hashes = SPECS[slot]
-            if slot in MAP_VALUES:
+            dtype, least, hashes = t.SPECS[slot]
+            if slot in t.MAP_VALUES:
                 continue
             if slot not in self._moved:
-                if hashes < 0 and slot not in MAPS:
+                if hashes < 0 and slot not in t.MAPS:
                     self._resize(slot, min(self.capacity(slot), max(least, self.used(slot) + self.used(slot) // spare)))
                 continue
             if hashes >= 0:
@@ -482,12 +468,12 @@ class Tables:
                 size = min(_round_up(4 * (self.used(hashes) + 1)), len(self.array(slot)))
                 new = np.empty(max(least, size), dtype)
                 rehash(self.array(hashes), self.used(hashes), new)
-            elif slot in MAPS:
+            elif slot in t.MAPS:
                 new = np.zeros(least, dtype)
-                self._install(MAPS[slot], np.empty(least, np.int32))
+                self._install(t.MAPS[slot], np.empty(least, np.int32))
             else:
                 size = max(least, self.used(slot) + self.used(slot) // spare)
-                new = self._numbers(slot)[: size * NUMBERS_IN[slot]].copy()
+                new = self._numbers(slot)[: size * t.NUMBERS_IN[slot]].copy()
             self._install(slot, new)
 
     def keep_room(self, sizes: dict[int, int]) -> None:
@@ -496,13 +482,13 @@ class Tables:
         What they have room for once is written to again and again, and growing without moving costs little.
         """
         for slot, size in sizes.items():
-            if SPECS[slot][2] >= 0 or slot in MAPS or slot in MAP_VALUES:
+            if t.SPECS[slot][2] >= 0 or slot in t.MAPS or slot in t.MAP_VALUES:
                 continue
             self._touched[slot] = size = max(size, self.used(slot))
             reserve = self._reserves.get(slot)
             if reserve is None or size >= self.capacity(slot):
                 continue
-            numbers = size * NUMBERS_IN[slot]
+            numbers = size * t.NUMBERS_IN[slot]
             self._install(slot, reserve[:numbers])
             self._reserves[slot] = reserve
             _release(reserve, numbers * reserve.itemsize)
@@ -513,10 +499,10 @@ class Tables:
         A kernel that finds a table too small is run again from its start, so one such failure for all is cheaper.
         """
         slot, wanted = int(self.ctx[NEED_SLOT]), int(self.ctx[NEED_SIZE])
-        slot = MAP_VALUES.get(slot, slot)
+        slot = t.MAP_VALUES.get(slot, slot)
         self._enlarge(slot, wanted)
-        for sibling in SIBLINGS.get(slot, ()):
-            hashes = SPECS[sibling][2]
+        for sibling in t.SIBLINGS.get(slot, ()):
+            hashes = t.SPECS[sibling][2]
             used = 2 * self.used(hashes) if hashes >= 0 else self.used(sibling)
             if sibling != slot and 3 * used > 2 * self.capacity(sibling):
                 with contextlib.suppress(TablesFullError, MemoryError):  # it may never be too small
@@ -524,8 +510,8 @@ class Tables:
 
     def _enlarge(self, slot: int, wanted: int) -> None:
         """Enlarge a table to at least ``wanted`` elements, and to twice its size where there is room for that."""
-        dtype, _, hashes = SPECS[slot]
-        hashed = hashes >= 0 or slot in MAPS
+        dtype, _, hashes = t.SPECS[slot]
+        hashed = hashes >= 0 or slot in t.MAPS
         capacity = self.capacity(slot)
         if hashed:
             size, most = _round_up(max(wanted, 2 * capacity)), 1 << (MOST_ELEMENTS.bit_length() - 1)
@@ -539,7 +525,7 @@ class Tables:
             size = min(max(wanted, capacity + capacity // 8), most)
         if self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
             raise TablesFullError(
-                f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {NAMES[slot]} table "
+                f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {t.NAMES[slot]} table "
                 "is full); raise limit_bytes or simplify the grammar"
             )
         if not hashed and slot not in self._moved and size <= _MOST[slot]:
@@ -549,24 +535,24 @@ class Tables:
         if hashes >= 0:
             new = np.empty(size, dtype)
             rehash(self.array(hashes), self.ctx[HEADER + 3 * hashes + 2], new)
-        elif slot in MAPS:
+        elif slot in t.MAPS:
             new = np.empty(size, dtype)
-            values_slot = MAPS[slot]
+            values_slot = t.MAPS[slot]
             values = np.empty(size, np.int32)
             rehash_map(old, self.array(values_slot), new, values)
             self._install(values_slot, values)
         else:
-            self._extend(slot, old, size * NUMBERS_IN[slot])
+            self._extend(slot, old, size * t.NUMBERS_IN[slot])
             return
         self._install(slot, new)
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
-        hashed = SPECS[slot][2] >= 0 or slot in MAPS
-        addresses = len(self._reserves.get(slot, ())) // NUMBERS_IN[slot] if slot in self._moved else _MOST[slot]
+        hashed = t.SPECS[slot][2] >= 0 or slot in t.MAPS
+        addresses = len(self._reserves.get(slot, ())) // t.NUMBERS_IN[slot] if slot in self._moved else _MOST[slot]
         if not hashed and size <= addresses:
             return int((size - self.capacity(slot)) * _ITEM_BYTES[slot])
-        return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[MAPS[slot]] if slot in MAPS else 0)))
+        return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[t.MAPS[slot]] if slot in t.MAPS else 0)))
 
     def _extend(self, slot: int, old: np.ndarray[Any, Any], size: int) -> None:
         """Enlarge a table to ``size`` numbers; the first of them are those of ``old``."""

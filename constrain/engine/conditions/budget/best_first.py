@@ -8,20 +8,11 @@ its way is; and its ways.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.heaps import heap_push
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.schemas import (
-    PATH_HEAP,
-    PATH_PLACES,
-    PATH_WAYS,
-    SEARCH_HEAP,
-    SEARCH_PLACES,
-    SEARCH_WAYS,
-    way_places,
-    ways,
-)
 from constrain.engine.storage.statuses import FAIL, Status
 from constrain.kernels.language import int64
 
@@ -29,7 +20,7 @@ KNOWN = Status.NONE.value
 """Instead of a way: one that costs no more is known."""
 
 _PLACES, _WAYS = 1, 2
-_SEARCHES = ((SEARCH_HEAP, SEARCH_PLACES, SEARCH_WAYS), (PATH_HEAP, PATH_PLACES, PATH_WAYS))
+_SEARCHES = ((t.SEARCH_HEAP, t.SEARCH_PLACES, t.SEARCH_WAYS), (t.PATH_HEAP, t.PATH_PLACES, t.PATH_WAYS))
 assert all(tables == (tables[0], tables[0] + _PLACES, tables[0] + _WAYS) for tables in _SEARCHES)
 
 # In a key of the heap, below the estimate: this minus the number of the way.
@@ -51,8 +42,8 @@ def note_way(ctx, search, reached, cost, before, step):
         set_used(ctx, search + _PLACES, reached + 1)
     if not room(ctx, search + _WAYS, 1):
         return int64(FAIL)
-    places = way_places(ctx, search + _PLACES)
-    known = ways(ctx, search + _WAYS)
+    places = t.way_places(ctx, search + _PLACES)
+    known = t.ways(ctx, search + _WAYS)
     way = places[reached]
     if 0 <= way < count and known[way].reached == reached:
         if known[way].cost <= cost:

@@ -32,21 +32,7 @@ from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser.companions import NO_COMPANION, NOTE_BITS
-from constrain.engine.storage.schemas import (
-    AFTER_COSTS,
-    BYTE_COSTS,
-    CLASS_COSTS,
-    COST_RESULT,
-    COST_STACK,
-    EARLEY_SET_COSTS,
-    EXPRESSION_COSTS,
-    PATH_WAYS,
-    REST_COSTS,
-    STATE_COSTS,
-    SYMBOLS,
-    TOKEN_WEIGHTS,
-    UP_COSTS,
-)
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
@@ -71,11 +57,11 @@ _bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
 
 # Room for the first masks of most grammars.
 _ROOM = {
-    EXPRESSION_COSTS: 4096,
-    EARLEY_SET_COSTS: 256,
-    UP_COSTS: 4096,
-    AFTER_COSTS: 2048,
-    STATE_COSTS: 2048,
+    t.EXPRESSION_COSTS: 4096,
+    t.EARLEY_SET_COSTS: 256,
+    t.UP_COSTS: 4096,
+    t.AFTER_COSTS: 2048,
+    t.STATE_COSTS: 2048,
 }
 
 _NO_TOKENS = np.empty(0, np.int32)
@@ -155,18 +141,18 @@ def prepare(compiled: GrammarTables) -> None:
 def _make_tables(compiled: GrammarTables) -> None:
     tables = compiled._tables
     tables.link()
-    tables.reserve(COST_STACK, 1024)
-    tables.allocate(COST_RESULT, 1)
+    tables.reserve(t.COST_STACK, 1024)
+    tables.allocate(t.COST_RESULT, 1)
     # A kernel that runs out of room begins again.
     for slot, size in _ROOM.items():
         tables.reserve(slot, size)
     known = _bytes.get(compiled.vocabulary)
-    tables.put(CLASS_COSTS, np.zeros(256, np.int32))
+    tables.put(t.CLASS_COSTS, np.zeros(256, np.int32))
     if known is None:
-        tables.allocate(BYTE_COSTS, 256, 256)
-        tables.allocate(TOKEN_WEIGHTS, 1, 1)
+        tables.allocate(t.BYTE_COSTS, 256, 256)
+        tables.allocate(t.TOKEN_WEIGHTS, 1, 1)
         completions.cost_bytes(tables.ctx)
-        _bytes[compiled.vocabulary] = [(slot, tables.get(slot).copy()) for slot in (BYTE_COSTS, TOKEN_WEIGHTS)]
+        _bytes[compiled.vocabulary] = [(slot, tables.get(slot).copy()) for slot in (t.BYTE_COSTS, t.TOKEN_WEIGHTS)]
     else:
         for slot, values in known:
             tables.put(slot, values)
@@ -177,7 +163,7 @@ def _make_tables(compiled: GrammarTables) -> None:
         on_demand.begin()
         rules.when_added = on_demand.catch_up
         return
-    tables.put(REST_COSTS, np.zeros(tables.used(SYMBOLS), np.int32))
+    tables.put(t.REST_COSTS, np.zeros(tables.used(t.SYMBOLS), np.int32))
     compiled._run(costs.cost_grammar)
 
 
@@ -190,7 +176,7 @@ def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFO
     count, way = found.tolist()
     if count == NEVER:
         return None
-    ways = compiled._tables.get(PATH_WAYS)
+    ways = compiled._tables.get(t.PATH_WAYS)
     tokens = []
     while way >= 0:
         before, token = int(ways[way]["before"]), int(ways[way]["step"])

@@ -19,31 +19,12 @@ import numpy as np
 
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_STATE_COST, F_STEP, F_TOKENS, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    COST_STACK,
-    STATE_COSTS,
-    byte_classes,
-    byte_costs,
-    cost_stack,
-    node_tokens,
-    state_costs,
-    subtree_sizes,
-    token_bytes,
-    token_starts,
-    token_weights,
-    transitions,
-    trie_nodes,
-    walk_stack,
-    wide_child,
-    wide_first,
-    wide_masks,
-    wide_nodes,
-)
 from constrain.engine.storage.statuses import FAIL, STOPPED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT, WIDE
 from constrain.kernels.language import int64, types
@@ -55,19 +36,19 @@ CHAIN_LIMIT = 1 << 14
 @njit_inner(RESULT2)
 def trie_child(ctx, node, byte):
     """The child of a trie node (-1 is the root) with this byte, or -1."""
-    nodes = trie_nodes(ctx)
+    nodes = t.trie_nodes(ctx)
     if node < 0 or nodes[node] & WIDE:
-        wide = int64(0) if node < 0 else wide_nodes(ctx)[node]
-        masks = wide_masks(ctx)
+        wide = int64(0) if node < 0 else t.wide_nodes(ctx)[node]
+        masks = t.wide_masks(ctx)
         word = masks[wide, byte >> 6]
         if not (word >> (byte & 63)) & 1:
             return int64(-1)
-        rank = wide_first(ctx)[wide]
+        rank = t.wide_first(ctx)[wide]
         for i in range(byte >> 6):
             rank += count_bits(masks[wide, i])
         rank += count_bits(word & ((int64(1) << (byte & 63)) - 1))
-        return wide_child(ctx)[rank]
-    sizes = subtree_sizes(ctx)
+        return t.wide_child(ctx)[rank]
+    sizes = t.subtree_sizes(ctx)
     child = node + 1
     end = node + sizes[node]
     while child < end:
@@ -80,10 +61,10 @@ def trie_child(ctx, node, byte):
 @njit_inner(types.void(CTX, int64))
 def _cut(ctx, state):
     """Write into a state's record the fewest tokens for its completion; those of the states after it are known."""
-    table = state_costs(ctx)
-    tokens = node_tokens(ctx)
-    trans = transitions(ctx)
-    class_of = byte_classes(ctx)
+    table = t.state_costs(ctx)
+    tokens = t.node_tokens(ctx)
+    trans = t.transitions(ctx)
+    class_of = t.byte_classes(ctx)
     classes = ctx[CLASSES]
     best, first = int64(NEVER), int64(-1)
     here = state
@@ -99,7 +80,7 @@ def _cut(ctx, state):
         if is_open:
             here = -here - 2
         # Beyond what was cut into single bytes nothing is known, and nothing needed.
-        if here <= 0 or here >= used(ctx, STATE_COSTS):
+        if here <= 0 or here >= used(ctx, t.STATE_COSTS):
             break
         count = table[here].tokens
         if count == UNKNOWN:
@@ -117,35 +98,35 @@ def _cut(ctx, state):
 @njit_inner(RESULT2)
 def tokens_to_finish(ctx, state, _unused):
     """How many tokens the completion of a state takes; NEVER if it cannot be cut into tokens; FAIL or LIMIT."""
-    bottom = used(ctx, COST_STACK)
+    bottom = used(ctx, t.COST_STACK)
     here = state
     while True:
         status = far_call(ctx, F_STATE_COST, here, 0)
         if status < 0:
             return status
-        costs = state_costs(ctx)[here]
+        costs = t.state_costs(ctx)[here]
         if costs.tokens != UNKNOWN:
             break
         least, byte = costs.least, costs.byte
         if least == 0 or least > CHAIN_LIMIT or byte < 0:
-            is_spelled = least < MISSING or token_weights(ctx)[0].has_all_bytes
+            is_spelled = least < MISSING or t.token_weights(ctx)[0].has_all_bytes
             costs.tokens = least if is_spelled else int64(NEVER)
-            costs.token = byte_costs(ctx)[byte].token if byte >= 0 else int64(-1)
+            costs.token = t.byte_costs(ctx)[byte].token if byte >= 0 else int64(-1)
             break
-        if not push(ctx, COST_STACK, here):
+        if not push(ctx, t.COST_STACK, here):
             return int64(FAIL)
-        byte_class = byte_classes(ctx)[byte]
-        known = transitions(ctx)[here * ctx[CLASSES] + byte_class]
+        byte_class = t.byte_classes(ctx)[byte]
+        known = t.transitions(ctx)[here * ctx[CLASSES] + byte_class]
         here = known if known >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here < 0:
             return here
         if here >= OPEN:
             here -= OPEN
-    while used(ctx, COST_STACK) > bottom:
-        top = used(ctx, COST_STACK) - 1
-        _cut(ctx, cost_stack(ctx)[top])
-        set_used(ctx, COST_STACK, top)
-    return state_costs(ctx)[state].tokens
+    while used(ctx, t.COST_STACK) > bottom:
+        top = used(ctx, t.COST_STACK) - 1
+        _cut(ctx, t.cost_stack(ctx)[top])
+        set_used(ctx, t.COST_STACK, top)
+    return t.state_costs(ctx)[state].tokens
 
 
 far_entry(F_TOKENS, tokens_to_finish)
@@ -155,7 +136,7 @@ far_entry(F_TOKENS, tokens_to_finish)
 def reset_costs(ctx):
     """Empty the work stacks."""
     reset_work(ctx)
-    set_used(ctx, COST_STACK, 0)
+    set_used(ctx, t.COST_STACK, 0)
 
 
 @njit_entry(types.void(CTX))
@@ -165,12 +146,12 @@ def cost_bytes(ctx):
     Of bytes with equal costs those are preferred, many of which make one token: where a completion has to fill a
     length, it is then a run of them.
     """
-    costs = byte_costs(ctx)
-    weights = token_weights(ctx)[0]
-    tokens = node_tokens(ctx)
+    costs = t.byte_costs(ctx)
+    weights = t.token_weights(ctx)[0]
+    tokens = t.node_tokens(ctx)
     weights.has_all_bytes = 1
     # How long the longest run of each byte is that is a token.
-    longest = cost_stack(ctx)
+    longest = t.cost_stack(ctx)
     for byte in range(256):
         node = trie_child(ctx, int64(-1), int64(byte))
         token = int64(-1) if node < 0 else tokens[node]
@@ -199,8 +180,8 @@ def cost_bytes(ctx):
             rank += 1 if before else 0
         costs[byte].rank = rank
     # The dearest token: what the nodes on the way to each node cost, by depth.
-    nodes = trie_nodes(ctx)
-    so_far = walk_stack(ctx)
+    nodes = t.trie_nodes(ctx)
+    so_far = t.walk_stack(ctx)
     so_far[0] = 0
     heaviest = int64(1)
     for p in range(len(nodes)):
@@ -224,13 +205,13 @@ def push_and_count(ctx, state, token):
     STOPPED if it leads over a place where the text decides how it goes on.
     """
     reset_costs(ctx)
-    starts = token_starts(ctx)
-    data = token_bytes(ctx)
-    class_of = byte_classes(ctx)
+    starts = t.token_starts(ctx)
+    data = t.token_bytes(ctx)
+    class_of = t.byte_classes(ctx)
     classes = ctx[CLASSES]
     for i in range(starts[token], starts[token + 1]):
         byte_class = class_of[data[i]]
-        known = transitions(ctx)[state * classes + byte_class]
+        known = t.transitions(ctx)[state * classes + byte_class]
         state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
         if state <= 0:
             return state
@@ -249,14 +230,14 @@ def completion(ctx, state, out):
     """
     reset_costs(ctx)
     ctx[OPEN_AT] = 0
-    starts = token_starts(ctx)
-    data = token_bytes(ctx)
-    class_of = byte_classes(ctx)
+    starts = t.token_starts(ctx)
+    data = t.token_bytes(ctx)
+    class_of = t.byte_classes(ctx)
     for n in range(len(out)):
         count = far_call(ctx, F_TOKENS, state, 0)
         if count <= 0:
             return count if count < 0 else n
-        token = state_costs(ctx)[state].token
+        token = t.state_costs(ctx)[state].token
         out[n] = token
         for i in range(starts[token], starts[token + 1]):
             state = far_call(ctx, F_STEP, state, class_of[data[i]])
@@ -271,7 +252,7 @@ def completion(ctx, state, out):
 @njit_allocating(int64(CTX, types.Array(types.uint8, 1, "C", readonly=True), types.int32[::1]))
 def fewest_tokens(ctx, data, out):
     """The fewest tokens whose bytes are ``data`` (uint8[n]), written to ``out`` (int32[n]); NEVER if there are none."""
-    tokens = node_tokens(ctx)
+    tokens = t.node_tokens(ctx)
     # Behind each byte: the fewest so far.
     fewest = np.full(len(data) + 1, NEVER, np.int64)
     fewest[0] = 0
@@ -291,7 +272,7 @@ def fewest_tokens(ctx, data, out):
     count = fewest[len(data)]
     if count == NEVER:
         return count
-    starts = token_starts(ctx)
+    starts = t.token_starts(ctx)
     end = len(data)
     for i in range(count - 1, -1, -1):
         out[i] = last[end]

@@ -29,49 +29,12 @@ from constrain.engine.parser.completion import completions_of
 from constrain.engine.parser.configurations import set_kinds
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, RESULT3, START_NT
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    AFTER_COSTS,
-    COMPLETION_MEMO,
-    COST_STACK,
-    EARLEY_SET_COSTS,
-    EARLEY_SET_HASHES,
-    EXPRESSION_COSTS,
-    LEXEMES,
-    SEARCH_HEAP,
-    STATE_COSTS,
-    STATE_HASHES,
-    UP_COSTS,
-    after_costs,
-    configurations,
-    core_dots,
-    core_groups,
-    core_scans,
-    core_waits,
-    cores,
-    cost_result,
-    cost_stack,
-    dot_left,
-    earley_items,
-    earley_set_costs,
-    earley_sets,
-    expression_costs,
-    ignored,
-    lexemes,
-    lexer_members,
-    lexer_states,
-    rest_costs,
-    rule_starts,
-    rules,
-    state_costs,
-    states,
-    symbols,
-    up_costs,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
@@ -84,13 +47,13 @@ _NONTERMINAL = 0xFFFFFFFF
 @njit_inner(int64(CTX, _I64))
 def _cost_lexemes(ctx, lexeme_costs):
     """Write the least cost of each lexeme; returns 0, FAIL or LIMIT."""
-    set_used(ctx, COST_STACK, 0)
+    set_used(ctx, t.COST_STACK, 0)
     for lexeme in range(len(lexeme_costs)):
-        expression = lexemes(ctx)[lexeme].expression
+        expression = t.lexemes(ctx)[lexeme].expression
         status = far_call(ctx, F_NODE_COST, expression, 0)
         if status < 0:
             return status
-        lexeme_costs[lexeme] = expression_costs(ctx)[expression].least
+        lexeme_costs[lexeme] = t.expression_costs(ctx)[expression].least
     return int64(0)
 
 
@@ -100,13 +63,13 @@ def _sum_lexemes(ctx, lexeme_costs, total, missing, uses):
 
     The uses of nonterminal ``A`` are counted, and the counts added up, so that ``uses[A + 1]`` is where they begin.
     """
-    all_symbols, starts = symbols(ctx), rule_starts(ctx)
+    all_symbols, starts = t.symbols(ctx), t.rule_starts(ctx)
     for p in range(len(total)):
         dot = starts[p]
         while all_symbols[dot] != END:
             symbol = all_symbols[dot]
             if symbol >= BRANCH:
-                total[p] = capped(ctx, total[p], rest_costs(ctx)[dot])
+                total[p] = capped(ctx, total[p], t.rest_costs(ctx)[dot])
             elif symbol >= 0:
                 uses[symbol + 2] += 1
                 missing[p] += 1
@@ -120,8 +83,8 @@ def _sum_lexemes(ctx, lexeme_costs, total, missing, uses):
 @njit_inner(types.void(CTX, _I64, _I64))
 def _list_uses(ctx, uses, users):
     """List the productions in which each nonterminal occurs: ``users[uses[A]:uses[A + 1]]`` for nonterminal ``A``."""
-    all_symbols, starts = symbols(ctx), rule_starts(ctx)
-    for p in range(rules(ctx)[ctx[START_NT]]):
+    all_symbols, starts = t.symbols(ctx), t.rule_starts(ctx)
+    for p in range(t.rules(ctx)[ctx[START_NT]]):
         dot = starts[p]
         while all_symbols[dot] != END:
             symbol = all_symbols[dot]
@@ -138,7 +101,7 @@ def _cost_nonterminals(ctx, lexeme_costs, cost):
     ``cost`` is NEVER for all of them at first.  A production enters the heap at most once, when the last of its
     nonterminals is final, under the least cost of its left-hand side.
     """
-    n_productions = rules(ctx)[len(cost)]
+    n_productions = t.rules(ctx)[len(cost)]
     final = np.zeros(len(cost), np.uint8)
     total = np.zeros(n_productions, np.int64)
     missing = np.zeros(n_productions, np.int64)
@@ -146,7 +109,7 @@ def _cost_nonterminals(ctx, lexeme_costs, cost):
     _sum_lexemes(ctx, lexeme_costs, total, missing, uses)
     users = np.empty(uses[len(cost) + 1], np.int64)
     _list_uses(ctx, uses, users)
-    set_used(ctx, SEARCH_HEAP, 0)
+    set_used(ctx, t.SEARCH_HEAP, 0)
     done = np.int64(-1)
     ready = np.int64(0)
     while True:
@@ -160,14 +123,14 @@ def _cost_nonterminals(ctx, lexeme_costs, cost):
                 missing[p] -= 1
             if missing[p]:
                 continue
-            left = dot_left(ctx)[rule_starts(ctx)[p]]
+            left = t.dot_left(ctx)[t.rule_starts(ctx)[p]]
             if not final[left] and total[p] < cost[left]:
                 cost[left] = total[p]
-                if heap_push(ctx, SEARCH_HEAP, total[p] << 32 | left) < 0:
+                if heap_push(ctx, t.SEARCH_HEAP, total[p] << 32 | left) < 0:
                     return np.int64(FAIL)
         done = np.int64(-1)
-        while used(ctx, SEARCH_HEAP) > 0 and done < 0:
-            nonterminal = heap_pop(ctx, SEARCH_HEAP) & _NONTERMINAL
+        while used(ctx, t.SEARCH_HEAP) > 0 and done < 0:
+            nonterminal = heap_pop(ctx, t.SEARCH_HEAP) & _NONTERMINAL
             if not final[nonterminal]:
                 done = nonterminal
         if done < 0:
@@ -183,7 +146,7 @@ def cost_grammar(ctx):
     For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
     """
     choose_class_bytes(ctx)
-    lexeme_costs = np.empty(used(ctx, LEXEMES), np.int64)
+    lexeme_costs = np.empty(used(ctx, t.LEXEMES), np.int64)
     status = _cost_lexemes(ctx, lexeme_costs)
     if status < 0:
         return status
@@ -191,10 +154,10 @@ def cost_grammar(ctx):
     status = _cost_nonterminals(ctx, lexeme_costs, cost)
     if status < 0:
         return status
-    all_symbols, rest = symbols(ctx), rest_costs(ctx)
+    all_symbols, rest = t.symbols(ctx), t.rest_costs(ctx)
     # The first of all dots are those of the start, which is no production of a nonterminal.
-    for p in range(-1, rules(ctx)[ctx[START_NT]]):
-        first = np.int64(0) if p < 0 else rule_starts(ctx)[p]
+    for p in range(-1, t.rules(ctx)[ctx[START_NT]]):
+        first = np.int64(0) if p < 0 else t.rule_starts(ctx)[p]
         dot = first
         while all_symbols[dot] != END:
             dot += 1
@@ -210,10 +173,10 @@ def cost_grammar(ctx):
 @njit_entry(RESULT1)
 def lexeme_cost(ctx, lexeme):
     """The least cost of a lexeme; FAIL or LIMIT if < 0."""
-    set_used(ctx, COST_STACK, 0)
-    expression = lexemes(ctx)[lexeme].expression
+    set_used(ctx, t.COST_STACK, 0)
+    expression = t.lexemes(ctx)[lexeme].expression
     status = far_call(ctx, F_NODE_COST, expression, 0)
-    return status if status < 0 else expression_costs(ctx)[expression].least
+    return status if status < 0 else t.expression_costs(ctx)[expression].least
 
 
 @njit_inner(RESULT2)
@@ -221,38 +184,38 @@ def _up_place(ctx, earley_set, rule):
     """Where UP_COSTS has what comes after ``rule`` that began in an Earley set; -1 if that is the end of the text."""
     if rule == ctx[START_NT]:
         return int64(-1)
-    core = cores(ctx)[earley_sets(ctx)[earley_set].core]
+    core = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core]
     first = core.groups
     low, high = first, first + core.group_count
-    groups = core_groups(ctx)
+    groups = t.core_groups(ctx)
     while high - low > 1:
         middle = (low + high) // 2
         if groups[middle].symbol <= rule:
             low = middle
         else:
             high = middle
-    return earley_sets(ctx)[earley_set].completions + low - first
+    return t.earley_sets(ctx)[earley_set].completions + low - first
 
 
 @njit_inner(RESULT2)
 def _up(ctx, earley_set, dot):
     """The cost that is left when the production of a dot, begun in an Earley set, is complete."""
-    place = _up_place(ctx, earley_set, dot_left(ctx)[dot])
-    return int64(0) if place < 0 else up_costs(ctx)[place]
+    place = _up_place(ctx, earley_set, t.dot_left(ctx)[dot])
+    return int64(0) if place < 0 else t.up_costs(ctx)[place]
 
 
 @njit_inner(RESULT3)
 def _behind(ctx, earley_set, dot, source):
     """The least cost from a dot on, of the items that (set, source) stands for in CORE_SCANS or CORE_WAITS."""
-    rest = rest_costs(ctx)[dot]
+    rest = t.rest_costs(ctx)[dot]
     if source == SELF:
         return capped(ctx, rest, _up(ctx, earley_set, dot))
-    here = earley_sets(ctx)[earley_set]
-    core = cores(ctx)[here.core]
-    items = earley_items(ctx)
+    here = t.earley_sets(ctx)[earley_set]
+    core = t.cores(ctx)[here.core]
+    items = t.earley_items(ctx)
     begin = here.offset
     stop = begin + here.count
-    old = core_dots(ctx)[core.offset + source]
+    old = t.core_dots(ctx)[core.offset + source]
     if here.count == core.count:
         begin += source
     best = int64(NEVER)
@@ -268,10 +231,10 @@ def _behind(ctx, earley_set, dot, source):
 @njit_inner(types.void(CTX, int64))
 def _cost_ups(ctx, earley_set):
     """Work out what comes after each rule that begins in an Earley set; the costs of its items' origins are known."""
-    here = earley_sets(ctx)[earley_set]
-    first, count = cores(ctx)[here.core].groups, cores(ctx)[here.core].group_count
+    here = t.earley_sets(ctx)[earley_set]
+    first, count = t.cores(ctx)[here.core].groups, t.cores(ctx)[here.core].group_count
     place = here.completions
-    ups, groups, waits = up_costs(ctx), core_groups(ctx), core_waits(ctx)
+    ups, groups, waits = t.up_costs(ctx), t.core_groups(ctx), t.core_waits(ctx)
     # What waits in the set's own items, then what was predicted within the set, to the fixed point.  The sweeps go
     # up and down in turn, since rules tend to be numbered in one of the two orders.
     for g in range(count):
@@ -302,73 +265,73 @@ def _cost_ups(ctx, earley_set):
 def _cost_set(ctx, earley_set):
     """Work out what the costs of an Earley set are; those of the sets that its items began in are known."""
     _cost_ups(ctx, earley_set)
-    here = earley_sets(ctx)[earley_set]
-    items = earley_items(ctx)
+    here = t.earley_sets(ctx)[earley_set]
+    items = t.earley_items(ctx)
     best = int64(0) if here.accepts else int64(NEVER)
     if not here.accepts:
         begin = here.offset
         for i in range(begin, begin + here.count):
             dot = items[i].dot
-            best = min(best, capped(ctx, rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot)))
-    earley_set_costs(ctx)[earley_set].least = best
+            best = min(best, capped(ctx, t.rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot)))
+    t.earley_set_costs(ctx)[earley_set].least = best
 
 
 @njit_inner(RESULT1)
 def _set_cost(ctx, earley_set):
     """Make the costs of an Earley set known, and of those that its items began in; returns 0 or FAIL."""
-    known = used(ctx, EARLEY_SET_COSTS)
-    costs = earley_set_costs(ctx)
+    known = used(ctx, t.EARLEY_SET_COSTS)
+    costs = t.earley_set_costs(ctx)
     if earley_set < known and costs[earley_set].least != UNKNOWN:
         return int64(0)
-    total = used(ctx, EARLEY_SET_HASHES)
-    if not room(ctx, EARLEY_SET_COSTS, total - known):
+    total = used(ctx, t.EARLEY_SET_HASHES)
+    if not room(ctx, t.EARLEY_SET_COSTS, total - known):
         return int64(FAIL)
     for i in range(known, total):
         costs[i].least = UNKNOWN
         costs[i].after = UNKNOWN
-    set_used(ctx, EARLEY_SET_COSTS, total)
+    set_used(ctx, t.EARLEY_SET_COSTS, total)
     # Origins are older sets, so this ends; it needs a stack of its own, since nesting has no limit.
-    bottom = used(ctx, COST_STACK)
-    if not push(ctx, COST_STACK, earley_set):
+    bottom = used(ctx, t.COST_STACK)
+    if not push(ctx, t.COST_STACK, earley_set):
         return int64(FAIL)
-    while used(ctx, COST_STACK) > bottom:
-        top = used(ctx, COST_STACK)
-        here = cost_stack(ctx)[top - 1]
+    while used(ctx, t.COST_STACK) > bottom:
+        top = used(ctx, t.COST_STACK)
+        here = t.cost_stack(ctx)[top - 1]
         if costs[here].least == UNKNOWN:
-            begin = earley_sets(ctx)[here].offset
-            for i in range(begin, begin + earley_sets(ctx)[here].count):
-                origin = earley_items(ctx)[i].origin
-                if origin != here and costs[origin].least == UNKNOWN and not push(ctx, COST_STACK, origin):
+            begin = t.earley_sets(ctx)[here].offset
+            for i in range(begin, begin + t.earley_sets(ctx)[here].count):
+                origin = t.earley_items(ctx)[i].origin
+                if origin != here and costs[origin].least == UNKNOWN and not push(ctx, t.COST_STACK, origin):
                     return int64(FAIL)
-            if used(ctx, COST_STACK) > top:
+            if used(ctx, t.COST_STACK) > top:
                 continue
             if completions_of(ctx, here) < 0:
                 return int64(FAIL)
-            places = used(ctx, COMPLETION_MEMO)
-            if not room(ctx, UP_COSTS, places - used(ctx, UP_COSTS)):
+            places = used(ctx, t.COMPLETION_MEMO)
+            if not room(ctx, t.UP_COSTS, places - used(ctx, t.UP_COSTS)):
                 return int64(FAIL)
-            set_used(ctx, UP_COSTS, places)
+            set_used(ctx, t.UP_COSTS, places)
             _cost_set(ctx, here)
-        set_used(ctx, COST_STACK, top - 1)
+        set_used(ctx, t.COST_STACK, top - 1)
     return int64(0)
 
 
 @njit_inner(RESULT1)
 def _costs_after_lexemes(ctx, earley_set):
     """Where AFTER_COSTS has what is left behind each scan of an Earley set, whose costs are known; or FAIL."""
-    place = earley_set_costs(ctx)[earley_set].after
+    place = t.earley_set_costs(ctx)[earley_set].after
     if place != UNKNOWN:
         return place
-    core = cores(ctx)[earley_sets(ctx)[earley_set].core]
+    core = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core]
     first, count = core.scans, core.scan_count
-    if not room(ctx, AFTER_COSTS, count):
+    if not room(ctx, t.AFTER_COSTS, count):
         return int64(FAIL)
-    place = used(ctx, AFTER_COSTS)
-    scans = core_scans(ctx)
+    place = used(ctx, t.AFTER_COSTS)
+    scans = t.core_scans(ctx)
     for i in range(count):
-        after_costs(ctx)[place + i] = _behind(ctx, earley_set, scans[first + i].dot, scans[first + i].source)
-    set_used(ctx, AFTER_COSTS, place + count)
-    earley_set_costs(ctx)[earley_set].after = place
+        t.after_costs(ctx)[place + i] = _behind(ctx, earley_set, scans[first + i].dot, scans[first + i].source)
+    set_used(ctx, t.AFTER_COSTS, place + count)
+    t.earley_set_costs(ctx)[earley_set].after = place
     return place
 
 
@@ -379,14 +342,14 @@ def _cost_configuration(ctx, earley_set, lexer_state):
     They are: the least cost of finishing; the byte that begins that; and the most that finishing costs after any bytes
     that stay within the lexemes, NEVER if that is not known.
     """
-    result = cost_result(ctx)[0]
+    result = t.cost_result(ctx)[0]
     result.least, result.byte, result.worst = NEVER, -1, 0
     if _set_cost(ctx, earley_set) < 0:
         return int64(FAIL)
-    core = cores(ctx)[earley_sets(ctx)[earley_set].core]
+    core = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core]
     if set_kinds(ctx, earley_set) and lexer_state == core.initial:
         # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
-        result.least, result.worst = earley_set_costs(ctx)[earley_set].least, NEVER
+        result.least, result.worst = t.earley_set_costs(ctx)[earley_set].least, NEVER
         return int64(0)
     after = _costs_after_lexemes(ctx, earley_set)
     if after < 0:
@@ -394,25 +357,25 @@ def _cost_configuration(ctx, earley_set, lexer_state):
     first = core.scans
     # Members are sorted by lexeme, scans by falling lexeme: both are gone through once.
     scan = first + core.scan_count - 1
-    scans = core_scans(ctx)
-    begin = lexer_states(ctx)[lexer_state].offset
-    for member in range(begin, begin + 2 * lexer_states(ctx)[lexer_state].count, 2):
-        lexeme, expression = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
-        is_known = expression < used(ctx, EXPRESSION_COSTS)
-        if not is_known or expression_costs(ctx)[expression].least_on == UNKNOWN:
+    scans = t.core_scans(ctx)
+    begin = t.lexer_states(ctx)[lexer_state].offset
+    for member in range(begin, begin + 2 * t.lexer_states(ctx)[lexer_state].count, 2):
+        lexeme, expression = t.lexer_members(ctx)[member], t.lexer_members(ctx)[member + 1]
+        is_known = expression < used(ctx, t.EXPRESSION_COSTS)
+        if not is_known or t.expression_costs(ctx)[expression].least_on == UNKNOWN:
             status = far_call(ctx, F_NODE_COST, expression, 0)
             if status < 0:
                 return status
         behind = int64(NEVER)
         for i in range(ctx[N_IGNORE]):
-            if ignored(ctx)[i] == lexeme:
-                behind = earley_set_costs(ctx)[earley_set].least
+            if t.ignored(ctx)[i] == lexeme:
+                behind = t.earley_set_costs(ctx)[earley_set].least
         while scan >= first and scans[scan].lexeme < lexeme:
             scan -= 1
         while scan >= first and scans[scan].lexeme == lexeme:
-            behind = min(behind, after_costs(ctx)[after + scan - first])
+            behind = min(behind, t.after_costs(ctx)[after + scan - first])
             scan -= 1
-        costs = expression_costs(ctx)[expression]
+        costs = t.expression_costs(ctx)[expression]
         result.worst = max(result.worst, capped(ctx, behind, costs.worst))
         cost = capped(ctx, behind, costs.least_on)
         if cost <= result.least and cost < NEVER:
@@ -424,30 +387,30 @@ def _cost_configuration(ctx, earley_set, lexer_state):
 @njit_inner(RESULT2)
 def state_cost(ctx, state, _unused):
     """Make the least cost of finishing from a state known, and the byte that begins it; returns 0, FAIL or LIMIT."""
-    known = used(ctx, STATE_COSTS)
-    costs = state_costs(ctx)
+    known = used(ctx, t.STATE_COSTS)
+    costs = t.state_costs(ctx)
     if state >= known:
-        total = used(ctx, STATE_HASHES)
-        if not room(ctx, STATE_COSTS, total - known):
+        total = used(ctx, t.STATE_HASHES)
+        if not room(ctx, t.STATE_COSTS, total - known):
             return int64(FAIL)
         for i in range(known, total):
             costs[i].least = UNKNOWN
             costs[i].tokens = UNKNOWN
-        set_used(ctx, STATE_COSTS, total)
+        set_used(ctx, t.STATE_COSTS, total)
     if costs[state].least != UNKNOWN:
         return int64(0)
     best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
-    result = cost_result(ctx)[0]
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        status = _cost_configuration(ctx, configurations(ctx)[i].earley_set, configurations(ctx)[i].lexer_state)
+    result = t.cost_result(ctx)[0]
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        status = _cost_configuration(ctx, t.configurations(ctx)[i].earley_set, t.configurations(ctx)[i].lexer_state)
         if status < 0:
             return status
         worst = max(worst, result.worst)
         if result.least < best or (result.least == best and best < NEVER and best_byte >= 0 and result.byte >= 0):
             best_byte = result.byte if result.least < best else better_byte(ctx, best_byte, result.byte)
             best = result.least
-    if states(ctx)[state].accepts:
+    if t.states(ctx)[state].accepts:
         best, best_byte = int64(0), int64(-1)
     costs[state].least = best
     costs[state].byte = best_byte

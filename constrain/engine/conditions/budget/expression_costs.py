@@ -33,31 +33,12 @@ from constrain.engine.conditions.budget.best_first import (
     push_way,
     way_of,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_NODE_COST, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    BYTE_SUMS,
-    COST_STACK,
-    EXPRESSION_COSTS,
-    EXPRESSION_HASHES,
-    LITERAL_BYTES,
-    SEARCH_HEAP,
-    byte_classes,
-    byte_costs,
-    byte_sets,
-    byte_sums,
-    children,
-    class_bytes,
-    class_costs,
-    cost_stack,
-    expression_costs,
-    expressions,
-    literal_bytes,
-    search_ways,
-)
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64, types
 
@@ -84,7 +65,7 @@ def better_byte(ctx, left, right):
     """The one of two bytes (or -1) to be preferred as a completion's next."""
     if left < 0 or right < 0:
         return max(left, right)
-    costs = byte_costs(ctx)
+    costs = t.byte_costs(ctx)
     return left if costs[left].rank <= costs[right].rank else right
 
 
@@ -93,7 +74,7 @@ def _best_of_set(ctx, index):
     """The preferred one of the cheapest bytes of a set."""
     best = int64(-1)
     for byte in range(256):
-        if (byte_sets(ctx)[index, byte >> 6] >> (byte & 63)) & 1:
+        if (t.byte_sets(ctx)[index, byte >> 6] >> (byte & 63)) & 1:
             best = better_byte(ctx, best, int64(byte))
     return best
 
@@ -104,10 +85,10 @@ def _combine(ctx, expression):
 
     It is a long list of cases, one for each kind of expression.
     """
-    costs = expression_costs(ctx)
-    flags = expressions(ctx)[expression].flags
-    kind = expressions(ctx)[expression].kind
-    a, b = expressions(ctx)[expression].first, expressions(ctx)[expression].second
+    costs = t.expression_costs(ctx)
+    flags = t.expressions(ctx)[expression].flags
+    kind = t.expressions(ctx)[expression].kind
+    a, b = t.expressions(ctx)[expression].first, t.expressions(ctx)[expression].second
     least, on, worst, byte, bound = int64(NEVER), int64(NEVER), int64(NEVER), int64(-1), int64(NEVER)
     if kind == EPSILON:
         least, worst = int64(0), int64(0)
@@ -115,16 +96,16 @@ def _combine(ctx, expression):
         least, worst = int64(0), int64(0)
         for candidate in range(256):
             byte = better_byte(ctx, byte, int64(candidate))
-        on = byte_costs(ctx)[byte].cost
+        on = t.byte_costs(ctx)[byte].cost
     elif kind == LITERAL:
-        sums = byte_sums(ctx)
+        sums = t.byte_sums(ctx)
         least = min(sums[a + b] - sums[a], int64(NEVER))
         on, worst = least, least
-        byte = literal_bytes(ctx)[a]
+        byte = t.literal_bytes(ctx)[a]
     elif kind == SET:
         byte = _best_of_set(ctx, a)
         if byte >= 0:
-            least = byte_costs(ctx)[byte].cost
+            least = t.byte_costs(ctx)[byte].cost
         on, worst = least, least
     elif kind == CONCAT:
         left, right = costs[a], costs[b]
@@ -135,14 +116,14 @@ def _combine(ctx, expression):
             least = capped(ctx, left.least, right.least)
             on = capped(ctx, left.least_on, right.least)
             byte = left.next_byte
-            if expressions(ctx)[a].flags & NULLABLE_FLAG and right.least_on <= on:
+            if t.expressions(ctx)[a].flags & NULLABLE_FLAG and right.least_on <= on:
                 byte = right.next_byte if right.least_on < on else better_byte(ctx, byte, right.next_byte)
                 on = right.least_on
             worst = max(capped(ctx, left.worst, right.least), right.worst)
     elif kind == UNION:
         worst = int64(0)
         for i in range(b):
-            part = costs[children(ctx)[a + i]]
+            part = costs[t.children(ctx)[a + i]]
             bound = min(bound, part.bound)
             worst = max(worst, part.worst)
             if part.least_on == UNKNOWN or on == UNKNOWN:
@@ -167,7 +148,7 @@ def _combine(ctx, expression):
         bound = int64(1)
         if kind == INTERSECT:
             for i in range(b):
-                bound = max(bound, costs[children(ctx)[a + i]].bound)
+                bound = max(bound, costs[t.children(ctx)[a + i]].bound)
     if on != UNKNOWN:
         bound = least
     if flags & NULLABLE_FLAG:
@@ -185,21 +166,21 @@ def _combine(ctx, expression):
 @njit_inner(RESULT0)
 def cost_new_expressions(ctx):
     """Give every expression a record of costs; parts of one have lower numbers than it.  Returns 0 or FAIL."""
-    total = used(ctx, EXPRESSION_HASHES)
-    n_bytes = used(ctx, LITERAL_BYTES)
-    known = used(ctx, EXPRESSION_COSTS)
-    if not room(ctx, EXPRESSION_COSTS, total - known):
+    total = used(ctx, t.EXPRESSION_HASHES)
+    n_bytes = used(ctx, t.LITERAL_BYTES)
+    known = used(ctx, t.EXPRESSION_COSTS)
+    if not room(ctx, t.EXPRESSION_COSTS, total - known):
         return int64(FAIL)
-    if not room(ctx, BYTE_SUMS, n_bytes + 1 - used(ctx, BYTE_SUMS)):
+    if not room(ctx, t.BYTE_SUMS, n_bytes + 1 - used(ctx, t.BYTE_SUMS)):
         return int64(FAIL)
-    sums = byte_sums(ctx)
+    sums = t.byte_sums(ctx)
     sums[0] = 0
-    for i in range(max(used(ctx, BYTE_SUMS), 1), n_bytes + 1):
-        sums[i] = sums[i - 1] + byte_costs(ctx)[literal_bytes(ctx)[i - 1]].cost
-    set_used(ctx, BYTE_SUMS, n_bytes + 1)
+    for i in range(max(used(ctx, t.BYTE_SUMS), 1), n_bytes + 1):
+        sums[i] = sums[i - 1] + t.byte_costs(ctx)[t.literal_bytes(ctx)[i - 1]].cost
+    set_used(ctx, t.BYTE_SUMS, n_bytes + 1)
     for expression in range(known, total):
         _combine(ctx, expression)
-    set_used(ctx, EXPRESSION_COSTS, total)
+    set_used(ctx, t.EXPRESSION_COSTS, total)
     return int64(0)
 
 
@@ -209,8 +190,8 @@ def _keep_path(ctx, start, goal):
 
     ``goal`` is the way to an expression whose least cost is known; or -1: nothing but the empty string is in ``start``.
     """
-    costs = expression_costs(ctx)
-    found = search_ways(ctx)
+    costs = t.expression_costs(ctx)
+    found = t.search_ways(ctx)
     if goal < 0:
         costs[start].least_on = NEVER
         if costs[start].least == UNKNOWN:
@@ -233,37 +214,37 @@ def _keep_path(ctx, start, goal):
 @njit_inner(RESULT1)
 def _search(ctx, start):
     """Find the cheapest string, that is not empty, of an intersection or a complement; returns 0, FAIL or LIMIT."""
-    if begin_search(ctx, SEARCH_HEAP, start) < 0:
+    if begin_search(ctx, t.SEARCH_HEAP, start) < 0:
         return int64(FAIL)
     work = int64(0)
-    while used(ctx, SEARCH_HEAP) > 0:
-        key = heap_pop(ctx, SEARCH_HEAP)
+    while used(ctx, t.SEARCH_HEAP) > 0:
+        key = heap_pop(ctx, t.SEARCH_HEAP)
         way = way_of(ctx, key)
-        here = search_ways(ctx)[way].reached
-        spent = search_ways(ctx)[way].cost
+        here = t.search_ways(ctx)[way].reached
+        spent = t.search_ways(ctx)[way].cost
         if way > 0:
-            if spent + expression_costs(ctx)[here].bound < estimate_of(ctx, key):
+            if spent + t.expression_costs(ctx)[here].bound < estimate_of(ctx, key):
                 continue  # a cheaper way there was found since
-            if expression_costs(ctx)[here].least != UNKNOWN:
+            if t.expression_costs(ctx)[here].least != UNKNOWN:
                 return _keep_path(ctx, start, way)
         work += ctx[CLASSES]
         if work > _SEARCH_LIMIT:
             return int64(LIMIT)
         for k in range(ctx[CLASSES]):
-            after = far_call(ctx, F_DERIVATIVE, here, class_bytes(ctx)[k])
+            after = far_call(ctx, F_DERIVATIVE, here, t.class_bytes(ctx)[k])
             if after < 0:
                 return after
             if after == EMPTY:
                 continue
             if cost_new_expressions(ctx) < 0:
                 return int64(FAIL)
-            bound = expression_costs(ctx)[after].bound
-            byte = class_costs(ctx)[k]
-            cost = spent + byte_costs(ctx)[byte].cost
+            bound = t.expression_costs(ctx)[after].bound
+            byte = t.class_costs(ctx)[k]
+            cost = spent + t.byte_costs(ctx)[byte].cost
             if cost + bound >= NEVER:
                 continue
-            reached = note_way(ctx, SEARCH_HEAP, after, cost, way, byte)
-            if reached != KNOWN and (reached < 0 or push_way(ctx, SEARCH_HEAP, cost + bound, reached) < 0):
+            reached = note_way(ctx, t.SEARCH_HEAP, after, cost, way, byte)
+            if reached != KNOWN and (reached < 0 or push_way(ctx, t.SEARCH_HEAP, cost + bound, reached) < 0):
                 return int64(FAIL)
     return _keep_path(ctx, start, int64(-1))
 
@@ -273,28 +254,28 @@ def expression_cost(ctx, expression, _unused):
     """Make the costs of an expression known; returns 0, FAIL or LIMIT."""
     if cost_new_expressions(ctx) < 0:
         return int64(FAIL)
-    bottom = used(ctx, COST_STACK)
-    if expression_costs(ctx)[expression].least_on != UNKNOWN:
+    bottom = used(ctx, t.COST_STACK)
+    if t.expression_costs(ctx)[expression].least_on != UNKNOWN:
         return int64(0)
-    if not push(ctx, COST_STACK, expression):
+    if not push(ctx, t.COST_STACK, expression):
         return int64(FAIL)
-    while used(ctx, COST_STACK) > bottom:
-        top = used(ctx, COST_STACK)
-        here = cost_stack(ctx)[top - 1]
-        if expression_costs(ctx)[here].least_on != UNKNOWN or _combine(ctx, here):
-            set_used(ctx, COST_STACK, top - 1)
+    while used(ctx, t.COST_STACK) > bottom:
+        top = used(ctx, t.COST_STACK)
+        here = t.cost_stack(ctx)[top - 1]
+        if t.expression_costs(ctx)[here].least_on != UNKNOWN or _combine(ctx, here):
+            set_used(ctx, t.COST_STACK, top - 1)
             continue
-        kind = expressions(ctx)[here].kind
+        kind = t.expressions(ctx)[here].kind
         if kind == INTERSECT or kind == NOT:
             status = _search(ctx, here)
             if status < 0:
                 return status
             continue
-        a, b = expressions(ctx)[here].first, expressions(ctx)[here].second
+        a, b = t.expressions(ctx)[here].first, t.expressions(ctx)[here].second
         count = b if kind == UNION else int64(2 if kind == CONCAT else 1)
         for i in range(count):
-            part = children(ctx)[a + i] if kind == UNION else (a if i == 0 else b)
-            if expression_costs(ctx)[part].least_on == UNKNOWN and not push(ctx, COST_STACK, part):
+            part = t.children(ctx)[a + i] if kind == UNION else (a if i == 0 else b)
+            if t.expression_costs(ctx)[part].least_on == UNKNOWN and not push(ctx, t.COST_STACK, part):
                 return int64(FAIL)
     return int64(0)
 
@@ -305,9 +286,9 @@ far_entry(F_NODE_COST, expression_cost)
 @njit_inner(types.void(CTX))
 def choose_class_bytes(ctx):
     """Write the preferred byte of each byte class to CLASS_COSTS."""
-    preferred = class_costs(ctx)
+    preferred = t.class_costs(ctx)
     for k in range(ctx[CLASSES]):
-        preferred[k] = class_bytes(ctx)[k]
+        preferred[k] = t.class_bytes(ctx)[k]
     for byte in range(256):
-        k = byte_classes(ctx)[byte]
+        k = t.byte_classes(ctx)[byte]
         preferred[k] = better_byte(ctx, preferred[k], int64(byte))

@@ -29,6 +29,7 @@ from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.token_walks import note_open, walk_tokens
 from constrain.engine.parser.configurations import IS_HARD, state_at_set, state_kinds
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
@@ -43,44 +44,6 @@ from constrain.engine.storage.links import (
     F_TOKENS,
     far_call,
     far_entry,
-)
-from constrain.engine.storage.schemas import (
-    LEFT_OUT,
-    OPEN_NODES,
-    SEARCH_HEAP,
-    SEARCH_WAYS,
-    STATE_WORK,
-    TOKEN_COSTS,
-    WORK_STACK,
-    byte_classes,
-    configurations,
-    cores,
-    cost_walk,
-    earley_sets,
-    empty_tokens,
-    eos_tokens,
-    expression_costs,
-    left_out,
-    lexer_masks,
-    lexer_members,
-    lexer_states,
-    lexer_transitions,
-    node_tokens,
-    open_nodes,
-    same_bytes,
-    scratch_mask,
-    search_places,
-    state_costs,
-    state_work,
-    states,
-    subtree_sizes,
-    token_bytes,
-    token_costs,
-    token_starts,
-    transitions,
-    trie_nodes,
-    walk_stack,
-    work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, IN_GROUPS, NO_GROUPS
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
@@ -109,14 +72,14 @@ def _tokens_after(ctx, earley_set, lexeme):
 
     NEVER if that is not sure; FAIL or LIMIT if < 0.
     """
-    top = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 1) or not room(ctx, STATE_WORK, 1):
+    top = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, 1) or not room(ctx, t.STATE_WORK, 1):
         return int64(FAIL)
-    work_stack(ctx)[top] = lexeme
+    t.work_stack(ctx)[top] = lexeme
     accept = far_call(ctx, F_ACCEPT_SET, top, 1)
     if accept < 0:
         return accept
-    state_work(ctx)[0] = earley_set << 32 | accept
+    t.state_work(ctx)[0] = earley_set << 32 | accept
     after_set = far_call(ctx, F_SCAN, 0, 1)
     if after_set < 0:
         return after_set
@@ -125,7 +88,7 @@ def _tokens_after(ctx, earley_set, lexeme):
         return after
     count = far_call(ctx, F_TOKENS, after, 0)
     # A long completion is not counted by how it is cut into tokens.
-    if count >= 0 and state_costs(ctx)[after].least > CHAIN_LIMIT - MISSING:
+    if count >= 0 and t.state_costs(ctx)[after].least > CHAIN_LIMIT - MISSING:
         return int64(NEVER)
     return count
 
@@ -133,10 +96,10 @@ def _tokens_after(ctx, earley_set, lexeme):
 @njit_inner(types.boolean(CTX, int64))
 def _has_begun(ctx, state):
     """Whether a lexeme may have begun with the last byte, which means that one may have ended."""
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        core = earley_sets(ctx)[configurations(ctx)[i].earley_set].core
-        if cores(ctx)[core].initial == configurations(ctx)[i].lexer_state:
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        core = t.earley_sets(ctx)[t.configurations(ctx)[i].earley_set].core
+        if t.cores(ctx)[core].initial == t.configurations(ctx)[i].lexer_state:
             return True
     return False
 
@@ -147,20 +110,20 @@ def _inside(ctx, state):
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
-    walk = cost_walk(ctx)[0]
+    walk = t.cost_walk(ctx)[0]
     # No more than a token for each byte; unless there is a byte that is no token.
-    worst = state_costs(ctx)[state].worst
+    worst = t.state_costs(ctx)[state].worst
     if worst < MISSING and worst <= walk.budget:
         return worst
-    if states(ctx)[state].count != 1:
+    if t.states(ctx)[state].count != 1:
         return int64(NEVER)
-    configuration = configurations(ctx)[states(ctx)[state].offset]
-    earley_set, lexer_state = configuration.earley_set, lexer_states(ctx)[configuration.lexer_state]
+    configuration = t.configurations(ctx)[t.states(ctx)[state].offset]
+    earley_set, lexer_state = configuration.earley_set, t.lexer_states(ctx)[configuration.lexer_state]
     if lexer_state.count != 1:
         return int64(NEVER)
     member = lexer_state.offset
-    lexeme, expression = lexer_members(ctx)[member], lexer_members(ctx)[member + 1]
-    worst = expression_costs(ctx)[expression].worst
+    lexeme, expression = t.lexer_members(ctx)[member], t.lexer_members(ctx)[member + 1]
+    worst = t.expression_costs(ctx)[expression].worst
     if worst >= MISSING:
         return int64(NEVER)
     # Most calls ask for the same lexeme as the last one.
@@ -175,9 +138,9 @@ def _inside(ctx, state):
 @njit_inner(RESULT3)
 def _note(ctx, token, count, n):
     """Append a token and those with the same bytes to the ``n`` in TOKEN_COSTS, each once; how many there are then."""
-    out = token_costs(ctx)
-    seen = scratch_mask(ctx)
-    same = same_bytes(ctx)
+    out = t.token_costs(ctx)
+    seen = t.scratch_mask(ctx)
+    same = t.same_bytes(ctx)
     while token >= 0:
         if not (seen[token >> 5] >> (token & 31)) & 1:
             seen[token >> 5] |= 1 << (token & 31)
@@ -194,8 +157,8 @@ def _note_state(ctx, token, state):
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
-    walk = cost_walk(ctx)[0]
-    least = state_costs(ctx)[state].least
+    walk = t.cost_walk(ctx)[0]
+    least = t.state_costs(ctx)[state].least
     if least < MISSING and least <= walk.budget:
         # Finding out how its completion is cut into tokens would mean going through it.
         walk.needed = max(walk.needed, least)
@@ -213,15 +176,15 @@ def _least(ctx, state):
     status = far_call(ctx, F_STATE_COST, state, 0)
     if status < 0:
         return status
-    least = state_costs(ctx)[state].least
+    least = t.state_costs(ctx)[state].least
     return least if least < MISSING else int64(NEVER)
 
 
 @njit_inner(RESULT1)
 def _leave_open(ctx, node):
     """Note a trie node from which on the text decides what tokens leave to be finished, once in a row; 0 or FAIL."""
-    n = used(ctx, OPEN_NODES)
-    if n > 0 and open_nodes(ctx)[n - 1] == node:
+    n = used(ctx, t.OPEN_NODES)
+    if n > 0 and t.open_nodes(ctx)[n - 1] == node:
         return int64(0)
     return note_open(ctx, node)
 
@@ -229,12 +192,12 @@ def _leave_open(ctx, node):
 @njit_inner(RESULT2)
 def _leave_out(ctx, begin, end):
     """Leave out a part of the trie, whose tokens need little enough; 0 or FAIL."""
-    n = used(ctx, LEFT_OUT)
-    if not room(ctx, LEFT_OUT, 1):
+    n = used(ctx, t.LEFT_OUT)
+    if not room(ctx, t.LEFT_OUT, 1):
         return int64(FAIL)
-    left_out(ctx)[n].begin = begin
-    left_out(ctx)[n].end = end
-    set_used(ctx, LEFT_OUT, n + 1)
+    t.left_out(ctx)[n].begin = begin
+    t.left_out(ctx)[n].end = end
+    set_used(ctx, t.LEFT_OUT, n + 1)
     return int64(0)
 
 
@@ -245,8 +208,8 @@ def _visit(ctx, node, there):
     Where the text decides how it goes on, the rules that stand in for those that it will be cost no less.  If that is
     not within the budget, or nothing stands in for them, the trie node goes to OPEN_NODES and the walk goes round it.
     """
-    walk = cost_walk(ctx)[0]
-    token, size = node_tokens(ctx)[node], subtree_sizes(ctx)[node]
+    walk = t.cost_walk(ctx)[0]
+    token, size = t.node_tokens(ctx)[node], t.subtree_sizes(ctx)[node]
     if there >= OPEN:
         there -= OPEN
         if node >= walk.open_end:
@@ -273,7 +236,7 @@ def _visit(ctx, node, there):
         if walk.visited > walk.patience:
             return int64(IN_GROUPS)
     if walk.may_skip and size > 1:
-        depth = trie_nodes(ctx)[node] >> DEPTH_SHIFT
+        depth = t.trie_nodes(ctx)[node] >> DEPTH_SHIFT
         if depth <= walk.ended:
             walk.ended = depth if _has_begun(ctx, there) else int64(_NOWHERE)
         if depth < walk.ended:
@@ -297,7 +260,7 @@ def _cost_below(ctx, root, state):
     If ``root`` is -1 it is the whole trie, of which parts may be left out.  If OPEN is added to the state, the text
     decides how it goes on from there: the state stands in for the one that it will be.
     """
-    walk = cost_walk(ctx)[0]
+    walk = t.cost_walk(ctx)[0]
     walk.may_skip = root < 0 and walk.budget >= 0
     walk.visited = 0
     # From this depth on a lexeme has ended on the way, and nothing may be left out.
@@ -305,7 +268,7 @@ def _cost_below(ctx, root, state):
     # The part of the trie behind a place where the text decides, in which the walk is.
     walk.open_node, walk.open_end = root, 0
     if state >= OPEN:
-        walk.open_end = root + subtree_sizes(ctx)[root]
+        walk.open_end = root + t.subtree_sizes(ctx)[root]
         state -= OPEN
     return min(walk_tokens(ctx, root, state, int64(F_COST_NODE)), int64(0))
 
@@ -313,8 +276,8 @@ def _cost_below(ctx, root, state):
 @njit_inner(types.boolean(CTX, int64))
 def _is_left_out(ctx, node):
     """Whether a trie node is in one of the parts that were left out, which are in the order of the trie."""
-    parts = left_out(ctx)
-    low, high = int64(0), used(ctx, LEFT_OUT)
+    parts = t.left_out(ctx)
+    low, high = int64(0), used(ctx, t.LEFT_OUT)
     while low < high:
         middle = (low + high) // 2
         if parts[middle].begin <= node:
@@ -327,19 +290,19 @@ def _is_left_out(ctx, node):
 @njit_inner(RESULT2)
 def _state_at(ctx, state, node):
     """The state after the bytes of a trie node, with OPEN added if it is an open one; 0 if it is dead, or < 0."""
-    tokens = node_tokens(ctx)
-    class_of = byte_classes(ctx)
-    data = token_bytes(ctx)
+    tokens = t.node_tokens(ctx)
+    class_of = t.byte_classes(ctx)
+    data = t.token_bytes(ctx)
     # A node's bytes are the first of any token below it.
     p = node
     while tokens[p] < 0:
         p += 1
-    first = token_starts(ctx)[tokens[p]]
+    first = t.token_starts(ctx)[tokens[p]]
     here = state
-    last = first + int64(trie_nodes(ctx)[node] >> DEPTH_SHIFT)
+    last = first + int64(t.trie_nodes(ctx)[node] >> DEPTH_SHIFT)
     for k in range(first, last + 1):
         byte_class = class_of[data[k]]
-        there = transitions(ctx)[here * ctx[CLASSES] + byte_class]
+        there = t.transitions(ctx)[here * ctx[CLASSES] + byte_class]
         here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
         if here <= 0:
             break
@@ -353,14 +316,14 @@ def _state_at(ctx, state, node):
 def _begin(ctx, budget):
     """Empty what the costs of tokens are written to; ``budget`` is -1 if nothing may be left out.  0 or FAIL."""
     reset_costs(ctx)
-    set_used(ctx, OPEN_NODES, 0)
-    set_used(ctx, LEFT_OUT, 0)
-    if not room(ctx, TOKEN_COSTS, 32 * ctx[N_WORDS]):
+    set_used(ctx, t.OPEN_NODES, 0)
+    set_used(ctx, t.LEFT_OUT, 0)
+    if not room(ctx, t.TOKEN_COSTS, 32 * ctx[N_WORDS]):
         return int64(FAIL)
-    seen = scratch_mask(ctx)
+    seen = t.scratch_mask(ctx)
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
-    walk = cost_walk(ctx)[0]
+    walk = t.cost_walk(ctx)[0]
     walk.budget, walk.count, walk.needed, walk.patience, walk.earley_set = budget, 0, -1, _ANY_NUMBER, -1
     return int64(0)
 
@@ -368,7 +331,7 @@ def _begin(ctx, budget):
 @njit_inner(RESULT1)
 def _cost_beyond(ctx, state):
     """Note the tokens that go beyond a lexeme, in the parts of the trie that were left out; 0 or a status."""
-    begin_boundaries(ctx, states(ctx)[state].offset, states(ctx)[state].count)
+    begin_boundaries(ctx, t.states(ctx)[state].offset, t.states(ctx)[state].count)
     node = next_boundary(ctx)
     while node >= 0:
         if _is_left_out(ctx, node):
@@ -408,32 +371,32 @@ def cost_tokens(ctx, state, most, needed):
     # The mask may have been forgotten since it was written, and the lexer masks with it.  What makes one uses
     # SCRATCH_MASK.
     reset_costs(ctx)
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
-        status = far_call(ctx, F_LEXER_MASK, configurations(ctx)[i].lexer_state, 0)
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        status = far_call(ctx, F_LEXER_MASK, t.configurations(ctx)[i].lexer_state, 0)
         if status < 0:
             return status
     if _begin(ctx, max(most, int64(ALL))) < 0:
         return int64(FAIL)
-    for i in range(len(empty_tokens(ctx))):
-        status = _note_state(ctx, empty_tokens(ctx)[i], state)
+    for i in range(len(t.empty_tokens(ctx))):
+        status = _note_state(ctx, t.empty_tokens(ctx)[i], state)
         if status < 0:
             return status
     bound = _inside(ctx, state)
     if bound < 0:
         return bound
-    walk = cost_walk(ctx)[0]
+    walk = t.cost_walk(ctx)[0]
     if bound <= most or most == CROSSINGS_ONLY:
         walk.needed = bound
-        status = _leave_out(ctx, int64(0), len(trie_nodes(ctx)))
+        status = _leave_out(ctx, int64(0), len(t.trie_nodes(ctx)))
     else:
-        if most >= 0 and states(ctx)[state].count == 1:
-            if lexer_masks(ctx)[configurations(ctx)[offset].lexer_state].dense != NO_DENSE:
+        if most >= 0 and t.states(ctx)[state].count == 1:
+            if t.lexer_masks(ctx)[t.configurations(ctx)[offset].lexer_state].dense != NO_DENSE:
                 if bound < NEVER:
                     return int64(IN_GROUPS)
                 walk.patience = _MANY
         status = _cost_below(ctx, int64(-1), state)
-    if status == 0 and used(ctx, LEFT_OUT) > 0:
+    if status == 0 and used(ctx, t.LEFT_OUT) > 0:
         status = _cost_beyond(ctx, state)
     needed[0] = walk.needed
     return status if status < 0 else walk.count
@@ -447,12 +410,12 @@ def cost_below(ctx, state, node):
     """
     if _begin(ctx, int64(ALL)) < 0:
         return int64(FAIL)
-    if node_tokens(ctx)[node] >= 0:
-        status = _note_state(ctx, node_tokens(ctx)[node], state)
+    if t.node_tokens(ctx)[node] >= 0:
+        status = _note_state(ctx, t.node_tokens(ctx)[node], state)
         if status < 0:
             return status
     status = _cost_below(ctx, node, state)
-    return status if status < 0 else cost_walk(ctx)[0].count
+    return status if status < 0 else t.cost_walk(ctx)[0].count
 
 
 @njit_entry(int64(CTX, int64))
@@ -468,14 +431,14 @@ def group_tokens(ctx, lexer_state):
     """
     if _begin(ctx, int64(ALL)) < 0:
         return int64(FAIL)
-    set_used(ctx, SEARCH_WAYS, 0)
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    stack = walk_stack(ctx)
-    class_of = byte_classes(ctx)
-    trans = lexer_transitions(ctx)
-    lex = lexer_states(ctx)
+    set_used(ctx, t.SEARCH_WAYS, 0)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    stack = t.walk_stack(ctx)
+    class_of = t.byte_classes(ctx)
+    trans = t.lexer_transitions(ctx)
+    lex = t.lexer_states(ctx)
     classes = uint64(ctx[CLASSES])
     stack[0] = lexer_state
     n = int64(0)
@@ -496,9 +459,9 @@ def group_tokens(ctx, lexer_state):
         if depth > uint64(0) and lex[int64(here)].accept:
             return int64(NO_GROUPS)
         if tokens[p] >= 0:
-            if note_way(ctx, SEARCH_HEAP, there, int64(0), int64(-1), tokens[p]) == FAIL:
+            if note_way(ctx, t.SEARCH_HEAP, there, int64(0), int64(-1), tokens[p]) == FAIL:
                 return int64(FAIL)
-            group = search_places(ctx)[there]
+            group = t.search_places(ctx)[there]
             if group >= _HISTOGRAM - 1:
                 return int64(NO_GROUPS)
             n = _note(ctx, tokens[p], group, n)
@@ -513,7 +476,7 @@ def drop_usual(ctx, n, least):
 
     Returns ``left << 32 | usual``: how many are left, in front and in their order; and what the others need at most.
     """
-    table = token_costs(ctx)
+    table = t.token_costs(ctx)
     usual = least
     if least < 0:
         # A histogram of small counts; larger ones are all different from the usual.
@@ -553,7 +516,7 @@ def allow_only(ctx, state, out, index, tokens):
         row[i] = 0
     for token in tokens:
         row[token >> 5] |= int32(1) << (token & int32(31))
-    if states(ctx)[state].accepts:
-        for i in range(len(eos_tokens(ctx))):
-            token = int32(eos_tokens(ctx)[i])
+    if t.states(ctx)[state].accepts:
+        for i in range(len(t.eos_tokens(ctx))):
+            token = int32(t.eos_tokens(ctx)[i])
             row[token >> 5] |= int32(1) << (token & int32(31))

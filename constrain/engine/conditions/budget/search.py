@@ -21,20 +21,12 @@ from constrain.engine.conditions.budget.best_first import (
 from constrain.engine.conditions.budget.completions import reset_costs
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.masks.token_walks import walk_tokens
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import used
 from constrain.engine.storage.header import CTX, OPEN, RESULT1, RESULT2
 from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_PATH_NODE, F_TOKENS, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    PATH_HEAP,
-    node_tokens,
-    path_search,
-    path_ways,
-    state_costs,
-    subtree_sizes,
-    token_weights,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
@@ -47,8 +39,8 @@ MOST = (1 << _SPENT_BITS) - 1
 @njit_inner(RESULT1)
 def _bound(ctx, state):
     """A number of tokens that finishing takes at least, from a state whose cost is known."""
-    heaviest = token_weights(ctx)[0].heaviest
-    return (state_costs(ctx)[state].least + heaviest - 1) // heaviest
+    heaviest = t.token_weights(ctx)[0].heaviest
+    return (t.state_costs(ctx)[state].least + heaviest - 1) // heaviest
 
 
 @njit_inner(RESULT2)
@@ -56,22 +48,22 @@ def _visit(ctx, node, there):
     """Note the way to the state behind a token of the trie; how many nodes to go on (token_walks.walk_tokens)."""
     if there >= OPEN:
         # Where the text decides how it goes on the search ends.
-        return subtree_sizes(ctx)[node]
-    token = node_tokens(ctx)[node]
+        return t.subtree_sizes(ctx)[node]
+    token = t.node_tokens(ctx)[node]
     if token < 0:
         return int64(1)
     count = far_call(ctx, F_TOKENS, there, 0)
     if count < 0:
         return count
-    search = path_search(ctx)[0]
+    search = t.path_search(ctx)[0]
     cost = search.spent + 1
     if cost + _bound(ctx, there) < search.best:
-        reached = note_way(ctx, PATH_HEAP, there, cost, search.way, token)
+        reached = note_way(ctx, t.PATH_HEAP, there, cost, search.way, token)
         if reached != KNOWN:
             if reached >= 0 and cost + count < search.best:
                 search.best, search.best_way = cost + count, reached
             expected = min(cost + (count if count < NEVER else _bound(ctx, there)), int64(MOST))
-            if reached < 0 or push_way(ctx, PATH_HEAP, expected << _SPENT_BITS | cost, reached) < 0:
+            if reached < 0 or push_way(ctx, t.PATH_HEAP, expected << _SPENT_BITS | cost, reached) < 0:
                 return int64(FAIL)
     return int64(1)
 
@@ -100,17 +92,17 @@ def search_completion(ctx, state, most, effort, out):
     count = far_call(ctx, F_TOKENS, state, 0)
     if count < 0:
         return count
-    if begin_search(ctx, PATH_HEAP, state) < 0:
+    if begin_search(ctx, t.PATH_HEAP, state) < 0:
         return int64(FAIL)
-    search = path_search(ctx)[0]
+    search = t.path_search(ctx)[0]
     search.best, search.best_way = most + 1, -1
     if count <= most:
         search.best, search.best_way = count, 0
     work = int64(0)
-    while used(ctx, PATH_HEAP) > 0 and work <= effort:
-        key = heap_pop(ctx, PATH_HEAP)
+    while used(ctx, t.PATH_HEAP) > 0 and work <= effort:
+        key = heap_pop(ctx, t.PATH_HEAP)
         way = way_of(ctx, key)
-        begin, spent = path_ways(ctx)[way].reached, path_ways(ctx)[way].cost
+        begin, spent = t.path_ways(ctx)[way].reached, t.path_ways(ctx)[way].cost
         # Written in the key is how many tokens it took; a shorter way may have been found since.
         if spent + _bound(ctx, begin) >= search.best or spent != estimate_of(ctx, key) & MOST:
             continue

@@ -23,22 +23,8 @@ from constrain.engine.history import Link
 from constrain.engine.parser.configurations import push_byte, set_behind_lexemes
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.parser.transplant import EARLEY_SET, LEXER_STATE, STATE, plant
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import CLASSES, START_NT
-from constrain.engine.storage.schemas import (
-    BYTE_CLASSES,
-    CONFIGURATIONS,
-    CORES,
-    DOT_LEFT,
-    EARLEY_ITEMS,
-    EARLEY_SETS,
-    LEXER_MEMBERS,
-    LEXER_STATES,
-    LEXER_TRANSITIONS,
-    NULLABLE_REST,
-    STATE_MARKS,
-    STATES,
-    SYMBOLS,
-)
 from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.traveller import Traveller
 from constrain.engine.waiting import Waiting, waiting_items
@@ -110,17 +96,17 @@ class OpenRules:
 
     def configurations(self, state: int) -> list[tuple[int, int]]:
         """The pairs (Earley set, lexer state) of a state."""
-        return self._pairs(CONFIGURATIONS, self._get(STATES)[state])
+        return self._pairs(t.CONFIGURATIONS, self._get(t.STATES)[state])
 
     def _members(self, lexer_state: int) -> list[tuple[int, int]]:
         """The pairs (lexeme, expression) of a lexer state."""
-        record = self._get(LEXER_STATES)[lexer_state]
-        members = self._get(LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
+        record = self._get(t.LEXER_STATES)[lexer_state]
+        members = self._get(t.LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
         return [(lexeme, expression) for lexeme, expression in members.reshape(-1, 2).tolist()]
 
     def _initial(self, earley_set: int) -> int:
         """The lexer state in which an Earley set begins."""
-        return int(self._get(CORES)[self._get(EARLEY_SETS)[earley_set]["core"]]["initial"])
+        return int(self._get(t.CORES)[self._get(t.EARLEY_SETS)[earley_set]["core"]]["initial"])
 
     def waiting(self, earley_set: int) -> Waiting:
         """What an Earley set waits for."""
@@ -153,7 +139,7 @@ class OpenRules:
 
     def _around(self, item: tuple[int, int]) -> tuple[frozenset[Instance], bool]:
         """The instances that an item (a dot, an origin) may be in, and whether it may be in none."""
-        left = self._get(DOT_LEFT)
+        left = self._get(t.DOT_LEFT)
         found: set[Instance] = set()
         is_free = False
         todo = [(int(left[item[0]]), item[1], True)]
@@ -196,7 +182,7 @@ class OpenRules:
         if state not in self._instances:
             found: set[Instance] = set()
             for earley_set, lexer_state in self.configurations(state):
-                items = set(self._pairs(EARLEY_ITEMS, self._get(EARLEY_SETS)[earley_set]))
+                items = set(self._pairs(t.EARLEY_ITEMS, self._get(t.EARLEY_SETS)[earley_set]))
                 for lexeme, _ in self._members(lexer_state):
                     items.update(self._items_for(earley_set, lexeme))
                 for item in items:
@@ -253,8 +239,8 @@ class OpenRules:
     def _new_sets(self, before: int, byte: int, behind: int) -> frozenset[int]:
         """The Earley sets that begin with a byte: lexemes end with it, and other ones may begin."""
         compiled = self._compiled
-        transitions, lexer_states = self._get(LEXER_TRANSITIONS), self._get(LEXER_STATES)
-        classes, byte_class = int(compiled.ctx[CLASSES]), int(compiled._tables.array(BYTE_CLASSES)[byte])
+        transitions, lexer_states = self._get(t.LEXER_TRANSITIONS), self._get(t.LEXER_STATES)
+        classes, byte_class = int(compiled.ctx[CLASSES]), int(compiled._tables.array(t.BYTE_CLASSES)[byte])
         went_on, ended = set(), []
         for earley_set, lexer_state in self.configurations(before):
             then = int(transitions[lexer_state * classes + byte_class])
@@ -296,9 +282,9 @@ class OpenRules:
         RenumberedError
             If making room gave Earley sets other numbers.
         """
-        record = self._get(STATES)[state]
+        record = self._get(t.STATES)[state]
         accepts = int(record["accepts"])
-        marks = int(self._get(STATE_MARKS)[state])
+        marks = int(self._get(t.STATE_MARKS)[state])
         replaced: dict[int, int] = {}
         kept: list[tuple[int, int]] = []
         for earley_set, lexer_state in self.configurations(state):
@@ -315,13 +301,13 @@ class OpenRules:
         if not kept and not accepts:
             return state, {}
         found = self._plant(STATE, accepts, kept)
-        self._compiled._tables.array(STATE_MARKS)[found] |= marks
+        self._compiled._tables.array(t.STATE_MARKS)[found] |= marks
         return found, {old: new for old, new in replaced.items() if new >= 0}
 
     def _without(self, earley_set: int, is_over: Callable[[Instance], bool]) -> int:
         """An Earley set without what is in closed instances; -1 if nothing is left."""
-        record = self._get(EARLEY_SETS)[earley_set]
-        items = self._pairs(EARLEY_ITEMS, record)
+        record = self._get(t.EARLEY_SETS)[earley_set]
+        items = self._pairs(t.EARLEY_ITEMS, record)
         left = [item for item in items if not self._is_closed(item, is_over)]
         if len(left) == len(items):
             return earley_set
@@ -347,7 +333,7 @@ class OpenRules:
 
     def _behind(self, instance: Instance) -> tuple[list[tuple[int, int]], int] | None:
         """The configurations behind an instance that ends here, and whether the text may end; None if not known."""
-        symbols, left, nullable_rest = self._get(SYMBOLS), self._get(DOT_LEFT), self._get(NULLABLE_REST)
+        symbols, left, nullable_rest = self._get(t.SYMBOLS), self._get(t.DOT_LEFT), self._get(t.NULLABLE_REST)
         index, origin = instance
         todo = [(self.limits[index].symbol, origin)]
         seen = set(todo)

@@ -33,6 +33,7 @@ from constrain.engine.parser.stand_ins import (
     stand_in,
     without_ends,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import bucket_room, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import (
@@ -48,51 +49,6 @@ from constrain.engine.storage.header import (
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_MASK_BY_CORE, F_SCAN, F_TWIN, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    ARRIVAL_QUEUE,
-    ARRIVALS,
-    ASKED,
-    BRANCHES,
-    COMPLETION_ITEMS,
-    DENSE_MASKS,
-    EARLEY_ITEMS,
-    EXITS,
-    EXITS_FOUND,
-    ROOT_KEYS,
-    ROOT_VALUES,
-    ROOTS,
-    ROOTS_FOUND,
-    RUNS_FOUND,
-    STATE_WORK,
-    TOKEN_LISTS,
-    WORK_STACK,
-    arrivals,
-    asked,
-    configurations,
-    core_dots,
-    cores,
-    dot_left,
-    earley_items,
-    earley_sets,
-    exits,
-    exits_found,
-    heap_keys,
-    lexer_members,
-    lexer_states,
-    roots,
-    roots_found,
-    run_ends,
-    runs,
-    runs_found,
-    scratch_mask,
-    sources,
-    state_masks,
-    state_work,
-    states,
-    symbols,
-    token_lists,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.kernels.language import int64
 
@@ -124,48 +80,48 @@ _DEEPEST = (1 << 15) - 1
 @njit_inner(RESULT3)
 def _arrive(ctx, earley_set, accept, source):
     """Note that lexemes of an accept set, which began in an Earley set, end at a source; 0, FAIL or NOT_MINE."""
-    n = used(ctx, ARRIVALS)
-    depth = int64(sources(ctx)[source].depth)
+    n = used(ctx, t.ARRIVALS)
+    depth = int64(t.sources(ctx)[source].depth)
     if n == _MOST_ARRIVALS or depth > _DEEPEST:
         ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)
-    if not room(ctx, ARRIVALS, 1):
+    if not room(ctx, t.ARRIVALS, 1):
         return int64(FAIL)
-    arrivals(ctx)[n].earley_set = earley_set
-    arrivals(ctx)[n].accept = accept
-    set_used(ctx, ARRIVALS, n + 1)
-    return heap_push(ctx, ARRIVAL_QUEUE, (depth << _BITS_OF_SOURCE | source) << _BITS_OF_ARRIVAL | n)
+    t.arrivals(ctx)[n].earley_set = earley_set
+    t.arrivals(ctx)[n].accept = accept
+    set_used(ctx, t.ARRIVALS, n + 1)
+    return heap_push(ctx, t.ARRIVAL_QUEUE, (depth << _BITS_OF_SOURCE | source) << _BITS_OF_ARRIVAL | n)
 
 
 @njit_inner(RESULT3)
 def _note_exit(ctx, item, rule, source):
     """Note an exit of the root under way, once; 0 or FAIL."""
-    n = used(ctx, EXITS_FOUND)
+    n = used(ctx, t.EXITS_FOUND)
     for i in range(n):
-        found = exits_found(ctx)[i]
+        found = t.exits_found(ctx)[i]
         if found.item == item and found.rule == rule and found.source == source:
             return int64(0)
-    if not room(ctx, EXITS_FOUND, 1):
+    if not room(ctx, t.EXITS_FOUND, 1):
         return int64(FAIL)
-    exits_found(ctx)[n].item = item
-    exits_found(ctx)[n].rule = rule
-    exits_found(ctx)[n].source = source
-    set_used(ctx, EXITS_FOUND, n + 1)
+    t.exits_found(ctx)[n].item = item
+    t.exits_found(ctx)[n].rule = rule
+    t.exits_found(ctx)[n].source = source
+    set_used(ctx, t.EXITS_FOUND, n + 1)
     return int64(0)
 
 
 @njit_inner(RESULT2)
 def _add_run(ctx, earley_set, run):
     """Note a run that begins in an Earley set, and what its lexemes arrive at; as _arrive."""
-    if runs(ctx)[run].dense != NO_DENSE or runs(ctx)[run].token_count:
-        if not room(ctx, RUNS_FOUND, 1):
+    if t.runs(ctx)[run].dense != NO_DENSE or t.runs(ctx)[run].token_count:
+        if not room(ctx, t.RUNS_FOUND, 1):
             return int64(FAIL)
-        n = used(ctx, RUNS_FOUND)
-        runs_found(ctx)[n] = run
-        set_used(ctx, RUNS_FOUND, n + 1)
-    first = runs(ctx)[run].ends
-    for i in range(first, first + runs(ctx)[run].end_count):
-        end = run_ends(ctx)[i]
+        n = used(ctx, t.RUNS_FOUND)
+        t.runs_found(ctx)[n] = run
+        set_used(ctx, t.RUNS_FOUND, n + 1)
+    first = t.runs(ctx)[run].ends
+    for i in range(first, first + t.runs(ctx)[run].end_count):
+        end = t.run_ends(ctx)[i]
         status = _arrive(ctx, earley_set, end.accept, int64(end.source))
         if status < 0:
             return status
@@ -178,20 +134,20 @@ def _read(ctx, earley_set, source, lexer_state):
 
     Where that is much it is done lexeme by lexeme.  States with other lexemes beside these have it in common.
     """
-    offset, count = lexer_states(ctx)[lexer_state].offset, lexer_states(ctx)[lexer_state].count
-    if source >= 0 and sources(ctx)[source].count < MANY:
+    offset, count = t.lexer_states(ctx)[lexer_state].offset, t.lexer_states(ctx)[lexer_state].count
+    if source >= 0 and t.sources(ctx)[source].count < MANY:
         count = int64(1)
     for i in range(count):
         begins = lexer_state
         if count > 1:
-            base = used(ctx, WORK_STACK)
-            if not room(ctx, WORK_STACK, 2):
+            base = used(ctx, t.WORK_STACK)
+            if not room(ctx, t.WORK_STACK, 2):
                 return int64(FAIL)
-            work_stack(ctx)[base] = lexer_members(ctx)[offset + 2 * i]
-            work_stack(ctx)[base + 1] = lexer_members(ctx)[offset + 2 * i + 1]
-            set_used(ctx, WORK_STACK, base + 2)
+            t.work_stack(ctx)[base] = t.lexer_members(ctx)[offset + 2 * i]
+            t.work_stack(ctx)[base + 1] = t.lexer_members(ctx)[offset + 2 * i + 1]
+            set_used(ctx, t.WORK_STACK, base + 2)
             begins = far_call(ctx, F_LEXER_STATE, base, 1)
-            set_used(ctx, WORK_STACK, base)
+            set_used(ctx, t.WORK_STACK, base)
             if begins < 0:
                 return begins
         status = first_run(ctx, begins) if source < 0 else run_from(ctx, source, begins)
@@ -205,7 +161,7 @@ def _read(ctx, earley_set, source, lexer_state):
 @njit_inner(RESULT1)
 def _beginning(ctx, earley_set):
     """The lexer state in which what an Earley set expects begins, for what is left of a token; FAIL or LIMIT if < 0."""
-    initial = int64(cores(ctx)[earley_sets(ctx)[earley_set].core].initial)
+    initial = int64(t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].initial)
     # The twin without bounds is as good for a token, and is that of more sets.
     twin = far_call(ctx, F_TWIN, initial, 0) if initial else int64(NOT_MINE)
     return initial if twin == NOT_MINE else twin
@@ -215,11 +171,11 @@ def _beginning(ctx, earley_set):
 def _go_on(ctx, earley_set, source):
     """Add the run of an Earley set from a source.  Of an undecided one, the ends of rules are exits; as _arrive."""
     if is_undecided(ctx, earley_set):
-        offset = earley_sets(ctx)[earley_set].offset
-        for i in range(offset, offset + earley_sets(ctx)[earley_set].count):
-            item = earley_items(ctx)[i]
-            if symbols(ctx)[item.dot] == END:
-                place, rule = place_of_unknown(ctx, item.origin), dot_left(ctx)[item.dot]
+        offset = t.earley_sets(ctx)[earley_set].offset
+        for i in range(offset, offset + t.earley_sets(ctx)[earley_set].count):
+            item = t.earley_items(ctx)[i]
+            if t.symbols(ctx)[item.dot] == END:
+                place, rule = place_of_unknown(ctx, item.origin), t.dot_left(ctx)[item.dot]
                 if _note_exit(ctx, place, rule, source) < 0:
                     return int64(FAIL)
         earley_set = without_ends(ctx, earley_set)
@@ -236,72 +192,72 @@ def _keep_tokens(ctx):
     There is room.  The dense masks are left in the scratch mask.
     """
     clear_scratch(ctx)
-    for i in range(used(ctx, RUNS_FOUND)):
-        if runs(ctx)[runs_found(ctx)[i]].dense != NO_DENSE:
-            add_dense(ctx, runs(ctx)[runs_found(ctx)[i]].dense)
-    lists, scratch = token_lists(ctx), scratch_mask(ctx)
-    first = used(ctx, TOKEN_LISTS)
+    for i in range(used(ctx, t.RUNS_FOUND)):
+        if t.runs(ctx)[t.runs_found(ctx)[i]].dense != NO_DENSE:
+            add_dense(ctx, t.runs(ctx)[t.runs_found(ctx)[i]].dense)
+    lists, scratch = t.token_lists(ctx), t.scratch_mask(ctx)
+    first = used(ctx, t.TOKEN_LISTS)
     n = first
-    for i in range(used(ctx, RUNS_FOUND)):
-        run = runs(ctx)[runs_found(ctx)[i]]
+    for i in range(used(ctx, t.RUNS_FOUND)):
+        run = t.runs(ctx)[t.runs_found(ctx)[i]]
         for j in range(run.tokens, run.tokens + run.token_count):
             token = lists[j]
             if not (scratch[token >> 5] >> (token & 31)) & 1:
                 scratch[token >> 5] |= 1 << (token & 31)
                 lists[n] = token
                 n += 1
-    set_used(ctx, TOKEN_LISTS, n)
+    set_used(ctx, t.TOKEN_LISTS, n)
     return n - first
 
 
 @njit_inner(RESULT0)
 def _keep_root(ctx):
     """Keep the root under way, RUNS_FOUND and EXITS_FOUND; which it is, or FAIL."""
-    n_exits, n_runs, words = used(ctx, EXITS_FOUND), used(ctx, RUNS_FOUND), ctx[N_WORDS]
+    n_exits, n_runs, words = used(ctx, t.EXITS_FOUND), used(ctx, t.RUNS_FOUND), ctx[N_WORDS]
     n_tokens = int64(0)
     for i in range(n_runs):
-        n_tokens += runs(ctx)[runs_found(ctx)[i]].token_count
-    if not room(ctx, EXITS, n_exits) or not room(ctx, ROOTS, 1) or not room(ctx, TOKEN_LISTS, n_runs + n_tokens):
+        n_tokens += t.runs(ctx)[t.runs_found(ctx)[i]].token_count
+    if not room(ctx, t.EXITS, n_exits) or not room(ctx, t.ROOTS, 1) or not room(ctx, t.TOKEN_LISTS, n_runs + n_tokens):
         return int64(FAIL)
-    if not room(ctx, DENSE_MASKS, words):
+    if not room(ctx, t.DENSE_MASKS, words):
         return int64(FAIL)
-    root = used(ctx, ROOTS)
-    roots(ctx)[root].tokens = used(ctx, TOKEN_LISTS)
+    root = used(ctx, t.ROOTS)
+    t.roots(ctx)[root].tokens = used(ctx, t.TOKEN_LISTS)
     n_tokens = _keep_tokens(ctx)
-    roots(ctx)[root].token_count = n_tokens
-    roots(ctx)[root].dense = NO_DENSE
+    t.roots(ctx)[root].token_count = n_tokens
+    t.roots(ctx)[root].dense = NO_DENSE
     if n_tokens > words // 2:
         # One mask is smaller than the list, and sooner added than the list and several masks.
-        set_used(ctx, TOKEN_LISTS, used(ctx, TOKEN_LISTS) - n_tokens)
-        roots(ctx)[root].token_count = 0
-        roots(ctx)[root].dense = keep_dense(ctx)
+        set_used(ctx, t.TOKEN_LISTS, used(ctx, t.TOKEN_LISTS) - n_tokens)
+        t.roots(ctx)[root].token_count = 0
+        t.roots(ctx)[root].dense = keep_dense(ctx)
         n_runs = int64(0)
-    first = used(ctx, TOKEN_LISTS)
+    first = used(ctx, t.TOKEN_LISTS)
     n = first
     for i in range(n_runs):
-        if runs(ctx)[runs_found(ctx)[i]].dense != NO_DENSE:
-            token_lists(ctx)[n] = runs_found(ctx)[i]
+        if t.runs(ctx)[t.runs_found(ctx)[i]].dense != NO_DENSE:
+            t.token_lists(ctx)[n] = t.runs_found(ctx)[i]
             n += 1
-    set_used(ctx, TOKEN_LISTS, n)
-    roots(ctx)[root].runs = first
-    roots(ctx)[root].run_count = n - first
-    place = used(ctx, EXITS)
+    set_used(ctx, t.TOKEN_LISTS, n)
+    t.roots(ctx)[root].runs = first
+    t.roots(ctx)[root].run_count = n - first
+    place = used(ctx, t.EXITS)
     for i in range(n_exits):
-        found = exits_found(ctx)[i]
-        exits(ctx)[place + i].item = found.item
-        exits(ctx)[place + i].rule = found.rule
-        exits(ctx)[place + i].source = found.source
-    set_used(ctx, EXITS, place + n_exits)
-    roots(ctx)[root].exits = place
-    roots(ctx)[root].exit_count = n_exits
-    set_used(ctx, ROOTS, root + 1)
+        found = t.exits_found(ctx)[i]
+        t.exits(ctx)[place + i].item = found.item
+        t.exits(ctx)[place + i].rule = found.rule
+        t.exits(ctx)[place + i].source = found.source
+    set_used(ctx, t.EXITS, place + n_exits)
+    t.roots(ctx)[root].exits = place
+    t.roots(ctx)[root].exit_count = n_exits
+    set_used(ctx, t.ROOTS, root + 1)
     return root
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _adds_nothing(ctx, earley_set, source, other, other_source):
     """1 if an Earley set at a source is known to allow no more than another one at another; 0 or FAIL."""
-    if earley_sets(ctx)[earley_set].core != earley_sets(ctx)[other].core:
+    if t.earley_sets(ctx)[earley_set].core != t.earley_sets(ctx)[other].core:
         return int64(0)
     status = is_part_of(ctx, source, other_source)
     return status if status <= 0 else is_covered(ctx, earley_set, other)
@@ -315,18 +271,18 @@ def _is_new(ctx, base, earley_set, source):
     half of the trie.  What follows two names is what follows three.  Where there are few nodes, reading from them takes
     no longer than finding out.
     """
-    if sources(ctx)[source].count < MANY:
+    if t.sources(ctx)[source].count < MANY:
         return int64(1)
-    top = used(ctx, WORK_STACK)
+    top = used(ctx, t.WORK_STACK)
     for i in range(base, top, 2):
-        status = _adds_nothing(ctx, earley_set, source, int64(work_stack(ctx)[i]), int64(work_stack(ctx)[i + 1]))
+        status = _adds_nothing(ctx, earley_set, source, int64(t.work_stack(ctx)[i]), int64(t.work_stack(ctx)[i + 1]))
         if status:
             return min(status, int64(0))
-    if not room(ctx, WORK_STACK, 2):
+    if not room(ctx, t.WORK_STACK, 2):
         return int64(FAIL)
-    work_stack(ctx)[top] = earley_set
-    work_stack(ctx)[top + 1] = source
-    set_used(ctx, WORK_STACK, top + 2)
+    t.work_stack(ctx)[top] = earley_set
+    t.work_stack(ctx)[top + 1] = source
+    set_used(ctx, t.WORK_STACK, top + 2)
     return int64(1)
 
 
@@ -336,23 +292,25 @@ def _find_runs(ctx, key):
     earley_set = stand_in(ctx, key >> 32)
     if earley_set < 0:
         return int64(FAIL)
-    base = used(ctx, WORK_STACK)
-    for slot in (RUNS_FOUND, EXITS_FOUND, ARRIVALS, ARRIVAL_QUEUE):
+    base = used(ctx, t.WORK_STACK)
+    for slot in (t.RUNS_FOUND, t.EXITS_FOUND, t.ARRIVALS, t.ARRIVAL_QUEUE):
         set_used(ctx, slot, 0)
     if key & _AT_SOURCE:
         status = _go_on(ctx, earley_set, key & _SOURCE)
     else:
         status = _read(ctx, earley_set, int64(-1), key & _SOURCE)
-    while status >= 0 and used(ctx, ARRIVAL_QUEUE):
-        source = heap_keys(ctx, ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE
+    while status >= 0 and used(ctx, t.ARRIVAL_QUEUE):
+        source = t.heap_keys(ctx, t.ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE
         # All that arrives there has done so: from a source lexemes lead to deeper ones only.  As in Earley's algorithm
         # it makes one set, however many ways there are to split what was read.
         n = int64(0)
-        while used(ctx, ARRIVAL_QUEUE) and heap_keys(ctx, ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE == source:
-            if not room(ctx, STATE_WORK, n + 1):
+        while (
+            used(ctx, t.ARRIVAL_QUEUE) and t.heap_keys(ctx, t.ARRIVAL_QUEUE)[0] >> _BITS_OF_ARRIVAL & _SOURCE == source
+        ):
+            if not room(ctx, t.STATE_WORK, n + 1):
                 return int64(FAIL)
-            arrival = arrivals(ctx)[heap_pop(ctx, ARRIVAL_QUEUE) & _MOST_ARRIVALS - 1]
-            state_work(ctx)[n] = arrival.earley_set << 32 | arrival.accept
+            arrival = t.arrivals(ctx)[heap_pop(ctx, t.ARRIVAL_QUEUE) & _MOST_ARRIVALS - 1]
+            t.state_work(ctx)[n] = arrival.earley_set << 32 | arrival.accept
             n += 1
         status = far_call(ctx, F_SCAN, 0, n)
         if status >= 0:
@@ -366,29 +324,29 @@ def _find_runs(ctx, key):
 @njit_inner(RESULT1)
 def _make_root(ctx, key):
     """Make the root with a key; FAIL, LIMIT or NOT_MINE if < 0."""
-    base = used(ctx, WORK_STACK)
+    base = used(ctx, t.WORK_STACK)
     status = _find_runs(ctx, key)
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     return status if status < 0 else _keep_root(ctx)
 
 
 @njit_inner(RESULT1)
 def _root_of(ctx, key):
     """The root with a key; FAIL, LIMIT or NOT_MINE if < 0."""
-    known = map_get(ctx, ROOT_KEYS, ROOT_VALUES, key)
+    known = map_get(ctx, t.ROOT_KEYS, t.ROOT_VALUES, key)
     if known >= 0:
         return known
-    if not bucket_room(ctx, ROOT_KEYS, used(ctx, ROOT_KEYS)):
+    if not bucket_room(ctx, t.ROOT_KEYS, used(ctx, t.ROOT_KEYS)):
         return int64(FAIL)
     root = _make_root(ctx, key)
-    return root if root < 0 or map_put(ctx, ROOT_KEYS, ROOT_VALUES, key, root) == 0 else int64(FAIL)
+    return root if root < 0 or map_put(ctx, t.ROOT_KEYS, t.ROOT_VALUES, key, root) == 0 else int64(FAIL)
 
 
 @njit_inner(RESULT1)
 def _root_key(ctx, configuration):
     """The key of the root of a configuration."""
-    record = configurations(ctx)[configuration]
-    return earley_sets(ctx)[record.earley_set].core << 32 | record.lexer_state
+    record = t.configurations(ctx)[configuration]
+    return t.earley_sets(ctx)[record.earley_set].core << 32 | record.lexer_state
 
 
 # -- masks ---------------------------------------------------------------------------------------
@@ -397,33 +355,44 @@ def _root_key(ctx, configuration):
 @njit_inner(RESULT0)
 def _has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
-    if used(ctx, ROOTS):
+    if used(ctx, t.ROOTS):
         return int64(1)
-    for slot in (EARLEY_ITEMS, EXITS, ROOTS, ROOTS_FOUND, RUNS_FOUND, EXITS_FOUND, ASKED, COMPLETION_ITEMS):
+    for slot in (
+        t.EARLEY_ITEMS,
+        t.EXITS,
+        t.ROOTS,
+        t.ROOTS_FOUND,
+        t.RUNS_FOUND,
+        t.EXITS_FOUND,
+        t.ASKED,
+        t.COMPLETION_ITEMS,
+    ):
         if not room(ctx, slot, 1 << 12):
             return int64(FAIL)
-    return int64(FAIL) if not bucket_room(ctx, ROOT_KEYS, 1 << 12) else has_space(ctx)
+    return int64(FAIL) if not bucket_room(ctx, t.ROOT_KEYS, 1 << 12) else has_space(ctx)
 
 
 @njit_inner(RESULT2)
 def _ask(ctx, earley_set, source):
     """Ask for what an Earley set allows below a source, once; 0, FAIL or NOT_MINE."""
-    n = used(ctx, ASKED)
+    n = used(ctx, t.ASKED)
     for i in range(n):
-        if asked(ctx)[i].earley_set == earley_set and asked(ctx)[i].source == source:
+        if t.asked(ctx)[i].earley_set == earley_set and t.asked(ctx)[i].source == source:
             return int64(0)
-    for i in range(n if sources(ctx)[source].count >= MANY else 0):
-        status = _adds_nothing(ctx, earley_set, source, int64(asked(ctx)[i].earley_set), int64(asked(ctx)[i].source))
+    for i in range(n if t.sources(ctx)[source].count >= MANY else 0):
+        status = _adds_nothing(
+            ctx, earley_set, source, int64(t.asked(ctx)[i].earley_set), int64(t.asked(ctx)[i].source)
+        )
         if status:
             return min(status, int64(0))
     if n == _MOST_ASKED:
         ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)
-    if not room(ctx, ASKED, 1):
+    if not room(ctx, t.ASKED, 1):
         return int64(FAIL)
-    asked(ctx)[n].earley_set = earley_set
-    asked(ctx)[n].source = source
-    set_used(ctx, ASKED, n + 1)
+    t.asked(ctx)[n].earley_set = earley_set
+    t.asked(ctx)[n].source = source
+    set_used(ctx, t.ASKED, n + 1)
     return int64(0)
 
 
@@ -431,13 +400,13 @@ def _ask(ctx, earley_set, source):
 def _leave(ctx, earley_set, exit_from, source):
     """Ask for what is behind an exit, ``item << 32 | rule``, of what an Earley set allows; as _ask."""
     item, rule = exit_from >> 32, exit_from & 0x7FFFFFFF
-    dot = core_dots(ctx)[cores(ctx)[earley_sets(ctx)[earley_set].core].offset + item]
-    at = int64(earley_sets(ctx)[earley_set].offset)
-    end = at + earley_sets(ctx)[earley_set].count
-    while at < end and earley_items(ctx)[at].dot < dot:
+    dot = t.core_dots(ctx)[t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].offset + item]
+    at = int64(t.earley_sets(ctx)[earley_set].offset)
+    end = at + t.earley_sets(ctx)[earley_set].count
+    while at < end and t.earley_items(ctx)[at].dot < dot:
         at += 1
-    while at < end and earley_items(ctx)[at].dot == dot:
-        behind = set_behind(ctx, rule, int64(earley_items(ctx)[at].origin))
+    while at < end and t.earley_items(ctx)[at].dot == dot:
+        behind = set_behind(ctx, rule, int64(t.earley_items(ctx)[at].origin))
         at += 1
         status = behind if behind < 0 else _ask(ctx, behind, source)
         if status < 0:
@@ -448,14 +417,14 @@ def _leave(ctx, earley_set, exit_from, source):
 @njit_inner(RESULT2)
 def _add_root(ctx, earley_set, root):
     """Add a root to the mask under way, and ask for what is behind its exits; as _ask."""
-    if not room(ctx, ROOTS_FOUND, 1):
+    if not room(ctx, t.ROOTS_FOUND, 1):
         return int64(FAIL)
-    n = used(ctx, ROOTS_FOUND)
-    roots_found(ctx)[n] = root
-    set_used(ctx, ROOTS_FOUND, n + 1)
-    first = roots(ctx)[root].exits
-    for i in range(first, first + roots(ctx)[root].exit_count):
-        found = exits(ctx)[i]
+    n = used(ctx, t.ROOTS_FOUND)
+    t.roots_found(ctx)[n] = root
+    set_used(ctx, t.ROOTS_FOUND, n + 1)
+    first = t.roots(ctx)[root].exits
+    for i in range(first, first + t.roots(ctx)[root].exit_count):
+        found = t.exits(ctx)[i]
         item, rule, source = int64(found.item), int64(found.rule), int64(found.source)
         status = _leave(ctx, earley_set, item << 32 | rule, source)
         if status < 0:
@@ -466,19 +435,19 @@ def _add_root(ctx, earley_set, root):
 @njit_inner(RESULT1)
 def _find_roots(ctx, state):
     """Write the roots that the mask of a state is made of to ROOTS_FOUND; 0, FAIL, LIMIT or NOT_MINE."""
-    set_used(ctx, ROOTS_FOUND, 0)
-    set_used(ctx, ASKED, 0)
-    offset = states(ctx)[state].offset
-    for i in range(offset, offset + states(ctx)[state].count):
+    set_used(ctx, t.ROOTS_FOUND, 0)
+    set_used(ctx, t.ASKED, 0)
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
         root = _root_of(ctx, _root_key(ctx, i))
-        status = root if root < 0 else _add_root(ctx, int64(configurations(ctx)[i].earley_set), root)
+        status = root if root < 0 else _add_root(ctx, int64(t.configurations(ctx)[i].earley_set), root)
         if status < 0:
             return status
     i = int64(0)
-    while i < used(ctx, ASKED):
-        earley_set, source = int64(asked(ctx)[i].earley_set), int64(asked(ctx)[i].source)
+    while i < used(ctx, t.ASKED):
+        earley_set, source = int64(t.asked(ctx)[i].earley_set), int64(t.asked(ctx)[i].source)
         i += 1
-        root = _root_of(ctx, earley_sets(ctx)[earley_set].core << 32 | _AT_SOURCE | source)
+        root = _root_of(ctx, t.earley_sets(ctx)[earley_set].core << 32 | _AT_SOURCE | source)
         status = root if root < 0 else _add_root(ctx, earley_set, root)
         if status < 0:
             return status
@@ -491,7 +460,7 @@ def mask_by_core(ctx, state, walked):
 
     If ``walked`` is not 0, the mask was made by walks that took as long as making ``walked - 1`` Earley sets does.
     """
-    if used(ctx, BRANCHES):
+    if used(ctx, t.BRANCHES):
         return int64(NOT_MINE)
     if walked:
         ctx[WALKS] += 1
@@ -505,14 +474,14 @@ def mask_by_core(ctx, state, walked):
         status = _find_roots(ctx, state)
     if status < 0:
         return status
-    count = used(ctx, ROOTS_FOUND)
-    if not room(ctx, TOKEN_LISTS, count):
+    count = used(ctx, t.ROOTS_FOUND)
+    if not room(ctx, t.TOKEN_LISTS, count):
         return int64(FAIL)
-    first = used(ctx, TOKEN_LISTS)
+    first = used(ctx, t.TOKEN_LISTS)
     for i in range(count):
-        token_lists(ctx)[first + i] = roots_found(ctx)[i]
-    set_used(ctx, TOKEN_LISTS, first + count)
-    masks = state_masks(ctx)
+        t.token_lists(ctx)[first + i] = t.roots_found(ctx)[i]
+    set_used(ctx, t.TOKEN_LISTS, first + count)
+    masks = t.state_masks(ctx)
     masks[state].dense = IN_ROOTS
     masks[state].tokens = first
     masks[state].token_count = count

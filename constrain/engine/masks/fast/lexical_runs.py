@@ -17,6 +17,7 @@ from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.run_states import run_leads_on, run_states_fit, run_step, with_lexer_state
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import (
@@ -33,45 +34,6 @@ from constrain.engine.storage.hashing import (
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_MASK, far_call
-from constrain.engine.storage.schemas import (
-    CHILDREN_FOUND,
-    DENSE_MASKS,
-    ENDS_FOUND,
-    NODES_BY_GROUP,
-    RUN_ENDS,
-    RUN_KEYS,
-    RUN_REGIONS,
-    RUN_VALUES,
-    RUNS,
-    SOURCE_BUCKETS,
-    SOURCE_HASHES,
-    SOURCE_NODES,
-    SOURCES,
-    TOKEN_LISTS,
-    WORK_STACK,
-    boundaries,
-    byte_classes,
-    byte_group,
-    children_found,
-    class_groups,
-    ends_found,
-    found_tokens,
-    lexer_masks,
-    lexer_transitions,
-    node_tokens,
-    nodes_by_group,
-    run_ends,
-    run_regions,
-    run_states,
-    run_steps,
-    runs,
-    source_nodes,
-    sources,
-    subtree_sizes,
-    trie_nodes,
-    walk_stack,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int64, types
@@ -92,26 +54,26 @@ _NODE = 0x7FFFFFFF
 @njit_inner(RESULT0)
 def _index_nodes(ctx):
     """Write NODES_BY_GROUP, and CHILDREN_FOUND for :func:`_keep_ends`: 1, or FAIL."""
-    n = len(trie_nodes(ctx))
+    n = len(t.trie_nodes(ctx))
     words = n + 63 >> 6
-    if not room(ctx, NODES_BY_GROUP, 64 * words) or not room(ctx, CHILDREN_FOUND, words + (words + 63 >> 6)):
+    if not room(ctx, t.NODES_BY_GROUP, 64 * words) or not room(ctx, t.CHILDREN_FOUND, words + (words + 63 >> 6)):
         return int64(FAIL)
-    table = nodes_by_group(ctx)
+    table = t.nodes_by_group(ctx)
     for i in range(64 * words):
         table[i] = 0
     for node in range(n):
-        group = byte_group(ctx)[trie_nodes(ctx)[node] & 255]
+        group = t.byte_group(ctx)[t.trie_nodes(ctx)[node] & 255]
         table[group * words + (node >> 6)] |= int64(1) << (node & 63)
-    set_used(ctx, NODES_BY_GROUP, 64 * words)
+    set_used(ctx, t.NODES_BY_GROUP, 64 * words)
     for i in range(words + (words + 63 >> 6)):
-        children_found(ctx)[i] = 0
+        t.children_found(ctx)[i] = 0
     return int64(1)
 
 
 @njit_inner(RESULT1)
 def _nodes_of(ctx, entry):
     """The trie nodes of an entry of SOURCE_NODES, as bits."""
-    table = source_nodes(ctx)
+    table = t.source_nodes(ctx)
     return table[3 * entry + 1] & 0xFFFFFFFF | table[3 * entry + 2] << 32
 
 
@@ -122,27 +84,27 @@ def _next_start(ctx, entry, last, bits, groups):
     ``bits`` are those of the nodes of an entry of SOURCE_NODES that are still to come, before those of the entries up
     to ``last``.  The entry and bits behind the node are returned with it.
     """
-    table = nodes_by_group(ctx)
-    words = len(trie_nodes(ctx)) + 63 >> 6
+    table = t.nodes_by_group(ctx)
+    words = len(t.trie_nodes(ctx)) + 63 >> 6
     while bits == 0:
         if entry == last:
             return int64(_NEVER), entry, bits
         entry += 1
-        word = source_nodes(ctx)[3 * entry]
+        word = t.source_nodes(ctx)[3 * entry]
         left = groups
         while left:
             bits |= table[lowest_bit(left) * words + word]
             left &= left - 1
         bits &= _nodes_of(ctx, entry)
-    return source_nodes(ctx)[3 * entry] << 6 | lowest_bit(bits), entry, bits & bits - 1
+    return t.source_nodes(ctx)[3 * entry] << 6 | lowest_bit(bits), entry, bits & bits - 1
 
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _nodes_are_part(ctx, source, other):
-    first, i = int64(sources(ctx)[source].nodes), int64(sources(ctx)[other].nodes)
-    end = i + sources(ctx)[other].entries
-    table = source_nodes(ctx)
-    for entry in range(first, first + sources(ctx)[source].entries):
+    first, i = int64(t.sources(ctx)[source].nodes), int64(t.sources(ctx)[other].nodes)
+    end = i + t.sources(ctx)[other].entries
+    table = t.source_nodes(ctx)
+    for entry in range(first, first + t.sources(ctx)[source].entries):
         while i < end and table[3 * i] < table[3 * entry]:
             i += 1
         if i == end or table[3 * i] != table[3 * entry] or _nodes_of(ctx, entry) & ~_nodes_of(ctx, i):
@@ -155,61 +117,61 @@ def is_part_of(ctx, source, other):
     """1 if all trie nodes of a source are nodes of another one, else 0, or FAIL."""
     if source == other:
         return int64(1)
-    if sources(ctx)[source].count > sources(ctx)[other].count:
+    if t.sources(ctx)[source].count > t.sources(ctx)[other].count:
         return int64(0)
     key = _PAIR | source << 31 | other
-    known = map_get(ctx, RUN_KEYS, RUN_VALUES, key)
+    known = map_get(ctx, t.RUN_KEYS, t.RUN_VALUES, key)
     if known >= 0:
         return known
-    if not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+    if not bucket_room(ctx, t.RUN_KEYS, used(ctx, t.RUN_KEYS)):
         return int64(FAIL)
     is_part = int64(_nodes_are_part(ctx, source, other))
-    return is_part if map_put(ctx, RUN_KEYS, RUN_VALUES, key, is_part) == 0 else int64(FAIL)
+    return is_part if map_put(ctx, t.RUN_KEYS, t.RUN_VALUES, key, is_part) == 0 else int64(FAIL)
 
 
 @njit_inner(RESULT3)
 def _intern_source(ctx, base, count, depth):
     """The source with the entries from ``WORK_STACK[base]`` on: ``count`` nodes, the least of their depths; or FAIL."""
-    numbers = used(ctx, WORK_STACK) - base
+    numbers = used(ctx, t.WORK_STACK) - base
     code = hash_staged(ctx, 0, base, numbers)
-    source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, -1)
+    source = find(ctx, t.SOURCE_HASHES, t.SOURCE_BUCKETS, code, -1)
     while source >= 0:
-        record = sources(ctx)[source]
-        if 3 * record.entries == numbers and is_staged(ctx, SOURCE_NODES, 3 * record.nodes, base, numbers):
+        record = t.sources(ctx)[source]
+        if 3 * record.entries == numbers and is_staged(ctx, t.SOURCE_NODES, 3 * record.nodes, base, numbers):
             return source
-        source = find(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code, source)
-    if not room(ctx, SOURCES, 1) or not has_room(ctx, SOURCE_HASHES, SOURCE_BUCKETS):
+        source = find(ctx, t.SOURCE_HASHES, t.SOURCE_BUCKETS, code, source)
+    if not room(ctx, t.SOURCES, 1) or not has_room(ctx, t.SOURCE_HASHES, t.SOURCE_BUCKETS):
         return int64(FAIL)
-    if not room(ctx, SOURCE_NODES, numbers):
+    if not room(ctx, t.SOURCE_NODES, numbers):
         return int64(FAIL)
-    source = used(ctx, SOURCES)
-    sources(ctx)[source].nodes = used(ctx, SOURCE_NODES) // 3
-    sources(ctx)[source].entries = numbers // 3
-    sources(ctx)[source].count = count
-    sources(ctx)[source].depth = depth
-    keep_staged(ctx, SOURCE_NODES, base, numbers)
-    set_used(ctx, SOURCES, source + 1)
-    return insert(ctx, SOURCE_HASHES, SOURCE_BUCKETS, code)
+    source = used(ctx, t.SOURCES)
+    t.sources(ctx)[source].nodes = used(ctx, t.SOURCE_NODES) // 3
+    t.sources(ctx)[source].entries = numbers // 3
+    t.sources(ctx)[source].count = count
+    t.sources(ctx)[source].depth = depth
+    keep_staged(ctx, t.SOURCE_NODES, base, numbers)
+    set_used(ctx, t.SOURCES, source + 1)
+    return insert(ctx, t.SOURCE_HASHES, t.SOURCE_BUCKETS, code)
 
 
 @njit_inner(RESULT1)
 def _stage_children(ctx, base):
     """Move CHILDREN_FOUND to the work stack, as entries of SOURCE_NODES; how many nodes these are."""
-    found = children_found(ctx)
-    words = len(trie_nodes(ctx)) + 63 >> 6
+    found = t.children_found(ctx)
+    words = len(t.trie_nodes(ctx)) + 63 >> 6
     n, top = int64(0), base
     for i in range(words, words + (words + 63 >> 6)):
         while found[i]:
             word = (i - words << 6) + lowest_bit(found[i])
             bits = found[word]
-            work_stack(ctx)[top] = word
-            work_stack(ctx)[top + 1] = bits
-            work_stack(ctx)[top + 2] = bits >> 32
+            t.work_stack(ctx)[top] = word
+            t.work_stack(ctx)[top + 1] = bits
+            t.work_stack(ctx)[top + 2] = bits >> 32
             top += 3
             n += count_bits(bits)
             found[word] = 0
             found[i] &= found[i] - 1
-    set_used(ctx, WORK_STACK, top)
+    set_used(ctx, t.WORK_STACK, top)
     return n
 
 
@@ -219,9 +181,9 @@ def _keep_ends(ctx, count):
 
     There is room on the work stack.
     """
-    base = used(ctx, WORK_STACK)
-    ends, found = ends_found(ctx), children_found(ctx)
-    nodes, sizes = trie_nodes(ctx), subtree_sizes(ctx)
+    base = used(ctx, t.WORK_STACK)
+    ends, found = t.ends_found(ctx), t.children_found(ctx)
+    nodes, sizes = t.trie_nodes(ctx), t.subtree_sizes(ctx)
     words = len(nodes) + 63 >> 6
     while count > 0:
         accept = ends[0] >> 32
@@ -240,13 +202,13 @@ def _keep_ends(ctx, count):
                 found[words + (child >> 12)] |= int64(1) << (child >> 6 & 63)
                 child += sizes[child]
         source = _intern_source(ctx, base, _stage_children(ctx, base), depth)
-        set_used(ctx, WORK_STACK, base)
-        if source < 0 or not room(ctx, RUN_ENDS, 1):
+        set_used(ctx, t.WORK_STACK, base)
+        if source < 0 or not room(ctx, t.RUN_ENDS, 1):
             return int64(FAIL)
-        place = used(ctx, RUN_ENDS)
-        run_ends(ctx)[place].accept = accept
-        run_ends(ctx)[place].source = source
-        set_used(ctx, RUN_ENDS, place + 1)
+        place = used(ctx, t.RUN_ENDS)
+        t.run_ends(ctx)[place].accept = accept
+        t.run_ends(ctx)[place].source = source
+        set_used(ctx, t.RUN_ENDS, place + 1)
         count = left
     return int64(0)
 
@@ -254,11 +216,11 @@ def _keep_ends(ctx, count):
 @njit_inner(RESULT1)
 def _groups_of(ctx, lexer_state):
     """The groups of the bytes (vocabulary/trie.py) with which a lexer state may go on: bit ``g`` for group ``g``."""
-    groups = class_groups(ctx)
+    groups = t.class_groups(ctx)
     classes = ctx[CLASSES]
     result = int64(0)
     for j in range(classes):
-        if lexer_transitions(ctx)[lexer_state * classes + j] != 0:
+        if t.lexer_transitions(ctx)[lexer_state * classes + j] != 0:
             result |= groups[j]
     return result
 
@@ -266,10 +228,10 @@ def _groups_of(ctx, lexer_state):
 @njit_inner(RESULT3)
 def _note_end(ctx, n, accept, node):
     """Note in ENDS_FOUND, behind ``n`` others, that lexemes end at a trie node; how many there are then, or FAIL."""
-    if n == len(ends_found(ctx)):
-        room(ctx, ENDS_FOUND, 2 * n)
+    if n == len(t.ends_found(ctx)):
+        room(ctx, t.ENDS_FOUND, 2 * n)
         return int64(FAIL)
-    ends_found(ctx)[n] = accept << 32 | node
+    t.ends_found(ctx)[n] = accept << 32 | node
     return n + 1
 
 
@@ -283,30 +245,30 @@ def _walk_source(ctx, source, state):
     Subtrees in which nothing is under way are *regions*: only nodes of the source are looked for there.  The trie is
     one, and there are regions in the subtrees of these nodes.
     """
-    if not room(ctx, RUN_REGIONS, 2 * len(walk_stack(ctx))) or not room(ctx, ENDS_FOUND, 64):
+    if not room(ctx, t.RUN_REGIONS, 2 * len(t.walk_stack(ctx))) or not room(ctx, t.ENDS_FOUND, 64):
         return int64(FAIL)
     begun = with_lexer_state(ctx, int64(0), state)
     if begun < 0:
         return int64(FAIL)
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    class_of = byte_classes(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    class_of = t.byte_classes(ctx)
     classes = ctx[CLASSES]
-    steps = run_steps(ctx)
-    records = run_states(ctx)
+    steps = t.run_steps(ctx)
+    records = t.run_states(ctx)
     # By the depth of a node: the run state at its parent.
-    stack = walk_stack(ctx)
+    stack = t.walk_stack(ctx)
     # Of the regions that the place is in, but for the last: the ends of what is under way there, and of the region.
-    regions = run_regions(ctx)
-    found = found_tokens(ctx)
+    regions = t.run_regions(ctx)
+    found = t.found_tokens(ctx)
     groups = _groups_of(ctx, state)
     n_ends, n_tokens, n_regions = int64(0), int64(0), int64(0)
     p, end, region_end = int64(0), int64(0), int64(len(nodes))
     # A run state, and what it is where a lexeme begins as well: mostly the same as the last time.
     last, last_begun = int64(-1), int64(-1)
-    entry = int64(sources(ctx)[source].nodes) - 1
-    last_entry = entry + sources(ctx)[source].entries
+    entry = int64(t.sources(ctx)[source].nodes) - 1
+    last_entry = entry + t.sources(ctx)[source].entries
     start, entry, bits = _next_start(ctx, entry, last_entry, int64(0), groups)
     while True:
         if p == end:
@@ -370,17 +332,17 @@ def _walk_source(ctx, source, state):
 @njit_inner(RESULT1)
 def _expand_boundaries(ctx, lexer_state):
     """Write the boundaries of a lexer mask to ENDS_FOUND, each trie node by itself, sorted; how many, or FAIL."""
-    mask = lexer_masks(ctx)[lexer_state]
+    mask = t.lexer_masks(ctx)[lexer_state]
     n = int64(0)
     for i in range(mask.boundaries, mask.boundaries + mask.boundary_count):
-        top, accept = int64(boundaries(ctx)[i].node), int64(boundaries(ctx)[i].accept)
+        top, accept = int64(t.boundaries(ctx)[i].node), int64(t.boundaries(ctx)[i].accept)
         node = next_node(ctx, top, int64(0))
         while node >= 0:
             n = _note_end(ctx, n, node, accept)
             if n < 0:
                 return int64(FAIL)
             node = next_node(ctx, top, node + 1)
-    found = i64(ctx, ENDS_FOUND)
+    found = i64(ctx, t.ENDS_FOUND)
     sort_keys(found, n)
     for i in range(n):
         found[i] = (found[i] & _NODE) << 32 | found[i] >> 32
@@ -390,41 +352,41 @@ def _expand_boundaries(ctx, lexer_state):
 @njit_inner(types.boolean(CTX))
 def _ends_fit(ctx):
     """Whether there is room for the entries of any source, on the work stack and in SOURCE_NODES."""
-    most = 3 * (len(trie_nodes(ctx)) + 63 >> 6)
-    return room(ctx, WORK_STACK, most) and room(ctx, SOURCE_NODES, most)
+    most = 3 * (len(t.trie_nodes(ctx)) + 63 >> 6)
+    return room(ctx, t.WORK_STACK, most) and room(ctx, t.SOURCE_NODES, most)
 
 
 @njit_inner(RESULT3)
 def _keep_run(ctx, key, run, n_ends):
     """Keep a run, whose tokens are in RUNS, under a key; which it is, or FAIL."""
-    first = used(ctx, RUN_ENDS)
+    first = used(ctx, t.RUN_ENDS)
     if _keep_ends(ctx, n_ends) < 0:
-        set_used(ctx, RUN_ENDS, first)
+        set_used(ctx, t.RUN_ENDS, first)
         return int64(FAIL)
-    runs(ctx)[run].ends = first
-    runs(ctx)[run].end_count = used(ctx, RUN_ENDS) - first
-    set_used(ctx, RUNS, run + 1)
-    return run if map_put(ctx, RUN_KEYS, RUN_VALUES, key, run) == 0 else int64(FAIL)
+    t.runs(ctx)[run].ends = first
+    t.runs(ctx)[run].end_count = used(ctx, t.RUN_ENDS) - first
+    set_used(ctx, t.RUNS, run + 1)
+    return run if map_put(ctx, t.RUN_KEYS, t.RUN_VALUES, key, run) == 0 else int64(FAIL)
 
 
 @njit_inner(RESULT1)
 def first_run(ctx, lexer_state):
     """The run of a lexer state from the top of the trie; FAIL or LIMIT if < 0."""
-    known = map_get(ctx, RUN_KEYS, RUN_VALUES, lexer_state)
+    known = map_get(ctx, t.RUN_KEYS, t.RUN_VALUES, lexer_state)
     if known >= 0:
         return known
     status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
     if status < 0:
         return status
-    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)) or not _ends_fit(ctx):
+    if not room(ctx, t.RUNS, 1) or not bucket_room(ctx, t.RUN_KEYS, used(ctx, t.RUN_KEYS)) or not _ends_fit(ctx):
         return int64(FAIL)
     n_ends = _expand_boundaries(ctx, lexer_state)
     if n_ends < 0:
         return int64(FAIL)
-    run = used(ctx, RUNS)
-    runs(ctx)[run].dense = lexer_masks(ctx)[lexer_state].dense
-    runs(ctx)[run].tokens = lexer_masks(ctx)[lexer_state].tokens
-    runs(ctx)[run].token_count = lexer_masks(ctx)[lexer_state].token_count
+    run = used(ctx, t.RUNS)
+    t.runs(ctx)[run].dense = t.lexer_masks(ctx)[lexer_state].dense
+    t.runs(ctx)[run].tokens = t.lexer_masks(ctx)[lexer_state].tokens
+    t.runs(ctx)[run].token_count = t.lexer_masks(ctx)[lexer_state].token_count
     return _keep_run(ctx, lexer_state, run, n_ends)
 
 
@@ -432,55 +394,55 @@ def first_run(ctx, lexer_state):
 def run_from(ctx, source, lexer_state):
     """The run of a lexer state from a source; FAIL or LIMIT if < 0."""
     key = source + 1 << 32 | lexer_state
-    known = map_get(ctx, RUN_KEYS, RUN_VALUES, key)
+    known = map_get(ctx, t.RUN_KEYS, t.RUN_VALUES, key)
     if known >= 0:
         return known
     words = ctx[N_WORDS]
-    if not room(ctx, RUNS, 1) or not bucket_room(ctx, RUN_KEYS, used(ctx, RUN_KEYS)):
+    if not room(ctx, t.RUNS, 1) or not bucket_room(ctx, t.RUN_KEYS, used(ctx, t.RUN_KEYS)):
         return int64(FAIL)
-    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
+    if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.TOKEN_LISTS, words // 8):
         return int64(FAIL)
     n_ends = _walk_source(ctx, source, lexer_state)
     if n_ends < 0:
         return n_ends
-    n_tokens = with_same_bytes(ctx, int64(walk_stack(ctx)[0]))
+    n_tokens = with_same_bytes(ctx, int64(t.walk_stack(ctx)[0]))
     # Room for what the ends need is asked for before anything is kept: what is kept twice is kept for good.
     if not _ends_fit(ctx):
         return int64(FAIL)
-    run = used(ctx, RUNS)
-    first = used(ctx, TOKEN_LISTS)
-    runs(ctx)[run].dense = NO_DENSE
+    run = used(ctx, t.RUNS)
+    first = used(ctx, t.TOKEN_LISTS)
+    t.runs(ctx)[run].dense = NO_DENSE
     if n_tokens > words // 8:
         clear_scratch(ctx)
         allow_found(ctx, n_tokens)
-        runs(ctx)[run].dense = keep_dense(ctx)
+        t.runs(ctx)[run].dense = keep_dense(ctx)
         n_tokens = int64(0)
     else:
         list_found(ctx, n_tokens)
-    runs(ctx)[run].tokens = first
-    runs(ctx)[run].token_count = n_tokens
+    t.runs(ctx)[run].tokens = first
+    t.runs(ctx)[run].token_count = n_tokens
     kept = _keep_run(ctx, key, run, n_ends)
     if kept < 0:
-        set_used(ctx, TOKEN_LISTS, first)
-        if runs(ctx)[run].dense != NO_DENSE:
-            set_used(ctx, DENSE_MASKS, used(ctx, DENSE_MASKS) - words)
+        set_used(ctx, t.TOKEN_LISTS, first)
+        if t.runs(ctx)[run].dense != NO_DENSE:
+            set_used(ctx, t.DENSE_MASKS, used(ctx, t.DENSE_MASKS) - words)
     return kept
 
 
 @njit_inner(RESULT0)
 def has_space(ctx):
     """1 if there is room for what a usual grammar needs; or FAIL: what fills a table begins anew."""
-    if used(ctx, RUNS):
+    if used(ctx, t.RUNS):
         return int64(1)
-    if used(ctx, NODES_BY_GROUP) == 0 and _index_nodes(ctx) < 0:
+    if used(ctx, t.NODES_BY_GROUP) == 0 and _index_nodes(ctx) < 0:
         return int64(FAIL)
     # An identifier can end at half of all trie nodes.
-    if not room(ctx, ENDS_FOUND, len(trie_nodes(ctx)) // 2) or not _ends_fit(ctx):
+    if not room(ctx, t.ENDS_FOUND, len(t.trie_nodes(ctx)) // 2) or not _ends_fit(ctx):
         return int64(FAIL)
-    for slot in (SOURCES, RUNS, RUN_ENDS):
+    for slot in (t.SOURCES, t.RUNS, t.RUN_ENDS):
         if not room(ctx, slot, 1 << 12):
             return int64(FAIL)
-    for slot in (RUN_KEYS, SOURCE_BUCKETS):
+    for slot in (t.RUN_KEYS, t.SOURCE_BUCKETS):
         if not bucket_room(ctx, slot, 1 << 12):
             return int64(FAIL)
     return run_states_fit(ctx)

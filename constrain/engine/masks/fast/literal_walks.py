@@ -9,33 +9,13 @@ in it is told by what is left: a node that is there already, and how much of a l
 from __future__ import annotations
 
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, EPSILON, LITERAL, NULLABLE_FLAG, UNION
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CTX, LONGEST, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_ACCEPT_SET, F_LITERAL_WALK, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    WORK_STACK,
-    boundaries,
-    children,
-    expressions,
-    first_bytes,
-    found_tokens,
-    lexer_members,
-    lexer_states,
-    literal_bytes,
-    node_tokens,
-    subtree_sizes,
-    trie_nodes,
-    wide_child,
-    wide_ends,
-    wide_first,
-    wide_masks,
-    wide_nodes,
-    wide_stack,
-    work_stack,
-)
+from constrain.engine.storage.schemas import children
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 from constrain.kernels.language import int64
@@ -51,7 +31,7 @@ _UNKNOWN = -1
 @njit_inner(RESULT2)
 def _may_begin(ctx, node, byte):
     """Whether a string of a node may begin with a byte (1 or 0)."""
-    return (first_bytes(ctx)[node, byte >> 6] >> (byte & 63)) & 1
+    return (t.first_bytes(ctx)[node, byte >> 6] >> (byte & 63)) & 1
 
 
 @njit_inner(RESULT3)
@@ -60,11 +40,11 @@ def _advance(ctx, source, target, byte):
 
     Returns _DEAD; _ALIVE; or _NOT_PLAIN, if it is alive but the place is not written.
     """
-    tmp = work_stack(ctx)
-    nodes = expressions(ctx)
+    tmp = t.work_stack(ctx)
+    nodes = t.expressions(ctx)
     rest, at, left = tmp[source + _REST], tmp[source + _AT], tmp[source + _LEFT]
     if left > 0:
-        if literal_bytes(ctx)[at] != byte:
+        if t.literal_bytes(ctx)[at] != byte:
             return int64(_DEAD)
         if left == 1 and rest == _UNKNOWN:
             return int64(_NOT_PLAIN)
@@ -113,24 +93,24 @@ def _advance(ctx, source, target, byte):
 @njit_inner(int64(CTX, int64, int64, int64))
 def _next_child(ctx, wide, byte, place):
     """The first child of a wide node from ``byte`` on that a place in WORK_STACK may go on with; else its end."""
-    children = wide_masks(ctx)
-    rest, left = work_stack(ctx)[place + _REST], work_stack(ctx)[place + _LEFT]
-    only = literal_bytes(ctx)[work_stack(ctx)[place + _AT]] if left else int64(-1)
-    rank = wide_first(ctx)[wide]
+    children = t.wide_masks(ctx)
+    rest, left = t.work_stack(ctx)[place + _REST], t.work_stack(ctx)[place + _LEFT]
+    only = t.literal_bytes(ctx)[t.work_stack(ctx)[place + _AT]] if left else int64(-1)
+    rank = t.wide_first(ctx)[wide]
     for word in range(4):
         own = children[wide, word]
         if 64 * word + 63 >= byte:
             if left:
                 bits = own & (int64(1) << (only & 63)) if only >> 6 == word else int64(0)
             else:
-                bits = own & first_bytes(ctx)[rest, word]
+                bits = own & t.first_bytes(ctx)[rest, word]
             if byte > 64 * word:
                 bits &= int64(-1) << (byte - 64 * word)
             if bits:
                 below = (int64(1) << lowest_bit(bits)) - 1
-                return wide_child(ctx)[rank + count_bits(own & below)]
+                return t.wide_child(ctx)[rank + count_bits(own & below)]
         rank += count_bits(own)
-    return wide_ends(ctx)[wide]
+    return t.wide_ends(ctx)[wide]
 
 
 @njit_inner(RESULT2)
@@ -143,31 +123,31 @@ def walk_literals(ctx, state_and_place, n):
     All of it is one loop: a call for each node would take longer than the node.
     """
     state, top = state_and_place >> 32, state_and_place & 0xFFFFFFFF
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    wides = wide_stack(ctx)
-    found = found_tokens(ctx)
-    pool = lexer_members(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    wides = t.wide_stack(ctx)
+    found = t.found_tokens(ctx)
+    pool = t.lexer_members(ctx)
     first_byte = int64(nodes[top] & 255)
-    offset = lexer_states(ctx)[state].offset
+    offset = t.lexer_states(ctx)[state].offset
     start, lexeme = int64(-1), int64(-1)
-    for i in range(offset, offset + 2 * lexer_states(ctx)[state].count, 2):
+    for i in range(offset, offset + 2 * t.lexer_states(ctx)[state].count, 2):
         node = pool[i + 1]
         if _may_begin(ctx, node, first_byte):
             # Whether anything is left of an intersection or a complement takes a derivative to know.
-            if start >= 0 or expressions(ctx)[node].flags & COMPLEX_FLAG:
+            if start >= 0 or t.expressions(ctx)[node].flags & COMPLEX_FLAG:
                 return int64(NOT_MINE)
             start, lexeme = node, pool[i]
     if start < 0:
         return n
     height = nodes[top] >> DEPTH_SHIFT
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 3 * (ctx[LONGEST] - height + 2)):
+    base = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, 3 * (ctx[LONGEST] - height + 2)):
         return int64(FAIL)
-    tmp = work_stack(ctx)
+    tmp = t.work_stack(ctx)
     tmp[base + _REST], tmp[base + _AT], tmp[base + _LEFT] = start, 0, 0
-    first_boundary = used(ctx, BOUNDARIES)
+    first_boundary = used(ctx, t.BOUNDARIES)
     accept = int64(-1)
     p, end = top, top + sizes[top]
     while p < end:
@@ -183,7 +163,7 @@ def walk_literals(ctx, state_and_place, n):
             continue
         # Where many bytes lead to one state, it is better made.
         if outcome == _NOT_PLAIN and (depth == 0 or sizes[p] > 1):
-            set_used(ctx, BOUNDARIES, first_boundary)
+            set_used(ctx, t.BOUNDARIES, first_boundary)
             return int64(NOT_MINE)
         if tokens[p] >= 0:
             found[n] = tokens[p]
@@ -192,9 +172,9 @@ def walk_literals(ctx, state_and_place, n):
             p += 1
             continue
         rest = tmp[here + 3 + _REST]
-        if tmp[here + 3 + _LEFT] == 0 and expressions(ctx)[rest].flags & NULLABLE_FLAG:
+        if tmp[here + 3 + _LEFT] == 0 and t.expressions(ctx)[rest].flags & NULLABLE_FLAG:
             if rest != EPSILON:
-                set_used(ctx, BOUNDARIES, first_boundary)
+                set_used(ctx, t.BOUNDARIES, first_boundary)
                 return int64(NOT_MINE)
             if accept < 0:
                 # Behind the places: the last of them is never written.
@@ -203,16 +183,16 @@ def walk_literals(ctx, state_and_place, n):
                 accept = far_call(ctx, F_ACCEPT_SET, stage, 1)
                 if accept < 0:
                     return accept
-            if not room(ctx, BOUNDARIES, 1):
+            if not room(ctx, t.BOUNDARIES, 1):
                 return int64(FAIL)
-            boundary = used(ctx, BOUNDARIES)
-            boundaries(ctx)[boundary].node = p
-            boundaries(ctx)[boundary].accept = accept
-            set_used(ctx, BOUNDARIES, boundary + 1)
+            boundary = used(ctx, t.BOUNDARIES)
+            t.boundaries(ctx)[boundary].node = p
+            t.boundaries(ctx)[boundary].accept = accept
+            set_used(ctx, t.BOUNDARIES, boundary + 1)
             p += sizes[p]
             continue
         if nodes[p] & WIDE:
-            wides[height + depth + 1] = wide_nodes(ctx)[p]
+            wides[height + depth + 1] = t.wide_nodes(ctx)[p]
             p = _next_child(ctx, wides[height + depth + 1], int64(0), here + 3)
         else:
             p += 1

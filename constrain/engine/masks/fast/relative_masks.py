@@ -34,6 +34,7 @@ from constrain.engine.masks.lexer_masks import (
     walk,
     with_same_bytes,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
@@ -50,37 +51,6 @@ from constrain.engine.storage.links import (
     far_call,
     far_entry,
 )
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    DENSE_MASKS,
-    SHARED_BOUNDARIES,
-    SHARED_DENSE,
-    TOKEN_LISTS,
-    WORK_STACK,
-    boundaries,
-    byte_classes,
-    byte_sets,
-    expressions,
-    first_bytes,
-    found_tokens,
-    lexer_first_bytes,
-    lexer_masks,
-    lexer_members,
-    lexer_states,
-    lexer_transitions,
-    lexer_twins,
-    node_tokens,
-    same_bytes,
-    scratch_mask,
-    subtree_sizes,
-    token_lists,
-    trie_height,
-    trie_nodes,
-    walk_stack,
-    wide_nodes,
-    wide_stack,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 from constrain.kernels.language import int64, types
@@ -96,12 +66,12 @@ _GONE, _OTHER = -1, -2
 @njit_inner(types.void(CTX))
 def _find_heights(ctx):
     """Note for each trie node how many bytes the longest token below it is longer; once for a vocabulary."""
-    nodes, heights = trie_nodes(ctx), trie_height(ctx)
+    nodes, heights = t.trie_nodes(ctx), t.trie_height(ctx)
     count = len(nodes)
     if heights[count]:
         return
     # Backwards, children come before their parent: for each depth, one more than the greatest height of a child.
-    below = walk_stack(ctx)
+    below = t.walk_stack(ctx)
     for depth in range(len(below)):
         below[depth] = 0
     for p in range(count - 1, -1, -1):
@@ -123,15 +93,15 @@ def _differences(ctx, lexer_state, base, closure, agreed):
     states do not differ.  Without, the base allows all that the state does, and no text of ``agreed`` bytes tells the
     two apart.  Returns the number of tokens, FAIL or LIMIT.
     """
-    nodes, sizes, heights = trie_nodes(ctx), subtree_sizes(ctx), trie_height(ctx)
-    stack, class_of, classes = walk_stack(ctx), byte_classes(ctx), ctx[CLASSES]
-    trans, records, masks = lexer_transitions(ctx), lexer_states(ctx), lexer_masks(ctx)
+    nodes, sizes, heights = t.trie_nodes(ctx), t.subtree_sizes(ctx), t.trie_height(ctx)
+    stack, class_of, classes = t.walk_stack(ctx), t.byte_classes(ctx), ctx[CLASSES]
+    trans, records, masks = t.lexer_transitions(ctx), t.lexer_states(ctx), t.lexer_masks(ctx)
     shared = masks[closure].dense <= FIRST_SHARED
-    beside = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, ctx[LONGEST] + 2):
+    beside = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, ctx[LONGEST] + 2):
         return int64(FAIL)
-    set_used(ctx, WORK_STACK, beside + ctx[LONGEST] + 2)
-    stack[0], work_stack(ctx)[beside] = lexer_state, base
+    set_used(ctx, t.WORK_STACK, beside + ctx[LONGEST] + 2)
+    stack[0], t.work_stack(ctx)[beside] = lexer_state, base
     n, i, end = int64(0), int64(0), int64(len(nodes))
     if closure:
         i = masks[closure].boundaries
@@ -139,14 +109,14 @@ def _differences(ctx, lexer_state, base, closure, agreed):
     while i < end:
         node, place = nodes[i] if not closure else int64(0), i
         if closure:
-            pairs = i32(ctx, SHARED_BOUNDARIES) if shared else i32(ctx, BOUNDARIES)
+            pairs = i32(ctx, t.SHARED_BOUNDARIES) if shared else i32(ctx, t.BOUNDARIES)
             node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
         depth = node >> DEPTH_SHIFT
         if not closure and depth + 1 + heights[i] <= agreed:
             i += sizes[i]
             continue
         byte_class = class_of[node & 255]
-        here, before = stack[depth], work_stack(ctx)[beside + depth]
+        here, before = stack[depth], t.work_stack(ctx)[beside + depth]
         # Nothing follows from the dead state, 0.
         there = trans[here * classes + byte_class] if here else int64(0)
         other = trans[before * classes + byte_class] if before else int64(0)
@@ -163,24 +133,24 @@ def _differences(ctx, lexer_state, base, closure, agreed):
         if place >= 0:
             is_noted, whole = True, there == 0 or closure != 0
             if there == 0:
-                is_noted = push_pair(ctx, WORK_STACK, place, int64(_GONE))
+                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(_GONE))
             elif closure:
-                is_noted = push_pair(ctx, WORK_STACK, place, int64(_OTHER))
+                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(_OTHER))
                 n = walk(ctx, place, place + sizes[place], n)
             elif records[there].accept != records[other].accept:
-                is_noted = push_pair(ctx, WORK_STACK, place, records[there].accept)
+                is_noted = push_pair(ctx, t.WORK_STACK, place, records[there].accept)
             if not is_noted or n < 0:
                 return int64(FAIL) if not is_noted else n
             if whole:
                 i += passed
                 continue
-        stack[depth + 1], work_stack(ctx)[beside + depth + 1] = there, other
+        stack[depth + 1], t.work_stack(ctx)[beside + depth + 1] = there, other
         i += 1
     # The differences take the place of the base's states.
-    top = used(ctx, WORK_STACK)
+    top = used(ctx, t.WORK_STACK)
     for k in range(beside + ctx[LONGEST] + 2, top):
-        work_stack(ctx)[k - ctx[LONGEST] - 2] = work_stack(ctx)[k]
-    set_used(ctx, WORK_STACK, top - ctx[LONGEST] - 2)
+        t.work_stack(ctx)[k - ctx[LONGEST] - 2] = t.work_stack(ctx)[k]
+    set_used(ctx, t.WORK_STACK, top - ctx[LONGEST] - 2)
     return with_same_bytes(ctx, n)
 
 
@@ -190,7 +160,7 @@ def _blanks_left(ctx, state, base):
 
     What follows the blanks does not begin with one.
     """
-    lex, pool, nodes = lexer_states(ctx), lexer_members(ctx), expressions(ctx)
+    lex, pool, nodes = t.lexer_states(ctx), t.lexer_members(ctx), t.expressions(ctx)
     here, there = lex[state].offset, lex[base].offset
     left = int64(-1)
     for i in range(1, 2 * lex[state].count, 2):
@@ -203,7 +173,7 @@ def _blanks_left(ctx, state, base):
         if tail != nodes[other].second or nodes[tail].flags & NULLABLE_FLAG or not counts_blanks(ctx, head):
             return int64(-1)
         # The members of one state may not allow the same blanks.
-        if first_bytes(ctx)[tail, 0] & BLANK_BYTES or (left >= 0 and nodes[head].third != left):
+        if t.first_bytes(ctx)[tail, 0] & BLANK_BYTES or (left >= 0 and nodes[head].third != left):
             return int64(-1)
         if nodes[head].first != nodes[nodes[pool[here + 1]].first].first:
             return int64(-1)
@@ -217,9 +187,9 @@ def _longer_runs(ctx, members, left, base):
 
     The blanks are a byte set, and may begin the base.  No state is made for each number of blanks.  Returns 0 or FAIL.
     """
-    nodes, sizes = trie_nodes(ctx), subtree_sizes(ctx)
-    wide, wides = wide_nodes(ctx), wide_stack(ctx)
-    allowed = byte_sets(ctx)[members, 0]
+    nodes, sizes = t.trie_nodes(ctx), t.subtree_sizes(ctx)
+    wide, wides = t.wide_nodes(ctx), t.wide_stack(ctx)
+    allowed = t.byte_sets(ctx)[members, 0]
     wides[0] = 0
     p = next_child(ctx, int64(0), int64(0), base)
     while p < len(nodes):
@@ -233,7 +203,7 @@ def _longer_runs(ctx, members, left, base):
                 else:
                     p += 1
                 continue
-            if not push_pair(ctx, WORK_STACK, p, int64(_GONE)):
+            if not push_pair(ctx, t.WORK_STACK, p, int64(_GONE)):
                 return int64(FAIL)
         if node & CHILD_OF_WIDE:
             p = next_child(ctx, wides[depth], byte + 1, base)
@@ -248,16 +218,16 @@ def border_tokens(ctx, lexer_state, closure):
 
     Returns how many tokens there are, FAIL or LIMIT.
     """
-    bottom = used(ctx, WORK_STACK)
+    bottom = used(ctx, t.WORK_STACK)
     n = _differences(ctx, lexer_state, int64(0), closure, int64(0))
-    set_used(ctx, WORK_STACK, bottom)
+    set_used(ctx, t.WORK_STACK, bottom)
     return n
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def _bisect(ctx, first, end, node):
     """Where the first difference at a trie node behind ``node`` is, of those at ``WORK_STACK[first:end]``."""
-    differences = work_stack(ctx)
+    differences = t.work_stack(ctx)
     while first < end:
         middle = first + (end - first) // 4 * 2
         if differences[middle] <= node:
@@ -273,13 +243,13 @@ def _change_boundaries(ctx, base, first, end):
 
     Returns 0 or FAIL.
     """
-    sizes = subtree_sizes(ctx)
-    differences = work_stack(ctx)
-    begin, count = lexer_masks(ctx)[base].boundaries, lexer_masks(ctx)[base].boundary_count
-    if not room(ctx, BOUNDARIES, count + (end - first) // 2):
+    sizes = t.subtree_sizes(ctx)
+    differences = t.work_stack(ctx)
+    begin, count = t.lexer_masks(ctx)[base].boundaries, t.lexer_masks(ctx)[base].boundary_count
+    if not room(ctx, t.BOUNDARIES, count + (end - first) // 2):
         return int64(FAIL)
-    pairs = boundaries(ctx)
-    out = used(ctx, BOUNDARIES)
+    pairs = t.boundaries(ctx)
+    out = used(ctx, t.BOUNDARIES)
     # Between these nodes there is no difference.  Boundaries come in any order if they were found by their last bytes.
     low, high, k = int64(0), int64(0), first
     for i in range(begin, begin + count):
@@ -288,14 +258,14 @@ def _change_boundaries(ctx, base, first, end):
         stop = top + (sizes[top] if boundary < 0 else int64(1))
         if top < low or stop > high:
             k = _bisect(ctx, first, end, top)
-            high = differences[k] if k < end else int64(len(trie_nodes(ctx)))
+            high = differences[k] if k < end else int64(len(t.trie_nodes(ctx)))
             low = int64(0)
             if k > first:
                 place, what = differences[k - 2], differences[k - 1]
                 low = place + (sizes[place] if what < 0 else int64(1))
         if low <= top and stop <= high:
             if out == len(pairs):
-                room(ctx, BOUNDARIES, 4 * (out - used(ctx, BOUNDARIES) + 1))
+                room(ctx, t.BOUNDARIES, 4 * (out - used(ctx, t.BOUNDARIES) + 1))
                 return int64(FAIL)
             pairs[out].node, pairs[out].accept = boundary, accept
             out += 1
@@ -313,24 +283,24 @@ def _change_boundaries(ctx, base, first, end):
             if own:
                 if out == len(pairs):
                     # Much at once, since all of this is then done again.
-                    room(ctx, BOUNDARIES, 4 * (out - used(ctx, BOUNDARIES) + 1))
+                    room(ctx, t.BOUNDARIES, 4 * (out - used(ctx, t.BOUNDARIES) + 1))
                     return int64(FAIL)
                 pairs[out].node, pairs[out].accept = p, own
                 out += 1
             p = next_node(ctx, boundary, p + 1)
-    set_used(ctx, BOUNDARIES, out)
+    set_used(ctx, t.BOUNDARIES, out)
     return int64(0)
 
 
 @njit_inner(RESULT2)
 def _is_in_dense(ctx, base, token):
     """Whether the tokens of a base, listed ones aside, hold this one (1 or 0)."""
-    dense = lexer_masks(ctx)[base].dense
+    dense = t.lexer_masks(ctx)[base].dense
     if dense == NO_DENSE:
         return int64(0)
-    pool = i32(ctx, DENSE_MASKS)
+    pool = i32(ctx, t.DENSE_MASKS)
     if dense <= FIRST_SHARED:
-        pool = i32(ctx, SHARED_DENSE)
+        pool = i32(ctx, t.SHARED_DENSE)
         dense = (FIRST_SHARED - dense) * ctx[N_WORDS]
     return (int64(pool[dense + (token >> 5)]) >> (token & 31)) & 1
 
@@ -341,12 +311,12 @@ def _mark_below(ctx, base, first, end, value):
 
     Returns how many of them the base holds, listed ones aside.
     """
-    scratch, tokens, same, sizes = scratch_mask(ctx), node_tokens(ctx), same_bytes(ctx), subtree_sizes(ctx)
+    scratch, tokens, same, sizes = t.scratch_mask(ctx), t.node_tokens(ctx), t.same_bytes(ctx), t.subtree_sizes(ctx)
     held = int64(0)
     for k in range(first, end, 2):
-        if work_stack(ctx)[k + 1] >= 0:
+        if t.work_stack(ctx)[k + 1] >= 0:
             continue
-        place = work_stack(ctx)[k]
+        place = t.work_stack(ctx)[k]
         for p in range(place, place + sizes[place]):
             token = tokens[p]
             while token >= 0:
@@ -363,18 +333,18 @@ def _change_tokens(ctx, lexer_state, base, first, n):
 
     They go to the end of TOKEN_LISTS and a dense mask, for which there is room, unless they are the same after all.
     """
-    scratch, lists, found = scratch_mask(ctx), token_lists(ctx), found_tokens(ctx)
-    end = used(ctx, WORK_STACK)
-    dense = lexer_masks(ctx)[base].dense
-    begin = lexer_masks(ctx)[base].tokens
-    stop = begin + lexer_masks(ctx)[base].token_count
+    scratch, lists, found = t.scratch_mask(ctx), t.token_lists(ctx), t.found_tokens(ctx)
+    end = used(ctx, t.WORK_STACK)
+    dense = t.lexer_masks(ctx)[base].dense
+    begin = t.lexer_masks(ctx)[base].tokens
+    stop = begin + t.lexer_masks(ctx)[base].token_count
     clear_scratch(ctx)
     held = _mark_below(ctx, base, first, end, True)
-    left = used(ctx, TOKEN_LISTS)
+    left = used(ctx, t.TOKEN_LISTS)
     for i in range(begin, stop):
         lists[left] = lists[i]
         left += 1 - ((scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1)
-    lost = held + (stop - begin) - (left - used(ctx, TOKEN_LISTS))
+    lost = held + (stop - begin) - (left - used(ctx, t.TOKEN_LISTS))
     if lost == n:
         # As many are found as are lost; perhaps the same.
         clear_scratch(ctx)
@@ -385,21 +355,21 @@ def _change_tokens(ctx, lexer_state, base, first, n):
             lost -= (scratch[lists[i] >> 5] >> (lists[i] & 31)) & 1
         if lost == 0:
             return
-    record = lexer_masks(ctx)[lexer_state]
-    record.tokens = used(ctx, TOKEN_LISTS)
-    if held or left - used(ctx, TOKEN_LISTS) + n > ctx[N_WORDS]:
+    record = t.lexer_masks(ctx)[lexer_state]
+    record.tokens = used(ctx, t.TOKEN_LISTS)
+    if held or left - used(ctx, t.TOKEN_LISTS) + n > ctx[N_WORDS]:
         clear_scratch(ctx)
         if dense != NO_DENSE:
             add_dense(ctx, dense)
-        allow_listed(ctx, used(ctx, TOKEN_LISTS), left - used(ctx, TOKEN_LISTS))
+        allow_listed(ctx, used(ctx, t.TOKEN_LISTS), left - used(ctx, t.TOKEN_LISTS))
         _mark_below(ctx, base, first, end, False)
         allow_found(ctx, n)
         record.token_count = 0
         record.dense = keep_dense(ctx)
         return
-    set_used(ctx, TOKEN_LISTS, left)
+    set_used(ctx, t.TOKEN_LISTS, left)
     list_found(ctx, n)
-    record.token_count = used(ctx, TOKEN_LISTS) - record.tokens
+    record.token_count = used(ctx, t.TOKEN_LISTS) - record.tokens
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
@@ -408,36 +378,36 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
 
     With a ``closure``, not 0, the two differ nowhere inside it.  No text of ``agreed`` bytes tells them apart.
     """
-    records = lexer_masks(ctx)
+    records = t.lexer_masks(ctx)
     status = far_call(ctx, F_LEXER_MASK, base, 0)
     if status < 0:
         return status
     listed = records[base].token_count
-    if not room(ctx, DENSE_MASKS, ctx[N_WORDS]) or not room(ctx, TOKEN_LISTS, listed + ctx[N_WORDS]):
+    if not room(ctx, t.DENSE_MASKS, ctx[N_WORDS]) or not room(ctx, t.TOKEN_LISTS, listed + ctx[N_WORDS]):
         return int64(FAIL)
-    first, first_boundary = used(ctx, WORK_STACK), used(ctx, BOUNDARIES)
+    first, first_boundary = used(ctx, t.WORK_STACK), used(ctx, t.BOUNDARIES)
     left = _blanks_left(ctx, lexer_state, base) if closure == 0 else int64(-1)
     if left >= 0:
-        head = expressions(ctx)[lexer_members(ctx)[lexer_states(ctx)[lexer_state].offset + 1]].first
-        n = _longer_runs(ctx, expressions(ctx)[expressions(ctx)[head].first].first, left, base)
+        head = t.expressions(ctx)[t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset + 1]].first
+        n = _longer_runs(ctx, t.expressions(ctx)[t.expressions(ctx)[head].first].first, left, base)
     else:
         if closure == 0:
             _find_heights(ctx)
         n = _differences(ctx, lexer_state, base, closure, agreed)
     if n < 0:
-        set_used(ctx, BOUNDARIES, first_boundary)
+        set_used(ctx, t.BOUNDARIES, first_boundary)
         return n
-    end = used(ctx, WORK_STACK)
+    end = used(ctx, t.WORK_STACK)
     if end > first and _change_boundaries(ctx, base, first, end) < 0:
-        set_used(ctx, BOUNDARIES, first_boundary)
+        set_used(ctx, t.BOUNDARIES, first_boundary)
         return int64(FAIL)
     # Nothing can fail any more.
     copy_lexer_mask(ctx, lexer_state, base)
     if end > first:
         records[lexer_state].boundaries = first_boundary
-        records[lexer_state].boundary_count = used(ctx, BOUNDARIES) - first_boundary
+        records[lexer_state].boundary_count = used(ctx, t.BOUNDARIES) - first_boundary
         _change_tokens(ctx, lexer_state, base, first, n)
-    set_used(ctx, WORK_STACK, first)
+    set_used(ctx, t.WORK_STACK, first)
     return int64(0)
 
 
@@ -447,11 +417,11 @@ def twin(ctx, lexer_state, _unused):
 
     In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
     """
-    known = lexer_twins(ctx)[lexer_state]
+    known = t.lexer_twins(ctx)[lexer_state]
     if known < 0:
         known = relaxed_state(ctx, lexer_state, int64(TWIN))
         if known >= 0:
-            lexer_twins(ctx)[lexer_state] = known
+            t.lexer_twins(ctx)[lexer_state] = known
     return known
 
 
@@ -471,7 +441,7 @@ def relative_mask(ctx, lexer_state, _unused):
         return status
     width = int64(0)
     for word in range(4):
-        width += count_bits(lexer_first_bytes(ctx)[lexer_state, word])
+        width += count_bits(t.lexer_first_bytes(ctx)[lexer_state, word])
     base = relaxed_state(ctx, lexer_state, int64(WORDS if width >= _LEAST_BYTES else BLANKS))
     if base < 0 or base == lexer_state:
         return int64(NOT_MINE) if base >= 0 else base
@@ -494,13 +464,13 @@ def mask_along_words(ctx, lexer_state, closure_and_base):
     Returns 0, NOT_MINE if a lexeme may end inside the closure, FAIL or LIMIT.
     """
     closure, base = closure_and_base >> 32, closure_and_base & 0xFFFFFFFF
-    first_boundary = used(ctx, BOUNDARIES)
+    first_boundary = used(ctx, t.BOUNDARIES)
     for state in (lexer_state, base):
         status = far_call(ctx, F_ENDS, state, closure)
         if status < 0:
             return status
-    if used(ctx, BOUNDARIES) != first_boundary:
-        set_used(ctx, BOUNDARIES, first_boundary)
+    if used(ctx, t.BOUNDARIES) != first_boundary:
+        set_used(ctx, t.BOUNDARIES, first_boundary)
         return int64(NOT_MINE)
     return _change_base(ctx, lexer_state, base, closure, int64(0))
 

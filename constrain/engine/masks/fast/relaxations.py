@@ -26,24 +26,12 @@ from constrain.engine.automata.expressions import (
     make_concat,
     make_repeat,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_RELAX, F_SET_OPERATION, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    WORK_STACK,
-    byte_sets,
-    children,
-    end_lengths,
-    expressions,
-    first_bytes,
-    last_bytes,
-    lexer_members,
-    lexer_states,
-    shortest_lengths,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
@@ -70,17 +58,17 @@ def _character_counter(ctx, node):
 
     See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.
     """
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
         return int64(-1)
     first = nodes[node].first
     found, widest = int64(-1), int64(-1)
     for i in range(2):
-        counter, other = children(ctx)[first + i], children(ctx)[first + 1 - i]
+        counter, other = t.children(ctx)[first + i], t.children(ctx)[first + 1 - i]
         # Where both parts count, that one counts characters which begins with more bytes: it allows all of the other.
         width = int64(0)
         for word in range(4):
-            width += count_bits(first_bytes(ctx)[counter, word])
+            width += count_bits(t.first_bytes(ctx)[counter, word])
         begun = nodes[counter].kind == CONCAT
         for _ in range(_MOST_PARTS):
             if nodes[counter].kind == CONCAT:
@@ -103,20 +91,20 @@ def _spare_bytes(ctx, counter_and_other):
 
     What is begun by then can be completed before the characters run out.
     """
-    high = expressions(ctx)[counter_and_other >> 32].third
-    return max(high - end_lengths(ctx)[counter_and_other & 0xFFFFFFFF], int64(-1))
+    high = t.expressions(ctx)[counter_and_other >> 32].third
+    return max(high - t.end_lengths(ctx)[counter_and_other & 0xFFFFFFFF], int64(-1))
 
 
 @njit_inner(types.boolean(CTX, int64))
 def counts_blanks(ctx, node):
     """Whether an expression is a counter of blanks or tabs, as an indent is."""
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     if nodes[node].kind != REPEAT or nodes[node].third < 0:
         return False
     item = nodes[node].first
     if nodes[item].kind != SET:
         return False
-    members, sets = nodes[item].first, byte_sets(ctx)
+    members, sets = nodes[item].first, t.byte_sets(ctx)
     return (sets[members, 0] & ~BLANK_BYTES) | sets[members, 1] | sets[members, 2] | sets[members, 3] == 0
 
 
@@ -126,7 +114,7 @@ def _ends_line(ctx, node):
 
     Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
     """
-    return not expressions(ctx)[node].flags & NULLABLE_FLAG and not last_bytes(ctx)[node, 0] & BLANK_BYTES
+    return not t.expressions(ctx)[node].flags & NULLABLE_FLAG and not t.last_bytes(ctx)[node, 0] & BLANK_BYTES
 
 
 @njit_inner(RESULT2)
@@ -136,7 +124,7 @@ def _relaxed(ctx, node, how):
     ``how`` is that number shifted by 8, the depth of the recursion by 1, and 1 if a line end stands before.  What no
     token feels is left out of a sequence up to its first alternatives; of the rest only words are counted without end.
     """
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     kind = nodes[node].kind
     least, depth = how >> 8, (how >> 1) & 127
     is_twin = least >= ctx[LONGEST]
@@ -156,7 +144,7 @@ def _relaxed(ctx, node, how):
         if not is_twin and nodes[item].kind != CONCAT:
             return node
         if not (how & 1 != 0 and counts_blanks(ctx, node) and high >= ctx[INNER_BLANKS]):
-            felt = high * shortest_lengths(ctx)[item]
+            felt = high * t.shortest_lengths(ctx)[item]
             if felt < least:
                 return node
             ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], felt)
@@ -164,25 +152,25 @@ def _relaxed(ctx, node, how):
     if kind != CONCAT and (kind != UNION or nodes[node].second > _MOST_PARTS or depth > _UNION_DEPTH):
         return node
     # The parts are put on the stack, and made into one again.
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, _MOST_PARTS + 1):
+    base = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, _MOST_PARTS + 1):
         return int64(FAIL)
     count, rest = int64(0), node
     if kind == UNION:
         count = nodes[node].second
         for i in range(count):
-            work_stack(ctx)[base + i] = children(ctx)[nodes[node].first + i]
+            t.work_stack(ctx)[base + i] = t.children(ctx)[nodes[node].first + i]
     else:
         while nodes[rest].kind == CONCAT and count < _MOST_PARTS:
-            work_stack(ctx)[base + count] = nodes[rest].first
+            t.work_stack(ctx)[base + count] = nodes[rest].first
             rest = nodes[rest].second
             count += 1
-        work_stack(ctx)[base + count] = rest
+        t.work_stack(ctx)[base + count] = rest
         count += 1
-    set_used(ctx, WORK_STACK, base + count)
+    set_used(ctx, t.WORK_STACK, base + count)
     changed, behind = False, how & 1
     for i in range(count):
-        part = work_stack(ctx)[base + i]
+        part = t.work_stack(ctx)[base + i]
         inner = nodes[part].kind
         # Few parts are called for: a state may have hundreds of members, and most of their parts are words.
         if inner >= CONCAT and inner != NOT and (inner != UNION or nodes[part].second <= _MOST_ALTERNATIVES):
@@ -190,8 +178,8 @@ def _relaxed(ctx, node, how):
             if free < 0:
                 return free
             changed = changed or free != part
-            work_stack(ctx)[base + i] = free
-            nodes = expressions(ctx)
+            t.work_stack(ctx)[base + i] = free
+            nodes = t.expressions(ctx)
         if kind == CONCAT:
             behind = int64(_ends_line(ctx, part))
             if is_twin and (changed or inner == UNION or inner == INTERSECT):
@@ -199,19 +187,19 @@ def _relaxed(ctx, node, how):
     if changed and kind == UNION:
         return far_call(ctx, F_SET_OPERATION, int64(UNION), base)
     if changed:
-        node = work_stack(ctx)[base + count - 1]
+        node = t.work_stack(ctx)[base + count - 1]
         for i in range(count - 2, -1, -1):
-            node = make_concat(ctx, work_stack(ctx)[base + i], node)
+            node = make_concat(ctx, t.work_stack(ctx)[base + i], node)
             if node < 0:
                 return node
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     return node
 
 
 @njit_inner(types.boolean(CTX, int64))
 def _begins_with_bound(ctx, node):
     """Whether an expression begins with something that may come so many times and no more."""
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     head = nodes[node].first if nodes[node].kind == CONCAT else node
     return nodes[head].kind == REPEAT and nodes[head].third >= 0
 
@@ -219,7 +207,7 @@ def _begins_with_bound(ctx, node):
 @njit_inner(RESULT2)
 def _relaxed_member(ctx, node, how):
     """A member of a state without the bounds that its relaxation is to do without (see :func:`relaxed_state`)."""
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     head, tail = node, int64(EPSILON)
     if nodes[node].kind == CONCAT:
         head, tail = nodes[node].first, nodes[node].second
@@ -227,7 +215,7 @@ def _relaxed_member(ctx, node, how):
     if how >= 0 or ((how == BLANKS or how == WORDS) and tail != EPSILON and counts_blanks(ctx, head)):
         if not is_bound or nodes[head].third < how or nodes[head].flags & COMPLEX_FLAG:
             return node
-        ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], nodes[head].third * shortest_lengths(ctx)[nodes[head].first])
+        ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], nodes[head].third * t.shortest_lengths(ctx)[nodes[head].first])
         free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
         return make_concat(ctx, free, tail) if free >= 0 else free
     if how == BLANKS or nodes[node].kind < CONCAT:
@@ -237,7 +225,7 @@ def _relaxed_member(ctx, node, how):
             node if is_bound and nodes[head].third < ctx[LONGEST] else far_call(ctx, F_RELAX, node, ctx[LONGEST] << 8)
         )
     # What begins with counted characters is looked after by repetitions.py.
-    if is_bound and shortest_lengths(ctx)[nodes[head].first] <= 1:
+    if is_bound and t.shortest_lengths(ctx)[nodes[head].first] <= 1:
         return node
     return far_call(ctx, F_RELAX, node, int64(_LEAST_AGREED << 8))
 
@@ -254,25 +242,25 @@ def relaxed_state(ctx, lexer_state, how):
     AGREED_BYTES says how many bytes the two agree in: no text of so many tells them apart, neither by whether it is a
     beginning of a string nor by whether it is one.
     """
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 2 * count):
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    base = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, 2 * count):
         return int64(FAIL)
     # The members are built first: building uses the stack above them.
-    set_used(ctx, WORK_STACK, base + 2 * count)
+    set_used(ctx, t.WORK_STACK, base + 2 * count)
     least = ctx[LONGEST] if how == TWIN else int64(_LEAST_AGREED)
     ctx[AGREED_BYTES] = _ALWAYS
     changed = False
     # Keys of an object are hundreds of words with the same behind them.
     tail = free_tail = behind = int64(-1)
     for i in range(0, 2 * count, 2):
-        node = lexer_members(ctx)[offset + i + 1]
-        nodes = expressions(ctx)
+        node = t.lexer_members(ctx)[offset + i + 1]
+        nodes = t.expressions(ctx)
         free = node
         if nodes[node].kind != CONCAT or nodes[nodes[node].first].kind != LITERAL:
             free = _relaxed_member(ctx, node, how)
-            nodes = expressions(ctx)
+            nodes = t.expressions(ctx)
             if how == TWIN and free == node and _begins_with_bound(ctx, node):
                 # The state is left soon, and what follows has twins of its own.
                 changed = False
@@ -289,10 +277,10 @@ def relaxed_state(ctx, lexer_state, how):
         if free < 0:
             return free
         changed = changed or free != node
-        work_stack(ctx)[base + i] = lexer_members(ctx)[offset + i]
-        work_stack(ctx)[base + i + 1] = free
+        t.work_stack(ctx)[base + i] = t.lexer_members(ctx)[offset + i]
+        t.work_stack(ctx)[base + i + 1] = free
     result = far_call(ctx, F_LEXER_STATE, base, count) if changed else lexer_state
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     return result
 
 

@@ -12,34 +12,11 @@ from __future__ import annotations
 
 from constrain.engine.automata.expressions import CONCAT, REPEAT
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64
 from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_LEXER_STEP, far_call
-from constrain.engine.storage.schemas import (
-    COUNTED_CLOSURES,
-    COUNTED_PLACES,
-    TOKEN_STARTS,
-    byte_classes,
-    expressions,
-    first_bytes,
-    found_tokens,
-    lexer_masks,
-    lexer_members,
-    lexer_states,
-    lexer_transitions,
-    node_tokens,
-    same_bytes,
-    scratch_mask,
-    shared_by_repetitions,
-    shared_counted,
-    shared_counts,
-    shared_more_than,
-    subtree_sizes,
-    trie_nodes,
-    walk_stack,
-    wide_stack,
-)
 from constrain.engine.storage.statuses import UNSORTED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int32, int64, types
@@ -51,16 +28,16 @@ def _number_tokens(ctx, closure):
 
     Returns 1, 0 if the number of repetitions is not well defined, FAIL or LIMIT.
     """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    states = walk_stack(ctx)
-    begun = wide_stack(ctx)
-    class_of = byte_classes(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    states = t.walk_stack(ctx)
+    begun = t.wide_stack(ctx)
+    class_of = t.byte_classes(ctx)
     classes = ctx[CLASSES]
-    numbers = found_tokens(ctx)
-    same = same_bytes(ctx)
-    n_tokens = len(i64(ctx, TOKEN_STARTS)) - 1
+    numbers = t.found_tokens(ctx)
+    same = t.same_bytes(ctx)
+    n_tokens = len(i64(ctx, t.TOKEN_STARTS)) - 1
     for token in range(n_tokens):
         numbers[token] = -1
     states[0], begun[0] = closure, 0
@@ -69,7 +46,7 @@ def _number_tokens(ctx, closure):
         depth = nodes[p] >> DEPTH_SHIFT
         here = states[depth]
         byte_class = class_of[nodes[p] & 255]
-        there = lexer_transitions(ctx)[here * classes + byte_class]
+        there = t.lexer_transitions(ctx)[here * classes + byte_class]
         if there < 0:
             there = far_call(ctx, F_LEXER_STEP, here, byte_class)
             if there < 0:
@@ -77,14 +54,14 @@ def _number_tokens(ctx, closure):
         if there == 0:
             p += sizes[p]
             continue
-        if there != closure and lexer_states(ctx)[there].accept != 0:
+        if there != closure and t.lexer_states(ctx)[there].accept != 0:
             return int64(0)
         number = begun[depth] + int64(here == closure)
         states[depth + 1] = there
         begun[depth + 1] = number
         ended = tokens[p]
         while ended >= 0:
-            numbers[ended] = min(number, COUNTED_PLACES - 1)
+            numbers[ended] = min(number, t.COUNTED_PLACES - 1)
             ended = same[ended] if len(same) else int64(-1)
         p += 1
     return int64(1)
@@ -99,19 +76,19 @@ def count_repetitions(ctx, closure):
     status = _number_tokens(ctx, closure)
     if status <= 0:
         return status
-    numbers = found_tokens(ctx)
-    n_tokens = len(i64(ctx, TOKEN_STARTS)) - 1
+    numbers = t.found_tokens(ctx)
+    n_tokens = len(i64(ctx, t.TOKEN_STARTS)) - 1
     # A counting sort, most repetitions first.
-    slot = shared_counts(ctx)[2]
-    more_than = shared_more_than(ctx)
-    ordered = shared_by_repetitions(ctx)
-    first = slot * COUNTED_PLACES
-    for number in range(COUNTED_PLACES):
+    slot = t.shared_counts(ctx)[2]
+    more_than = t.shared_more_than(ctx)
+    ordered = t.shared_by_repetitions(ctx)
+    first = slot * t.COUNTED_PLACES
+    for number in range(t.COUNTED_PLACES):
         more_than[first + number] = 0
     for token in range(n_tokens):
         if numbers[token] > 0:
             more_than[first + numbers[token] - 1] += 1
-    for number in range(COUNTED_PLACES - 2, -1, -1):
+    for number in range(t.COUNTED_PLACES - 2, -1, -1):
         more_than[first + number] += more_than[first + number + 1]
     for token in range(n_tokens):
         if numbers[token] > 0:
@@ -119,25 +96,25 @@ def count_repetitions(ctx, closure):
             ordered[slot * n_tokens + more_than[place]] = token
             more_than[place] += 1
     # Each has gone up to what the one before it was.
-    for number in range(COUNTED_PLACES - 1):
+    for number in range(t.COUNTED_PLACES - 1):
         more_than[first + number] = more_than[first + number + 1]
-    more_than[first + COUNTED_PLACES - 1] = 0
+    more_than[first + t.COUNTED_PLACES - 1] = 0
     return int64(1)
 
 
 @njit_inner(RESULT2)
 def bound_tells(ctx, lexer_state, item):
     """Whether a state has nothing but ``item`` repeated up to a bound, and what begins otherwise behind it (1 or 0)."""
-    if lexer_states(ctx)[lexer_state].count != 1:
+    if t.lexer_states(ctx)[lexer_state].count != 1:
         return int64(0)
-    nodes = expressions(ctx)
-    head = lexer_members(ctx)[lexer_states(ctx)[lexer_state].offset + 1]
+    nodes = t.expressions(ctx)
+    head = t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset + 1]
     tail = int64(-1)
     if nodes[head].kind == CONCAT:
         head, tail = nodes[head].first, nodes[head].second
     if nodes[head].kind != REPEAT or nodes[head].first != item:
         return int64(0)
-    begins = first_bytes(ctx)
+    begins = t.first_bytes(ctx)
     if tail >= 0:
         for word in range(4):
             if begins[item, word] & begins[tail, word]:
@@ -148,11 +125,11 @@ def bound_tells(ctx, lexer_state, item):
 @njit_inner(RESULT2)
 def counted_place(ctx, closure, high):
     """Where the tokens of a star closure are sorted by repetitions; -1 if nowhere, UNSORTED if they may yet be."""
-    dense = lexer_masks(ctx)[closure].dense
-    if dense > FIRST_SHARED or high >= COUNTED_PLACES - 1:
+    dense = t.lexer_masks(ctx)[closure].dense
+    if dense > FIRST_SHARED or high >= t.COUNTED_PLACES - 1:
         return int64(-1)
-    place = shared_counted(ctx)[FIRST_SHARED - dense] - 1
-    if place == -1 and shared_counts(ctx)[2] < COUNTED_CLOSURES:
+    place = t.shared_counted(ctx)[FIRST_SHARED - dense] - 1
+    if place == -1 and t.shared_counts(ctx)[2] < t.COUNTED_CLOSURES:
         return int64(UNSORTED)
     return max(place, int64(-1))
 
@@ -160,17 +137,17 @@ def counted_place(ctx, closure, high):
 @njit_inner(RESULT2)
 def more_repetitions(ctx, place, high):
     """How many tokens of a counted star closure have more than ``high`` repetitions."""
-    return shared_more_than(ctx)[place * COUNTED_PLACES + high]
+    return t.shared_more_than(ctx)[place * t.COUNTED_PLACES + high]
 
 
 @njit_inner(types.void(CTX, int64, int64))
 def allow_up_to(ctx, place, high):
     """Allow in the scratch mask the tokens with at most ``high`` repetitions."""
-    more_than = shared_more_than(ctx)
-    ordered = shared_by_repetitions(ctx)
-    scratch = scratch_mask(ctx)
-    begin = place * (len(i64(ctx, TOKEN_STARTS)) - 1)
-    for i in range(begin + more_than[place * COUNTED_PLACES + high], begin + more_than[place * COUNTED_PLACES]):
+    more_than = t.shared_more_than(ctx)
+    ordered = t.shared_by_repetitions(ctx)
+    scratch = t.scratch_mask(ctx)
+    begin = place * (len(i64(ctx, t.TOKEN_STARTS)) - 1)
+    for i in range(begin + more_than[place * t.COUNTED_PLACES + high], begin + more_than[place * t.COUNTED_PLACES]):
         token = ordered[i]
         scratch[token >> 5] |= int32(1) << int32(token & 31)
 
@@ -178,10 +155,10 @@ def allow_up_to(ctx, place, high):
 @njit_inner(types.void(CTX, int64, int64))
 def forbid_beyond(ctx, place, high):
     """Take from the scratch mask the tokens with more than ``high`` repetitions."""
-    more_than = shared_more_than(ctx)
-    ordered = shared_by_repetitions(ctx)
-    scratch = scratch_mask(ctx)
-    begin = place * (len(i64(ctx, TOKEN_STARTS)) - 1)
-    for i in range(begin, begin + more_than[place * COUNTED_PLACES + high]):
+    more_than = t.shared_more_than(ctx)
+    ordered = t.shared_by_repetitions(ctx)
+    scratch = t.scratch_mask(ctx)
+    begin = place * (len(i64(ctx, t.TOKEN_STARTS)) - 1)
+    for i in range(begin, begin + more_than[place * t.COUNTED_PLACES + high]):
         token = ordered[i]
         scratch[token >> 5] &= ~(int32(1) << int32(token & 31))

@@ -9,19 +9,11 @@ lexeme ends, and back.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import CLASSES, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_SELF_LOOP, far_entry
-from constrain.engine.storage.schemas import (
-    byte_classes,
-    found_tokens,
-    lexer_states,
-    lexer_transitions,
-    self_loops,
-    subtrees,
-    tokens_in_order,
-)
 from constrain.engine.storage.statuses import NOT_MINE
 from constrain.engine.vocabulary.subtree_classes import CHARACTERS, ILL_FORMED
 from constrain.kernels.language import int64, uint64
@@ -33,15 +25,15 @@ LOOPS_STATE, LOOPS_BACK, LOOPS_AWAY = 0, 1, 3
 @njit_inner(RESULT2)
 def _leads_back(ctx, state, bit):
     """Whether the characters of a bit lead back to a state, and no lexeme ends on the way: 1, 0, or -1 if not known."""
-    class_of = byte_classes(ctx)
-    trans = lexer_transitions(ctx)
+    class_of = t.byte_classes(ctx)
+    trans = t.lexer_transitions(ctx)
     classes = ctx[CLASSES]
     row = 5 * bit
     for lead in range(CHARACTERS[row], CHARACTERS[row + 1] + 1):
         there = trans[state * classes + class_of[lead]]
         low, high = CHARACTERS[row + 2], CHARACTERS[row + 3]
         for _ in range(CHARACTERS[row + 4]):
-            if there <= 0 or lexer_states(ctx)[there].accept != 0:
+            if there <= 0 or t.lexer_states(ctx)[there].accept != 0:
                 return min(there, int64(0))
             # All bytes that may come next have to lead to one state.
             common = trans[there * classes + class_of[low]]
@@ -63,12 +55,12 @@ def _take_subtree(ctx, state_and_subtree, n):
     Returns how many tokens there are then; NOT_MINE if it does not, as far as its transitions are known.  A walk begins
     with a call for -1 in place of a state and a subtree.
     """
-    loops = self_loops(ctx)
+    loops = t.self_loops(ctx)
     if state_and_subtree < 0:
         loops[LOOPS_STATE] = -1
         return int64(NOT_MINE)
     state, subtree = state_and_subtree >> 32, state_and_subtree & 0xFFFFFFFF
-    below = subtrees(ctx)
+    below = t.subtrees(ctx)
     if loops[LOOPS_STATE] != state:
         loops[LOOPS_STATE] = state
         loops[LOOPS_BACK], loops[LOOPS_BACK + 1] = 0, 0
@@ -86,8 +78,8 @@ def _take_subtree(ctx, state_and_subtree, n):
                 return int64(NOT_MINE)
             loops[LOOPS_BACK + word] |= int64(1) << bit
             missing &= missing - 1
-    tokens = tokens_in_order(ctx)
-    found = found_tokens(ctx)
+    tokens = t.tokens_in_order(ctx)
+    found = t.found_tokens(ctx)
     place = below[subtree, 2]
     # Unsigned: the loop is a plain copy only if the indices cannot be negative.
     first, count, target = uint64(place & 0x7FFFFFFF), uint64(place >> 32), uint64(n)

@@ -14,31 +14,11 @@ from constrain.engine.automata.fingerprints import SHARED_MEMBERS, has_print, hi
 from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.fast.repetitions import count_repetitions
 from constrain.engine.masks.lexer_masks import FIRST_SHARED, add_dense, allow_listed, clear_scratch
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import N_WORDS, NEW_MASK, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import F_ACCEPT_SET, F_OFFER, F_SHARED_MASK, far_call, far_entry
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    MOST_SHARED,
-    MOST_SHARED_BOUNDARIES,
-    WORK_STACK,
-    accept_members,
-    accept_sets,
-    boundaries,
-    hashed_words,
-    lexer_masks,
-    lexer_members,
-    lexer_states,
-    scratch_mask,
-    shared_boundaries,
-    shared_counts,
-    shared_dense,
-    shared_hints,
-    shared_masks,
-    shared_prints,
-    work_stack,
-)
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.kernels.language import int64
 
@@ -49,11 +29,11 @@ if TYPE_CHECKING:
 @njit_inner(RESULT2)
 def _accept_set(ctx, offset, members):
     """The accept set of some members (a set of bits) of the lexer state whose members begin at ``offset``, or FAIL."""
-    base = used(ctx, WORK_STACK)
+    base = used(ctx, t.WORK_STACK)
     n = 0
     for member in range(SHARED_MEMBERS):
         if (members >> member) & 1:
-            work_stack(ctx)[base + n] = lexer_members(ctx)[offset + 2 * member]
+            t.work_stack(ctx)[base + n] = t.lexer_members(ctx)[offset + 2 * member]
             n += 1
     return far_call(ctx, F_ACCEPT_SET, base, n)
 
@@ -61,18 +41,18 @@ def _accept_set(ctx, offset, members):
 @njit_inner(RESULT1)
 def _find(ctx, lexer_state):
     """Which of the vocabulary's lexer masks is that of a state; NOT_MINE if none is, or FAIL."""
-    prints = shared_prints(ctx)
+    prints = t.shared_prints(ctx)
     # The fingerprint of a large enumeration takes long.  It is asked for only if the hints are the same.
-    hints, hint = shared_hints(ctx), hint_of(ctx, lexer_state)
+    hints, hint = t.shared_hints(ctx), hint_of(ctx, lexer_state)
     asked = False
     first_half, second_half = int64(0), int64(0)
-    for entry in range(shared_counts(ctx)[0]):
+    for entry in range(t.shared_counts(ctx)[0]):
         if hints[entry] != hint:
             continue
         if not asked:
             if print_state(ctx, lexer_state) < 0:
                 return int64(FAIL)
-            first_half, second_half = hashed_words(ctx)[0], hashed_words(ctx)[1]
+            first_half, second_half = t.hashed_words(ctx)[0], t.hashed_words(ctx)[1]
             asked = True
         if prints[entry, 0] == first_half and prints[entry, 1] == second_half:
             return int64(entry)
@@ -87,21 +67,21 @@ def import_mask(ctx, lexer_state, _unused):
     entry = _find(ctx, lexer_state)
     if entry < 0:
         return entry
-    begin, count = shared_masks(ctx)[entry].boundaries, shared_masks(ctx)[entry].boundary_count
-    record = lexer_masks(ctx)
+    begin, count = t.shared_masks(ctx)[entry].boundaries, t.shared_masks(ctx)[entry].boundary_count
+    record = t.lexer_masks(ctx)
     record[lexer_state].tokens = 0
     record[lexer_state].token_count = 0
     record[lexer_state].boundary_count = count
-    offset = lexer_states(ctx)[lexer_state].offset
-    if lexer_members(ctx)[offset] == CLOSURE:
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    if t.lexer_members(ctx)[offset] == CLOSURE:
         record[lexer_state].boundaries = begin
         record[lexer_state].dense = FIRST_SHARED - entry
         return int64(0)
-    if not room(ctx, BOUNDARIES, count) or not room(ctx, WORK_STACK, SHARED_MEMBERS):
+    if not room(ctx, t.BOUNDARIES, count) or not room(ctx, t.WORK_STACK, SHARED_MEMBERS):
         return int64(FAIL)
-    shared = shared_boundaries(ctx)
-    pairs = boundaries(ctx)
-    first = used(ctx, BOUNDARIES)
+    shared = t.shared_boundaries(ctx)
+    pairs = t.boundaries(ctx)
+    first = used(ctx, t.BOUNDARIES)
     last_members, accept = int64(0), int64(0)
     for i in range(count):
         # Which members can end here is kept by position; lexeme numbers differ between grammars.
@@ -113,7 +93,7 @@ def import_mask(ctx, lexer_state, _unused):
                 return accept
         pairs[first + i].node = shared[begin + i].node
         pairs[first + i].accept = accept
-    set_used(ctx, BOUNDARIES, first + count)
+    set_used(ctx, t.BOUNDARIES, first + count)
     record[lexer_state].boundaries = first
     record[lexer_state].dense = FIRST_SHARED - entry
     return int64(0)
@@ -139,12 +119,12 @@ far_entry(F_OFFER, offer)
 @njit_inner(RESULT2)
 def _accepting_members(ctx, lexer_state, accept):
     """Which members of a lexer state are in an accept set, as bits by their position."""
-    lexeme = accept_sets(ctx)[accept].offset
-    stop = lexeme + accept_sets(ctx)[accept].count
-    offset = lexer_states(ctx)[lexer_state].offset
+    lexeme = t.accept_sets(ctx)[accept].offset
+    stop = lexeme + t.accept_sets(ctx)[accept].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
     members = int64(0)
-    for member in range(lexer_states(ctx)[lexer_state].count):
-        if lexeme < stop and lexer_members(ctx)[offset + 2 * member] == accept_members(ctx)[lexeme]:
+    for member in range(t.lexer_states(ctx)[lexer_state].count):
+        if lexeme < stop and t.lexer_members(ctx)[offset + 2 * member] == t.accept_members(ctx)[lexeme]:
             members |= int64(1) << member
             lexeme += 1
     return members
@@ -157,50 +137,50 @@ def write_shared_mask(ctx, lexer_state):
     Returns 1; 0 if it cannot be shared, or there is no room; 2 if it is a star closure that is there already; or FAIL.
     It becomes visible when the caller, who holds the lock of the shared masks, advances SHARED_COUNTS[0].
     """
-    counts = shared_counts(ctx)
+    counts = t.shared_counts(ctx)
     entry = counts[0]
-    record = lexer_masks(ctx)
+    record = t.lexer_masks(ctx)
     begin, count = record[lexer_state].boundaries, record[lexer_state].boundary_count
     dense = record[lexer_state].dense
-    closure = lexer_members(ctx)[lexer_states(ctx)[lexer_state].offset] == CLOSURE
+    closure = t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset] == CLOSURE
     if closure and dense <= FIRST_SHARED:
         return int64(2)
     if (
         dense in (NO_DENSE, NOT_SPLIT)
         or not has_print(ctx, lexer_state)
-        or entry == MOST_SHARED
-        or counts[1] + count > MOST_SHARED_BOUNDARIES
+        or entry == t.MOST_SHARED
+        or counts[1] + count > t.MOST_SHARED_BOUNDARIES
     ):
         return int64(0)
     if print_state(ctx, lexer_state) < 0:
         return int64(FAIL)
-    first_half, second_half = hashed_words(ctx)[0], hashed_words(ctx)[1]
+    first_half, second_half = t.hashed_words(ctx)[0], t.hashed_words(ctx)[1]
     # What is in the list goes into the dense mask: whoever imports it has no list then.
     clear_scratch(ctx)
     add_dense(ctx, dense)
     allow_listed(ctx, record[lexer_state].tokens, record[lexer_state].token_count)
     words = ctx[N_WORDS]
-    scratch, target = scratch_mask(ctx), shared_dense(ctx)
+    scratch, target = t.scratch_mask(ctx), t.shared_dense(ctx)
     for i in range(words):
         target[entry * words + i] = scratch[i]
-    shared = shared_boundaries(ctx)
+    shared = t.shared_boundaries(ctx)
     for i in range(count):
-        accept = boundaries(ctx)[begin + i].accept
-        shared[counts[1] + i].node = boundaries(ctx)[begin + i].node
+        accept = t.boundaries(ctx)[begin + i].accept
+        shared[counts[1] + i].node = t.boundaries(ctx)[begin + i].node
         shared[counts[1] + i].accept = accept if closure else _accepting_members(ctx, lexer_state, accept)
-    shared_masks(ctx)[entry].boundaries = counts[1]
-    shared_masks(ctx)[entry].boundary_count = count
+    t.shared_masks(ctx)[entry].boundaries = counts[1]
+    t.shared_masks(ctx)[entry].boundary_count = count
     counts[1] += count
-    prints = shared_prints(ctx)
+    prints = t.shared_prints(ctx)
     prints[entry, 0], prints[entry, 1] = first_half, second_half
-    shared_hints(ctx)[entry] = hint_of(ctx, lexer_state)
+    t.shared_hints(ctx)[entry] = hint_of(ctx, lexer_state)
     return int64(1)
 
 
 @njit_entry(RESULT1)
 def shared_entry(ctx, lexer_state):
     """Which of the vocabulary's shared masks a state's is."""
-    return FIRST_SHARED - lexer_masks(ctx)[lexer_state].dense
+    return FIRST_SHARED - t.lexer_masks(ctx)[lexer_state].dense
 
 
 def publish(vocabulary: Vocabulary, run: Callable[..., int], lexer_state: int) -> None:

@@ -54,6 +54,7 @@ from constrain.engine.masks.lexer_masks import (
     take_dense,
     with_same_bytes,
 )
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, RESULT1, RESULT2, RESULT3
@@ -76,44 +77,6 @@ from constrain.engine.storage.links import (
     F_STAR_CLOSURE,
     far_call,
     far_entry,
-)
-from constrain.engine.storage.schemas import (
-    BOUNDARIES,
-    CLOSURE_BYTES,
-    CLOSURE_NODES,
-    DENSE_MASKS,
-    TOKEN_LISTS,
-    WORK_STACK,
-    boundaries,
-    byte_classes,
-    byte_starts,
-    children,
-    class_bytes,
-    closure_bytes,
-    closure_nodes,
-    expressions,
-    first_bytes,
-    found_tokens,
-    last_bytes,
-    lexer_masks,
-    lexer_members,
-    lexer_states,
-    lexer_transitions,
-    necessary_bytes,
-    node_tokens,
-    nodes_by_byte,
-    same_bytes,
-    scratch_mask,
-    shared_dense,
-    subtree_sizes,
-    token_bytes,
-    token_starts,
-    tokens_by_length,
-    trie_nodes,
-    walk_stack,
-    wide_nodes,
-    wide_stack,
-    work_stack,
 )
 from constrain.engine.storage.statuses import FAIL, NOT_MINE, UNSORTED
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
@@ -143,12 +106,12 @@ def _repetition(ctx, node):
     prefix of the repetition goes on in infinitely many ways, of which finitely many are forbidden.  Else some
     prefixes may be forbidden, and 1 is added.
     """
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     if nodes[node].kind == REPEAT:
         return node << 1
     if nodes[node].kind != INTERSECT:
         return int64(-1)
-    pool = children(ctx)
+    pool = t.children(ctx)
     found, partly = int64(-1), int64(0)
     for i in range(nodes[node].first, nodes[node].first + nodes[node].second):
         part = pool[i]
@@ -165,7 +128,7 @@ def _repetition(ctx, node):
 @njit_inner(RESULT2)
 def _starts_with(ctx, node, start):
     """Whether a node is ``start`` or a sequence of that and more (1 or 0)."""
-    nodes = expressions(ctx)
+    nodes = t.expressions(ctx)
     while node != start and nodes[node].kind == CONCAT:
         if nodes[start].kind != CONCAT:
             return int64(nodes[node].first == start)
@@ -181,8 +144,8 @@ def _is_complemented(ctx, lexer_state, node):
 
     So it is with the keys of an object that match a pattern, and the additional ones, which do not.
     """
-    nodes = expressions(ctx)
-    pool = children(ctx)
+    nodes = t.expressions(ctx)
+    pool = t.children(ctx)
     first, count = nodes[node].first, nodes[node].second
     forbidden = int64(-1)
     for i in range(first, first + count):
@@ -192,9 +155,9 @@ def _is_complemented(ctx, lexer_state, node):
                 if forbidden >= 0:
                     return int64(0)
                 forbidden = inner
-    members = lexer_members(ctx)
-    offset = lexer_states(ctx)[lexer_state].offset
-    for i in range(offset, offset + 2 * lexer_states(ctx)[lexer_state].count, 2):
+    members = t.lexer_members(ctx)
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    for i in range(offset, offset + 2 * t.lexer_states(ctx)[lexer_state].count, 2):
         member = members[i + 1]
         if _starts_with(ctx, member, forbidden):
             return int64(1)
@@ -223,35 +186,35 @@ def _loop_of(ctx, lexer_state, _unused):
 
     ``star`` is the node of ``C*``.
     """
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
     item, most = int64(-1), int64(-1)
-    bottom = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, count):
+    bottom = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, count):
         return int64(FAIL)
     for i in range(count):
-        work_stack(ctx)[bottom + i] = lexer_members(ctx)[offset + 2 * i + 1]
-    set_used(ctx, WORK_STACK, bottom + count)
+        t.work_stack(ctx)[bottom + i] = t.lexer_members(ctx)[offset + 2 * i + 1]
+    set_used(ctx, t.WORK_STACK, bottom + count)
     looked_at = 0
-    while used(ctx, WORK_STACK) > bottom and looked_at < _MOST_ALTERNATIVES:
+    while used(ctx, t.WORK_STACK) > bottom and looked_at < _MOST_ALTERNATIVES:
         looked_at += 1
-        top = used(ctx, WORK_STACK) - 1
-        set_used(ctx, WORK_STACK, top)
-        node = work_stack(ctx)[top]
-        nodes = expressions(ctx)
+        top = used(ctx, t.WORK_STACK) - 1
+        set_used(ctx, t.WORK_STACK, top)
+        node = t.work_stack(ctx)[top]
+        nodes = t.expressions(ctx)
         # A sequence that is alive is so in all its parts, an alternative of several may not be.
         while nodes[node].kind == CONCAT:
             node = nodes[node].first
         if nodes[node].kind == UNION:
             first, alternatives = nodes[node].first, nodes[node].second
             for j in range(alternatives):
-                part = children(ctx)[first + j]
-                if expressions(ctx)[part].kind == LITERAL:
+                part = t.children(ctx)[first + j]
+                if t.expressions(ctx)[part].kind == LITERAL:
                     continue
                 live = is_live(ctx, part)
                 if live < 0:
                     return live
-                if live and not push(ctx, WORK_STACK, part):
+                if live and not push(ctx, t.WORK_STACK, part):
                     return int64(FAIL)
             continue
         repetition = _repetition(ctx, node)
@@ -260,14 +223,14 @@ def _loop_of(ctx, lexer_state, _unused):
             repetition >>= 1
             if partly and _is_complemented(ctx, lexer_state, node):
                 partly = int64(0)
-            high = expressions(ctx)[repetition].third
+            high = t.expressions(ctx)[repetition].third
             high = _UNBOUNDED - partly if high < 0 else high
             if high > most:
-                item, most = expressions(ctx)[repetition].first, high
-    set_used(ctx, WORK_STACK, bottom)
+                item, most = t.expressions(ctx)[repetition].first, high
+    set_used(ctx, t.WORK_STACK, bottom)
     if most < 1:
         return int64(-1)
-    begins = first_bytes(ctx)
+    begins = t.first_bytes(ctx)
     width = int64(0)
     for word in range(4):
         width += count_bits(begins[item, word])
@@ -280,10 +243,10 @@ def _loop_of(ctx, lexer_state, _unused):
 @njit_inner(RESULT2)
 def _last_bytes(ctx, lexer_state, word):
     """A quarter of the set of bytes with which a lexeme can end."""
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    pool = lexer_members(ctx)
-    ends = last_bytes(ctx)
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    pool = t.lexer_members(ctx)
+    ends = t.last_bytes(ctx)
     bits = int64(0)
     for i in range(count):
         bits |= ends[pool[offset + 2 * i + 1], word]
@@ -293,8 +256,8 @@ def _last_bytes(ctx, lexer_state, word):
 @njit_inner(types.void(CTX, int64, int64, int64))
 def _close_pairs(ctx, depth, height, out):
     """Write the sizes of the subtrees of the border's trie that are open from ``depth`` up to ``height``."""
-    pairs = boundaries(ctx)
-    path = wide_stack(ctx)
+    pairs = t.boundaries(ctx)
+    path = t.wide_stack(ctx)
     for above in range(depth, height):
         pairs[path[above]].accept = path[above] - out
 
@@ -307,19 +270,19 @@ def _walk_closure(ctx, closure):
     trie of the paths to the nodes on it: pairs in depth-first order of the entry of the node in the trie, and for a
     node on the border its place there, for one above it minus the size of its subtree here.
     """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
-    wide = wide_nodes(ctx)
-    stack = walk_stack(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
+    wide = t.wide_nodes(ctx)
+    stack = t.walk_stack(ctx)
     # The places of the nodes on the path; of those in the border's trie, up to a height, where they are there.
-    path = wide_stack(ctx)
-    class_of = byte_classes(ctx)
+    path = t.wide_stack(ctx)
+    class_of = t.byte_classes(ctx)
     classes = uint64(ctx[CLASSES])
-    trans = lexer_transitions(ctx)
-    found = found_tokens(ctx)
-    pairs = boundaries(ctx)
-    out = used(ctx, BOUNDARIES)
+    trans = t.lexer_transitions(ctx)
+    found = t.found_tokens(ctx)
+    pairs = t.boundaries(ctx)
+    out = used(ctx, t.BOUNDARIES)
     space = len(pairs)
     height = uint64(0)
     stack[0] = closure
@@ -343,7 +306,7 @@ def _walk_closure(ctx, closure):
                     return there
             if there == 0:
                 if out + int64(depth - height) + 1 > space:
-                    room(ctx, BOUNDARIES, 2 * (out + int64(depth) + 1 - used(ctx, BOUNDARIES)))
+                    room(ctx, t.BOUNDARIES, 2 * (out + int64(depth) + 1 - used(ctx, t.BOUNDARIES)))
                     return int64(FAIL)
                 while height < depth:
                     pairs[out].node = nodes[path[height]] & ~_FLAGS
@@ -381,9 +344,9 @@ def _find_closure(ctx, closure):
     """Keep the closure that a lexer state stands for where a split would be; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
-    if not room(ctx, DENSE_MASKS, words) or not room(ctx, BOUNDARIES, _USUAL_BORDER):
+    if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.BOUNDARIES, _USUAL_BORDER):
         return int64(FAIL)
-    first = used(ctx, BOUNDARIES)
+    first = used(ctx, t.BOUNDARIES)
     n = _walk_closure(ctx, closure)
     if n < 0:
         return n
@@ -391,22 +354,22 @@ def _find_closure(ctx, closure):
     if n > words:
         clear_scratch(ctx)
         allow_found(ctx, n)
-        set_used(ctx, BOUNDARIES, ctx[LIST_END])
+        set_used(ctx, t.BOUNDARIES, ctx[LIST_END])
         dense = keep_dense(ctx)
         far_call(ctx, F_OFFER, closure, 1)
-    keep_lexer_mask(ctx, closure, dense, used(ctx, TOKEN_LISTS), first)
+    keep_lexer_mask(ctx, closure, dense, used(ctx, t.TOKEN_LISTS), first)
     return int64(0)
 
 
 @njit_inner(RESULT2)
 def _closure_of(ctx, star, _unused):
     """The lexer state that stands for the closure of ``star``, which has been found; FAIL or LIMIT."""
-    base = used(ctx, WORK_STACK)
-    if not push_pair(ctx, WORK_STACK, CLOSURE, star):
+    base = used(ctx, t.WORK_STACK)
+    if not push_pair(ctx, t.WORK_STACK, CLOSURE, star):
         return int64(FAIL)
     closure = far_call(ctx, F_LEXER_STATE, base, 1)
-    set_used(ctx, WORK_STACK, base)
-    if closure < 0 or lexer_masks(ctx)[closure].dense != NOT_SPLIT:
+    set_used(ctx, t.WORK_STACK, base)
+    if closure < 0 or t.lexer_masks(ctx)[closure].dense != NOT_SPLIT:
         return closure
     status = far_call(ctx, F_SHARED_MASK, closure, 0)
     if status == NOT_MINE:
@@ -421,19 +384,19 @@ def _fill_transitions(ctx, lexer_state, _unused):
     The excluded strings do not begin with most bytes, and after those the two states are one.  Returns the state of
     "any key", 0 if there is none, FAIL or LIMIT.
     """
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    base = used(ctx, WORK_STACK)
-    if not room(ctx, WORK_STACK, 2 * count):
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    base = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, 2 * count):
         return int64(FAIL)
-    set_used(ctx, WORK_STACK, base + 2 * count)
-    begins = first_bytes(ctx)
+    set_used(ctx, t.WORK_STACK, base + 2 * count)
+    begins = t.first_bytes(ctx)
     w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
     relaxed = 0
     for i in range(count):
-        pool = lexer_members(ctx)
+        pool = t.lexer_members(ctx)
         node = pool[offset + 2 * i + 1]
-        nodes = expressions(ctx)
+        nodes = t.expressions(ctx)
         head, tail = node, int64(-1)
         if nodes[node].kind == CONCAT:
             head, tail = nodes[node].first, nodes[node].second
@@ -446,7 +409,7 @@ def _fill_transitions(ctx, lexer_state, _unused):
         # Whether the intersection may end here decides about the bytes of what follows it.
         excluded = int64(-1)
         for j in range(2):
-            part = children(ctx)[nodes[head].first + j]
+            part = t.children(ctx)[nodes[head].first + j]
             if part != repetition:
                 excluded = nodes[part].first
         for part in (excluded, tail):
@@ -458,17 +421,17 @@ def _fill_transitions(ctx, lexer_state, _unused):
             relaxed_node = make_concat(ctx, repetition, tail)
             if relaxed_node < 0:
                 return relaxed_node
-        work_stack(ctx)[base + 2 * relaxed] = pool[offset + 2 * i]
-        work_stack(ctx)[base + 2 * relaxed + 1] = relaxed_node
+        t.work_stack(ctx)[base + 2 * relaxed] = pool[offset + 2 * i]
+        t.work_stack(ctx)[base + 2 * relaxed + 1] = relaxed_node
         relaxed += 1
-    set_used(ctx, WORK_STACK, base + 2 * relaxed)
+    set_used(ctx, t.WORK_STACK, base + 2 * relaxed)
     source = far_call(ctx, F_LEXER_STATE, base, relaxed) if relaxed else int64(0)
-    set_used(ctx, WORK_STACK, base)
+    set_used(ctx, t.WORK_STACK, base)
     if source <= 0:
         return source
     classes = ctx[CLASSES]
-    trans = lexer_transitions(ctx)
-    class_byte = class_bytes(ctx)
+    trans = t.lexer_transitions(ctx)
+    class_byte = t.class_bytes(ctx)
     for byte_class in range(classes):
         if trans[lexer_state * classes + byte_class] >= 0:
             continue
@@ -487,10 +450,10 @@ def _fill_transitions(ctx, lexer_state, _unused):
 @njit_inner(RESULT2)
 def _after_token(ctx, token_and_length, state):
     """The lexer state after the first bytes of a token (``token << 32 | how many``); FAIL or LIMIT if < 0."""
-    start = token_starts(ctx)[token_and_length >> 32]
-    data = token_bytes(ctx)
-    class_of = byte_classes(ctx)
-    trans = lexer_transitions(ctx)
+    start = t.token_starts(ctx)[token_and_length >> 32]
+    data = t.token_bytes(ctx)
+    class_of = t.byte_classes(ctx)
+    trans = t.lexer_transitions(ctx)
     classes = ctx[CLASSES]
     for i in range(start, start + (token_and_length & 0xFFFFFFFF)):
         byte_class = class_of[data[i]]
@@ -509,41 +472,41 @@ def _inside_nodes(ctx, closure, byte):
 
     They are looked for once for each byte that lexemes cannot do without.
     """
-    records = closure_bytes(ctx)
-    for record in range(0, used(ctx, CLOSURE_BYTES), 4):
+    records = t.closure_bytes(ctx)
+    for record in range(0, used(ctx, t.CLOSURE_BYTES), 4):
         if records[record] == closure and records[record + 1] == byte:
             return record
-    begin, end = byte_starts(ctx)[byte], byte_starts(ctx)[byte + 1]
-    if not room(ctx, CLOSURE_BYTES, 4) or not room(ctx, CLOSURE_NODES, end - begin):
+    begin, end = t.byte_starts(ctx)[byte], t.byte_starts(ctx)[byte + 1]
+    if not room(ctx, t.CLOSURE_BYTES, 4) or not room(ctx, t.CLOSURE_NODES, end - begin):
         return int64(FAIL)
-    out = used(ctx, CLOSURE_NODES)
+    out = used(ctx, t.CLOSURE_NODES)
     first = out
     for i in range(begin, end):
-        p = nodes_by_byte(ctx)[i]
-        if subtree_sizes(ctx)[p] > 1:
+        p = t.nodes_by_byte(ctx)[i]
+        if t.subtree_sizes(ctx)[p] > 1:
             inside = _after_token(ctx, _path_to(ctx, p), closure)
             if inside < 0:
                 return inside
             if inside:
-                closure_nodes(ctx)[out] = p
+                t.closure_nodes(ctx)[out] = p
                 out += 1
-    record = used(ctx, CLOSURE_BYTES)
+    record = used(ctx, t.CLOSURE_BYTES)
     records[record], records[record + 1] = closure, byte
     records[record + 2], records[record + 3] = first, out - first
-    set_used(ctx, CLOSURE_BYTES, record + 4)
-    set_used(ctx, CLOSURE_NODES, out)
+    set_used(ctx, t.CLOSURE_BYTES, record + 4)
+    set_used(ctx, t.CLOSURE_NODES, out)
     return record
 
 
 @njit_inner(RESULT1)
 def _path_to(ctx, p):
     """The path to a trie node, as :func:`_after_token` takes it."""
-    tokens = node_tokens(ctx)
+    tokens = t.node_tokens(ctx)
     # The first node from here on that ends a token is below this one, or this one.
     q = p
     while tokens[q] < 0:
         q += 1
-    return tokens[q] << 32 | ((trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)
+    return tokens[q] << 32 | ((t.trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)
 
 
 @njit_inner(RESULT3)
@@ -553,19 +516,19 @@ def _end_inside(ctx, lexer_state, closure, p):
     there = _after_token(ctx, path, lexer_state)
     if there < 0:
         return there
-    accept = lexer_states(ctx)[there].accept
+    accept = t.lexer_states(ctx)[there].accept
     if accept == 0:
         return int64(0)
     # Outside, below the border, it has been found already.
     inside = _after_token(ctx, path, closure)
     if inside <= 0:
         return inside
-    if not room(ctx, BOUNDARIES, 1):
+    if not room(ctx, t.BOUNDARIES, 1):
         return int64(FAIL)
-    end = used(ctx, BOUNDARIES)
-    boundaries(ctx)[end].node = p
-    boundaries(ctx)[end].accept = accept
-    set_used(ctx, BOUNDARIES, end + 1)
+    end = used(ctx, t.BOUNDARIES)
+    t.boundaries(ctx)[end].node = p
+    t.boundaries(ctx)[end].accept = accept
+    set_used(ctx, t.BOUNDARIES, end + 1)
     return int64(0)
 
 
@@ -575,17 +538,17 @@ def _necessary_byte(ctx, lexer_state, star):
 
     Best is one that no repetition of the closure of ``star`` begins with, and then one that is rare in the trie.
     """
-    count = lexer_states(ctx)[lexer_state].count
-    offset = lexer_states(ctx)[lexer_state].offset
-    pool = lexer_members(ctx)
-    must = necessary_bytes(ctx)
-    starts = byte_starts(ctx)
+    count = t.lexer_states(ctx)[lexer_state].count
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    pool = t.lexer_members(ctx)
+    must = t.necessary_bytes(ctx)
+    starts = t.byte_starts(ctx)
     best, rarest = int64(-1), int64(1 << 40)
     for word in range(4):
         bits = int64(-1)
         for i in range(count):
             bits &= must[pool[offset + 2 * i + 1], word]
-        begins = first_bytes(ctx)[star, word]
+        begins = t.first_bytes(ctx)[star, word]
         while bits:
             byte = 64 * word + lowest_bit(bits)
             nodes = int64(starts[byte + 1] - starts[byte]) + (int64(1) << 32) * ((begins >> (byte & 63)) & 1)
@@ -598,8 +561,8 @@ def _necessary_byte(ctx, lexer_state, star):
 @njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
     """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
-    sizes = subtree_sizes(ctx)
-    star = lexer_members(ctx)[lexer_states(ctx)[closure].offset + 1]
+    sizes = t.subtree_sizes(ctx)
+    star = t.lexer_members(ctx)[t.lexer_states(ctx)[closure].offset + 1]
     necessary = _necessary_byte(ctx, lexer_state, star)
     if necessary >= 0:
         record = _inside_nodes(ctx, closure, necessary)
@@ -607,12 +570,12 @@ def _ends_inside(ctx, lexer_state, closure):
             return record
         w0, w1 = _last_bytes(ctx, lexer_state, 0), _last_bytes(ctx, lexer_state, 1)
         w2, w3 = _last_bytes(ctx, lexer_state, 2), _last_bytes(ctx, lexer_state, 3)
-        first = closure_bytes(ctx)[record + 2]
+        first = t.closure_bytes(ctx)[record + 2]
         done = int64(0)
-        for i in range(first, first + closure_bytes(ctx)[record + 3]):
-            top = closure_nodes(ctx)[i]
+        for i in range(first, first + t.closure_bytes(ctx)[record + 3]):
+            top = t.closure_nodes(ctx)[i]
             for p in range(max(top, done), top + sizes[top]):
-                byte = trie_nodes(ctx)[p] & 255
+                byte = t.trie_nodes(ctx)[p] & 255
                 word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
                 if sizes[p] > 1 and (word >> (byte & 63)) & 1:
                     status = _end_inside(ctx, lexer_state, closure, p)
@@ -620,8 +583,8 @@ def _ends_inside(ctx, lexer_state, closure):
                         return status
             done = max(done, top + sizes[top])
         return int64(0)
-    by_byte = nodes_by_byte(ctx)
-    starts = byte_starts(ctx)
+    by_byte = t.nodes_by_byte(ctx)
+    starts = t.byte_starts(ctx)
     for word in range(4):
         bits = _last_bytes(ctx, lexer_state, word)
         while bits:
@@ -642,32 +605,32 @@ def _crossings_within(ctx, lexer_state, runner, high):
 
     Up to ``high`` bytes the two cannot be told apart.
     """
-    begin = lexer_masks(ctx)[runner].boundaries
-    count = lexer_masks(ctx)[runner].boundary_count
-    if not room(ctx, BOUNDARIES, count):
+    begin = t.lexer_masks(ctx)[runner].boundaries
+    count = t.lexer_masks(ctx)[runner].boundary_count
+    if not room(ctx, t.BOUNDARIES, count):
         return int64(FAIL)
-    pairs = boundaries(ctx)
-    end = used(ctx, BOUNDARIES)
+    pairs = t.boundaries(ctx)
+    end = used(ctx, t.BOUNDARIES)
     for i in range(begin, begin + count):
         crossing, accept = pairs[i].node, pairs[i].accept
         p = next_node(ctx, crossing, int64(0))
         while p >= 0:
-            length = (trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1
+            length = (t.trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1
             own = accept
             if length > high:
                 there = _after_token(ctx, _path_to(ctx, p), lexer_state)
                 if there < 0:
                     return there
-                own = lexer_states(ctx)[there].accept
+                own = t.lexer_states(ctx)[there].accept
             if own != 0:
                 if end + 1 > len(pairs):
-                    room(ctx, BOUNDARIES, 4 * (end + 1 - used(ctx, BOUNDARIES)))
+                    room(ctx, t.BOUNDARIES, 4 * (end + 1 - used(ctx, t.BOUNDARIES)))
                     return int64(FAIL)
                 pairs[end].node = p
                 pairs[end].accept = own
                 end += 1
             p = next_node(ctx, crossing, p + 1)
-    set_used(ctx, BOUNDARIES, end)
+    set_used(ctx, t.BOUNDARIES, end)
     return int64(0)
 
 
@@ -686,15 +649,15 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     if status < 0:
         return status
     words = ctx[N_WORDS]
-    if not room(ctx, DENSE_MASKS, words):
+    if not room(ctx, t.DENSE_MASKS, words):
         return int64(FAIL)
-    first_crossing = used(ctx, BOUNDARIES)
+    first_crossing = used(ctx, t.BOUNDARIES)
     status = _crossings_within(ctx, lexer_state, runner, high)
     if status < 0:
         return status
 
-    record = lexer_masks(ctx)
-    scratch = scratch_mask(ctx)
+    record = t.lexer_masks(ctx)
+    scratch = t.scratch_mask(ctx)
     clear_scratch(ctx)
     if record[runner].dense != NO_DENSE:
         add_dense(ctx, record[runner].dense)
@@ -705,10 +668,10 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
     else:
         forbid_beyond(ctx, place, high)
     # Of the tokens in the closure all is known now.
-    inside = shared_dense(ctx)
+    inside = t.shared_dense(ctx)
     first_word = (FIRST_SHARED - record[closure].dense) * words
-    by_length = tokens_by_length(ctx)
-    token_start = token_starts(ctx)
+    by_length = t.tokens_by_length(ctx)
+    token_start = t.token_starts(ctx)
     for i in range(len(by_length)):
         token = by_length[i]
         length = token_start[token + 1] - token_start[token]
@@ -720,7 +683,7 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
                 return there
             if there == 0:
                 scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
-    keep_lexer_mask(ctx, lexer_state, keep_dense(ctx), used(ctx, TOKEN_LISTS), first_crossing)
+    keep_lexer_mask(ctx, lexer_state, keep_dense(ctx), used(ctx, t.TOKEN_LISTS), first_crossing)
     if high < _LEAST_HIGH:
         far_call(ctx, F_OFFER, lexer_state, 0)
     return int64(1)
@@ -729,10 +692,10 @@ def _bounded_split(ctx, lexer_state, closure, place_and_high):
 @njit_inner(RESULT2)
 def _covers(ctx, lexer_state, inside):
     """Whether a member of a state is what is left of a closure, a lexer state, and something behind it (1 or 0)."""
-    pool = lexer_members(ctx)
-    rest = pool[lexer_states(ctx)[inside].offset + 1]
-    offset = lexer_states(ctx)[lexer_state].offset
-    for i in range(offset, offset + 2 * lexer_states(ctx)[lexer_state].count, 2):
+    pool = t.lexer_members(ctx)
+    rest = pool[t.lexer_states(ctx)[inside].offset + 1]
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    for i in range(offset, offset + 2 * t.lexer_states(ctx)[lexer_state].count, 2):
         if _starts_with(ctx, pool[i + 1], rest):
             return int64(1)
     return int64(0)
@@ -744,15 +707,15 @@ def _forbid(ctx, lexer_state, closure):
 
     The trie is walked only as far as the state is not yet one with all of the closure.  FAIL or LIMIT if < 0.
     """
-    nodes = trie_nodes(ctx)
-    sizes = subtree_sizes(ctx)
-    tokens = node_tokens(ctx)
+    nodes = t.trie_nodes(ctx)
+    sizes = t.subtree_sizes(ctx)
+    tokens = t.node_tokens(ctx)
     # Both states in one walk: the lexer state below, the closure above.
-    stack = walk_stack(ctx)
-    inside = wide_stack(ctx)
-    class_of = byte_classes(ctx)
-    scratch = scratch_mask(ctx)
-    same = same_bytes(ctx)
+    stack = t.walk_stack(ctx)
+    inside = t.wide_stack(ctx)
+    class_of = t.byte_classes(ctx)
+    scratch = t.scratch_mask(ctx)
+    same = t.same_bytes(ctx)
     whole = far_call(ctx, F_REPETITION, closure, 0)
     if whole < 0:
         return whole
@@ -804,7 +767,7 @@ def closure_split(ctx, lexer_state, _unused):
         return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
     if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
-        starts = byte_starts(ctx)
+        starts = t.byte_starts(ctx)
         ends = int64(0)
         for word in range(4):
             bits = _last_bytes(ctx, lexer_state, word)
@@ -815,13 +778,13 @@ def closure_split(ctx, lexer_state, _unused):
         if ends > _MOST_ENDS:
             return int64(NOT_MINE)
     bounded = high < ctx[LONGEST]
-    counts = bounded and bound_tells(ctx, lexer_state, expressions(ctx)[loop >> 32].first) != 0
+    counts = bounded and bound_tells(ctx, lexer_state, t.expressions(ctx)[loop >> 32].first) != 0
     if high < _LEAST_HIGH and not counts:
         return int64(NOT_MINE)
     closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
     if closure < 0:
         return closure
-    dense = lexer_masks(ctx)[closure].dense
+    dense = t.lexer_masks(ctx)[closure].dense
     if dense == NO_DENSE:
         return int64(NOT_MINE)
     if counts:
@@ -840,10 +803,10 @@ def closure_split(ctx, lexer_state, _unused):
         if status != NOT_MINE:
             return status
     words = ctx[N_WORDS]
-    if not room(ctx, DENSE_MASKS, words) or not room(ctx, TOKEN_LISTS, words // 8):
+    if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.TOKEN_LISTS, words // 8):
         return int64(FAIL)
 
-    first_crossing = used(ctx, BOUNDARIES)
+    first_crossing = used(ctx, t.BOUNDARIES)
     n = far_call(ctx, F_BORDER, lexer_state, closure)
     if n < 0:
         return n
@@ -858,9 +821,9 @@ def closure_split(ctx, lexer_state, _unused):
     if high == _PARTLY:
         status = far_call(ctx, F_FORBID, lexer_state, closure)
         if status != 0:
-            set_used(ctx, BOUNDARIES, first_crossing)
+            set_used(ctx, t.BOUNDARIES, first_crossing)
             return int64(NOT_MINE) if status == 1 else status
-    first = used(ctx, TOKEN_LISTS)
+    first = used(ctx, t.TOKEN_LISTS)
     if own:
         allow_found(ctx, n)
         dense = keep_dense(ctx)
