@@ -162,10 +162,13 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
 
 def _release(addresses: np.ndarray[Any, Any], begin: int) -> None:
     """Give back the memory of an array from :func:`_addresses` behind its first ``begin`` bytes; the addresses stay."""
-    memory = getattr(addresses.base, "obj", None)
-    if isinstance(memory, mmap.mmap) and sys.platform == "linux":
-        begin = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
-        if begin < len(memory):
+    memory: Any = getattr(addresses.base, "obj", None)
+    # Elsewhere the advice means something else, or is not to be had.
+    if sys.platform != "linux" or not hasattr(memory, "madvise"):
+        return
+    begin = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    if begin < len(memory):
+        with contextlib.suppress(OSError):
             memory.madvise(mmap.MADV_DONTNEED, begin, len(memory) - begin)
 
 
