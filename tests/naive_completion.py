@@ -6,16 +6,18 @@ This finds that string from the grammar alone, with nothing of the engine.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import count
 
 from naive import Item, NaiveRecognizer, Row
-from naive_regular import derivative, is_viable_prefix, nullable
+from naive_regular import derivative, distinct_bytes, is_viable_prefix, nullable
 
 from constrain.grammar.ir import Symbol
 from constrain.grammar.regular import ByteSet, Concat, Literal, Regular, Repeat, Union
 
 
+@lru_cache(maxsize=20_000)
 def shortest_string(language: Regular) -> bytes:
     """A shortest string of a language that is not empty."""
     if isinstance(language, Literal):
@@ -38,7 +40,7 @@ def shortest_string(language: Regular) -> bytes:
                 return text
         following: dict[Regular, bytes] = {}
         for here, text in level.items():
-            for byte in range(256):
+            for byte in distinct_bytes(here):
                 then = derivative(here, byte)
                 if then not in seen:
                     seen.add(then)

@@ -118,7 +118,7 @@ def _inhabited(regular: Regular) -> bool:
         here = todo.pop()
         if nullable(here):
             return True
-        for byte in _distinct_bytes(here):
+        for byte in distinct_bytes(here):
             then = derivative(here, byte)
             if then != EMPTY and then not in seen:
                 seen.add(then)
@@ -129,7 +129,7 @@ def _inhabited(regular: Regular) -> bool:
 
 
 @lru_cache(maxsize=20_000)
-def _distinct_bytes(regular: Regular) -> tuple[int, ...]:
+def distinct_bytes(regular: Regular) -> tuple[int, ...]:
     """One byte for each way that the bytes can be told apart at the start of the language."""
     by_use: dict[tuple[bool, ...], int] = {}
     sets = list(dict.fromkeys(_first_sets(regular)))

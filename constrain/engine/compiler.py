@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Hashable
 from concurrent.futures import Future
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 
 from constrain.engine.compile_jobs import CompileJobs
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.grammar_cache import GrammarCache
 from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES
 from constrain.engine.masks.accelerators import names_in_use
 from constrain.engine.matcher import Matcher
@@ -35,9 +35,9 @@ class GrammarCompiler:
     ----------
     vocabulary : Vocabulary
     cache_limit_bytes : int
-        The least recently used compiled grammars are let go when the tables of all of them together
-        take more than this (a grammar still held by a matcher lives on; one is always kept).  0
-        keeps none.
+        The least recently used compiled grammars are let go when the tables of all of them together take more than
+        this (a grammar still held by a matcher lives on; one is always kept).  0 keeps none.  How much a grammar has
+        grown while it was used is looked at now and then, as others are compiled.
     limit_bytes, mask_limit_bytes : int
         Limits of each compiled grammar; see :class:`CompiledGrammar`.
     accelerators : collection of str, optional
@@ -64,7 +64,7 @@ class GrammarCompiler:
         self.limit_bytes = limit_bytes
         self.mask_limit_bytes = mask_limit_bytes
         self._lock = threading.Lock()
-        self._cache: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
+        self._cache = GrammarCache()
         self._jobs = CompileJobs()
         renew_in_child(self)
         self._share_usual_masks(vocabulary)
@@ -77,7 +77,7 @@ class GrammarCompiler:
 
     def _renew_after_fork(self) -> None:
         if self._lock.locked():
-            self._cache = OrderedDict()
+            self._cache = GrammarCache()
         self._lock = threading.Lock()
         # Nobody compiles in the child what was asked for in the parent.
         self._jobs = CompileJobs()
@@ -90,7 +90,7 @@ class GrammarCompiler:
             "accelerators": self.accelerators,
         }
         with self._lock:
-            kept = list(self._cache.values())
+            kept = self._cache.grammars()
         written = []
         for compiled in kept:
             # Others are compiled where they are needed.
@@ -148,9 +148,7 @@ class GrammarCompiler:
             self._share_usual_masks(compiled.vocabulary)
         with self._lock:
             if self.cache_limit_bytes > 0:
-                compiled = self._cache.setdefault(key, compiled)
-                self._cache.move_to_end(key)
-                self._evict()
+                compiled = self._cache.keep(key, compiled, self.cache_limit_bytes)
         return compiled
 
     def load(self, data: bytes, *, time_limit: float | Deadline | None = None) -> CompiledGrammar:
@@ -178,10 +176,7 @@ class GrammarCompiler:
         if not isinstance(grammar, Grammar):
             raise TypeError(f"{method} takes a Grammar, not {type(grammar).__name__}: use one of Grammar.from_...")
         with self._lock:
-            compiled = self._cache.get(grammar.key)
-            if compiled is not None:
-                self._cache.move_to_end(grammar.key)
-        return compiled
+            return self._cache.get(grammar.key)
 
     def submit(self, grammar: Grammar, *, time_limit: float | Deadline | None = None) -> Future[CompiledGrammar]:
         """Compile in the background, in one of a few threads that all compilers of the process share.
@@ -215,22 +210,16 @@ class GrammarCompiler:
         key = grammar.key, time_limit
         return self._jobs.submit(key, lambda deadline: self.compile(grammar, time_limit=deadline), time_limit)
 
-    def _evict(self) -> None:
-        total = sum(compiled.nbytes for compiled in self._cache.values())
-        while total > self.cache_limit_bytes and len(self._cache) > 1:
-            _, oldest = self._cache.popitem(last=False)
-            total -= oldest.nbytes
-
     @property
     def nbytes(self) -> int:
         """Memory of the compiled grammars in the cache, in bytes."""
         with self._lock:
-            return sum(compiled.nbytes for compiled in self._cache.values())
+            return sum(compiled.nbytes for compiled in self._cache.grammars())
 
     def clear(self) -> None:
         """Let go of every compiled grammar."""
         with self._lock:
-            self._cache.clear()
+            self._cache = GrammarCache()
 
 
 def _compiler_with(vocabulary: Vocabulary, written: list[bytes], **options: Any) -> GrammarCompiler:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -64,3 +65,54 @@ def test_vocabulary_and_counts(small_json):
     rows = [tokenizer.encode(text).ids, []]
     assert tokenizer.decode_batch(rows) == ["The dog", ""]
     assert tokenizer.decode_batch(rows, skip_special_tokens=False) == [text, ""]
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 3, 50])
+def test_threads_change_nothing(small_json, threads):
+    tokenizer = parse_tokenizer_json(json.dumps(small_json).encode())
+    texts = [" ".join(["The dog ran.", "naïve"][i % 2 :] * (i * 7919 % 700)) for i in range(40)]
+    texts += ["", "The dog<|endoftext|>"]
+    expected = [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_batch(texts, threads=threads) == expected
+    plain = tokenizer.encode_batch(texts, special="none", threads=threads)
+    assert plain[-1] == tokenizer.encode_ordinary(texts[-1]) != expected[-1]
+    assert tokenizer.encode_batch([], threads=threads) == []
+    # The first of several errors, as without threads.
+    texts[7] += "\ud800"
+    texts[30] += "a\ud800"
+    with pytest.raises(TokenizerError, match=f"lone surrogate at character {len(texts[7]) - 1},"):
+        tokenizer.encode_batch(texts, threads=threads)
+
+
+class Watched(MockTokenizer):
+    """Notes which threads encode."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def encode(self, text, add_special_tokens=False, **options):
+        self.names.add(threading.current_thread().name)
+        return super().encode(text, add_special_tokens, **options)
+
+
+def test_threads_are_used_where_they_gain(monkeypatch):
+    monkeypatch.setattr("constrain.tokenizers.threaded._cores", lambda: 3)
+    here = {threading.current_thread().name}
+    long = ["ab" * 1000] * 40
+    for texts, gain, threads, is_shared in (
+        (long, True, None, True),
+        (long, False, None, False),  # a tokenizer that does not say that it lets threads run
+        (long, False, 2, True),
+        (long, True, 1, False),
+        (long[:1], True, None, False),
+        (["ab"] * 100_000, True, None, False),
+    ):
+        tokenizer = Watched()
+        tokenizer.lets_threads_run = gain
+        tokenizer.encode_batch(texts, threads=threads)
+        assert (tokenizer.names != here) == is_shared
+        assert threading.active_count() < 20
+    for threads, message in ((0, "threads must be 1 or more"), (-1, "1 or more"), (1.5, "integer"), ("2", "integer")):
+        with pytest.raises(TokenizerError, match=message):
+            MockTokenizer().encode_batch(["a"], threads=threads)

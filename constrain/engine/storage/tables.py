@@ -80,6 +80,17 @@ def _begin_tables(ctx, far, buffer, minus_one_end, zero_end, shared, pieces, dat
 
 _ITEM_BYTES = [element.itemsize for element in t.ELEMENTS]
 
+_COUNTED = np.array(
+    [
+        slot
+        for slot, (_, _, hashes) in enumerate(t.SPECS)
+        if hashes < 0 and slot not in t.MAPS and slot not in t.MAP_VALUES
+    ]
+)
+"""Tables that are written to from the beginning on, as far as they are in use."""
+
+_COUNTED_BYTES = np.array(_ITEM_BYTES)[_COUNTED]
+
 
 def _lay_out() -> tuple[list[int], list[int], int, int, int]:
     """Where each table begins in the one buffer that a new Tables allocates.
@@ -439,17 +450,16 @@ class Tables:
 
     def bytes_of(self, slots: Iterable[int]) -> int:
         """Memory of some tables."""
-        return sum(self.array(slot).nbytes for slot in slots)
+        return sum(self.capacity(slot) * _ITEM_BYTES[slot] for slot in slots)
 
     @property
     def bytes_in_memory(self) -> int:
         """Memory that the tables take, in bytes: without room that is mere addresses, which nobody has touched."""
-        untouched = 0
-        for slot, (_, _, hashes) in enumerate(t.SPECS):
-            touched = max(self.used(slot), self._touched.get(slot, 0))
-            # Of others all may have been touched: of those that are hashed, and those whose use is not counted.
-            if hashes < 0 and slot not in t.MAPS and slot not in t.MAP_VALUES and 0 < touched < self.capacity(slot):
-                untouched += (self.capacity(slot) - touched) * _ITEM_BYTES[slot]
+        touched = self.ctx[HEADER + 2 :: 3][_COUNTED]
+        if self._touched:
+            touched = np.maximum(touched, [self._touched.get(slot, 0) for slot in _COUNTED.tolist()])
+        room = self.ctx[HEADER + 1 :: 3][_COUNTED]
+        untouched = int(((room - touched) * _COUNTED_BYTES)[(touched > 0) & (touched < room)].sum())
         return self.nbytes - untouched
 
     def bytes_used(self, slots: Iterable[int]) -> int:

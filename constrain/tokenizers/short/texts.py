@@ -40,6 +40,8 @@ class ShortTextTokenizer(Tokenizer):
         The ids that ``add_special_tokens=True`` puts around a text.
     """
 
+    lets_threads_run = True
+
     around: tuple[tuple[int, ...], tuple[int, ...]]
     added_tokens: tuple[AddedToken, ...]
 
