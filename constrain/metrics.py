@@ -205,7 +205,7 @@ class _Metrics(Instruments):
             self._compilers.add(compiler)
             compilers = list(self._compilers)
             self.kept.set(sum(len(each._cache) for each in compilers))
-            self.kept_bytes.set(sum(each.nbytes for each in compilers))
+            self.kept_bytes.set(sum(each._cache.nbytes for each in compilers))
             return compiled
 
         return keep

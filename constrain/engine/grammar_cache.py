@@ -30,6 +30,11 @@ class GrammarCache:
         """All of them, the least recently used one first."""
         return list(self._grammars.values())
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of all of them, in bytes, as they were last weighed."""
+        return sum(self._sizes.values())
+
     def get(self, key: Hashable) -> CompiledGrammar | None:
         """The grammar under a key, which is the most recently used one now."""
         compiled = self._grammars.get(key)
@@ -51,7 +56,7 @@ class GrammarCache:
         self._grammars.move_to_end(key)
         for _ in range(min(_WEIGHED, len(self._sizes))):
             self._weigh(next(iter(self._sizes)))
-        total = sum(self._sizes.values())
+        total = self.nbytes
         while total > limit_bytes and len(self._grammars) > 1:
             oldest, _ = self._grammars.popitem(last=False)
             total -= self._sizes.pop(oldest)
