@@ -1,7 +1,7 @@
-"""How cost grows: with the vocabulary, the schema, the text, its nesting, and the number of sequences.
+"""How cost grows: with the vocabulary, grammars kept, the schema, the text, its nesting, and the number of sequences.
 
-Each command prints a Markdown table, which docs/performance.md has a copy of.  Times of ``schema``,
-``output`` and ``nesting`` are the processor's, those of ``vocabulary`` and ``batch`` the clock's
+Each command prints a Markdown table, which docs/performance.md has a copy of.  Times of ``cache``,
+``schema``, ``output`` and ``nesting`` are the processor's, those of ``vocabulary`` and ``batch`` the clock's
 (medians of several runs): the one is for single steps, the other for what several threads do.
 """
 
@@ -163,6 +163,32 @@ def large_schema(size: int) -> dict[str, object]:
             "additionalProperties": False,
         }
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+@main.command()
+def cache() -> None:
+    """Compilers that keep 10 to 2,000 grammars: what the next one takes, and one that is kept."""
+    import constrain
+
+    _, vocabulary = load("llama3.tiktoken")
+
+    def grammar(index: int) -> constrain.Grammar:
+        properties = {f"name_{index}": {"type": "string"}, "age": {"type": "integer"}}
+        return constrain.Grammar.from_json_schema({"type": "object", "properties": properties})
+
+    def rows() -> Iterator[list[str]]:
+        compiler = constrain.GrammarCompiler(vocabulary, cache_limit_bytes=1 << 40)
+        times: list[float] = []
+        for index, each in enumerate(map(grammar, range(2001))):
+            began = time.thread_time()
+            compiler.compile(each)
+            times.append(time.thread_time() - began)
+            if index in (10, 100, 1000, 2000):
+                again = statistics.median(seconds(partial(compiler.compile, each)) for _ in range(100))
+                new = statistics.median(times[-10:])
+                yield [f"{index:,}", f"{1e3 * new:.2f}", f"{1e6 * again:.1f}", f"{compiler.nbytes / 1e6:.0f}"]
+
+    table("grammars kept | one more, ms | one that is kept, us | tables, MB", rows())
 
 
 @main.command()
