@@ -350,7 +350,7 @@ SEVERAL_KEYS: list[dict[str, Any]] = [
     {"anyOf": [{"minProperties": 2}]},
     {"type": "array", "items": {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}},
     {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"enum": [1, 23]}}},
-    {"type": "object", "minProperties": 12, "additionalProperties": {"type": "null"}},
+    {"type": "object", "minProperties": 7, "additionalProperties": {"type": "null"}},
 ]
 
 
