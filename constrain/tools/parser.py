@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,7 +13,9 @@ from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
 from constrain.grammar.tools.style import ToolStyle, pattern_of
+from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.json_scanner import JsonScanner
+from constrain.tools.json_values import read_json
 from constrain.tools.xml_arguments import NotYet, read_arguments
 
 
@@ -130,7 +131,8 @@ class TurnParser:
         self._place: Any = None
         self._told = 0
         self._style = style_named(style)
-        self._schemas = {tool.name: tool.parameters for tool in read_tools(tools)} if tools is not None else {}
+        known = read_tools(tools) if tools is not None else []
+        self._schemas = {tool.name: ArgumentSchema(tool.parameters) for tool in known}
         self.turn = Turn(is_complete=True)
         self._buffer = ""
         self._events: list[Event] = []
@@ -317,9 +319,8 @@ class TurnParser:
         if self._style.arguments != "json":
             end = self._style.ends[0].rstrip()
             try:
-                arguments, at = read_arguments(
-                    self._buffer, 0, XML_STYLES[self._style.arguments], end, self._schemas.get(self._name)
-                )
+                schema = self._schemas.get(self._name, ANY_ARGUMENTS)
+                arguments, at = read_arguments(self._buffer, 0, XML_STYLES[self._style.arguments], end, schema)
             except NotYet:
                 return False
             except ValueError:
@@ -340,7 +341,7 @@ class TurnParser:
         if stop < 0:
             return False
         try:
-            arguments = json.loads(self._buffer[:stop])
+            arguments = read_json(self._buffer[:stop])
         except ValueError:
             return self._give_up()
         return self._end_call(arguments, stop)

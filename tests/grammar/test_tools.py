@@ -232,6 +232,63 @@ def test_values_in_xml_are_what_the_schema_says() -> None:
     assert arguments(None, s="12", n="[1]", r="x") == {"s": 12, "n": [1], "r": "x"}
 
 
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        # None of these is JSON, whatever Python says.
+        ({"type": ["integer", "string"]}, "NaN", "NaN"),
+        ({"type": ["integer", "string"]}, "-Infinity", "-Infinity"),
+        ({}, "Infinity", "Infinity"),
+        ({"type": ["integer", "string"]}, "1e999", float("inf")),
+        ({"type": ["object", "string"]}, '{"a": 2E711121412}', {"a": float("inf")}),
+        # Every keyword decides, also within a value, and references are followed as the grammar follows them.
+        ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]}, '["a"]', '["a"]'),
+        ({"type": ["integer", "string"], "minimum": 10}, "5", "5"),
+        ({"type": ["integer", "string"], "minimum": 10}, "15", 15),
+        ({"not": {"type": "integer"}}, "5", "5"),
+        ({"if": {"type": "integer"}, "then": False}, "5", "5"),
+        ({"$ref": "#/$defs/a%20b"}, "5", "5"),
+        ({"enum": [1, 2.5]}, "1.0", 1.0),
+        ({"const": [1.0]}, "[1]", [1]),
+        # Too deep for Python to read.
+        ({"type": ["array", "string"]}, "[" * 10_000 + "]" * 10_000, "[" * 10_000 + "]" * 10_000),
+    ],
+)
+def test_what_is_json_in_xml_is_what_the_grammar_allows_there(schema: Any, written: str, value: Any) -> None:
+    definitions = {"a b": {"type": "string"}}
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": definitions}
+    text = f"<tool_call>\n<function=f>\n<parameter=x>{written}</parameter>\n</function>\n</tool_call>"
+    [call] = parse(text, "qwen3_coder", [{"name": "f", "parameters": parameters}]).calls
+    assert call.arguments == {"x": value}
+    assert type(call.arguments["x"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments"),
+    [
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"x": {"type": "string"}}}}}, {"x": "5", "k": 1}),
+        ({"patternProperties": {"^x$": {"type": "string"}}}, {"x": "5", "k": 1}),
+        ({"properties": {"x": True}, "allOf": [{"properties": {"x": {"type": "string"}}}]}, {"x": "5", "k": 1}),
+        ({"if": {"required": ["k"]}, "then": {"properties": {"x": {"type": "string"}}}}, {"x": "5", "k": 1}),
+        ({"if": {"required": ["z"]}, "then": {"properties": {"x": {"type": "string"}}}}, {"x": 5, "k": 1}),
+        # Nothing is known of what is not supported.
+        ({"$ref": "https://example.org/elsewhere"}, {"x": 5, "k": 1}),
+    ],
+)
+def test_arguments_in_xml_are_those_of_the_whole_schema(parameters: Any, arguments: Any) -> None:
+    members = "<parameter=x>5</parameter>\n<parameter=k>1</parameter>\n"
+    text = f"<tool_call>\n<function=f>\n{members}</function>\n</tool_call>"
+    [call] = parse(text, "qwen3_coder", [{"name": "f", "parameters": parameters}]).calls
+    assert call.arguments == arguments
+
+
+@pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": [-Infinity]}', '{"a": ' * 10_000 + "1" + "}" * 10_000])
+def test_arguments_that_are_no_json_are_no_call(arguments: str) -> None:
+    turn = parse(f'<tool_call>\n{{"name": "f", "arguments": {arguments}}}\n</tool_call>', "hermes")
+    assert turn.calls == []
+    assert not turn.is_complete
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_random_turns_are_read_back(style: str) -> None:
     seen, bad = walk(STYLES[style], 12, seed=7)
