@@ -397,7 +397,7 @@ def test_thoughts_with_a_budget(run, tmp_path):
     assert len(out.partition("</think>")[0]) < 100
     assert "</think>" in out
     status, out, err = run(*arguments, "--no-reasoning")
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert "--no-reasoning and --reasoning-tokens exclude each other" in err
 
 
