@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from constrain.errors import ConstrainError
 from constrain.grammar.events import Event as PartEvent
 from constrain.grammar.json_events import JsonReader
 from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
@@ -89,7 +90,7 @@ def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None,
     Raises
     ------
     ConstrainError
-        If there is no such style, or a tool is not valid.
+        If there is no such style, its arguments cannot be read back, or a tool is not valid.
     """
     parser = TurnParser(style, tools, reasoning=reasoning)
     parser.feed(text)
@@ -131,6 +132,9 @@ class TurnParser:
         self._place: Any = None
         self._told = 0
         self._style = style_named(style)
+        xml = XML_STYLES.get(self._style.arguments)
+        if xml is not None and xml.before_item:
+            raise ConstrainError(f"arguments in {self._style.arguments}, with arrays in XML too, cannot be read back")
         known = read_tools(tools) if tools is not None else []
         self._schemas = {tool.name: ArgumentSchema(tool.parameters) for tool in known}
         self.turn = Turn(is_complete=True)
