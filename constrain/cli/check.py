@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
     chosen_grammar,
@@ -35,7 +35,7 @@ _BOM = b"\xef\xbb\xbf"
 @click.command(cls=SectionCommand, short_help="Say whether a text is valid, and if not, where and why.")
 @click.argument("file", metavar="[FILE]", required=False, type=FILE)
 @grammar_options
-@option("--text", "-t", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--text", "-t", section="Text", metavar="TEXT", type=TEXT, help="The text itself, instead of FILE.")
 @option("--exact", section="Text", is_flag=True, help="Do not overlook a line break at the end of the text.")
 @option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
 @option("--quiet", "-q", section="Output", is_flag=True, help="Nothing but the exit code.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
     chosen_grammar,
@@ -40,7 +40,7 @@ _TITLE_SHOWN = 40
 @click.command(cls=SectionCommand, short_help="Walk through a text token by token.")
 @click.argument("file", metavar="[FILE]", required=False, type=FILE)
 @grammar_options
-@option("--text", "-t", section="Text", metavar="TEXT", help="The text itself, instead of FILE.")
+@option("--text", "-t", section="Text", metavar="TEXT", type=TEXT, help="The text itself, instead of FILE.")
 @tokenizer_option
 @model_option
 @option(

@@ -12,13 +12,12 @@ import click
 
 from constrain.backends.factory import BACKENDS, choose_backend
 from constrain.backends.options import EVICTION_POLICIES, KV_TYPES, BackendOptions
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.generation_report import as_json, summary
 from constrain.cli.grammar_options import (
     GRAMMAR,
     GrammarSource,
-    check_text,
     chosen_grammar,
     errors_in,
     given_grammars,
@@ -40,6 +39,7 @@ from constrain.sampling.options import check_options
 if TYPE_CHECKING:
     from constrain import CompiledGrammar, Grammar
     from constrain.backends import Backend
+    from constrain.sampling import Sampler
 
 _MODEL, _PROMPT, _OUTPUT, _SAMPLING, _MEMORY = "Model", "Prompt", "Output", "Sampling", "Memory of the model"
 _LARGEST_SEED = 2**64
@@ -69,10 +69,15 @@ _LONG_NUMBER = 32
     help="What runs the model; auto: what goes with the path.",
 )
 @option(
-    "--prompt", "-p", section=_PROMPT, metavar="TEXT", help="Text to go on from, or what to say in a chat; not printed."
+    "--prompt",
+    "-p",
+    section=_PROMPT,
+    metavar="TEXT",
+    type=TEXT,
+    help="Text to go on from, or what to say in a chat; not printed.",
 )
 @option("--prompt-file", section=_PROMPT, metavar="FILE", type=FILE, help="The prompt is in a file ('-': stdin).")
-@option("--system", section=_PROMPT, metavar="TEXT", help="The system message of a chat.")
+@option("--system", section=_PROMPT, metavar="TEXT", type=TEXT, help="The system message of a chat.")
 @option(
     "--chat/--no-chat",
     section=_PROMPT,
@@ -97,7 +102,14 @@ _LONG_NUMBER = 32
     default=True,
     help="Under a grammar, complete the text within the tokens, or cut it.  [default: complete it]",
 )
-@option("--stop", section=_OUTPUT, metavar="TEXT", multiple=True, help="End in front of this text; may be repeated.")
+@option(
+    "--stop",
+    section=_OUTPUT,
+    metavar="TEXT",
+    type=TEXT,
+    multiple=True,
+    help="End in front of this text; may be repeated.",
+)
 @option("--stream/--no-stream", section=_OUTPUT, default=True, help="Print text as it is made, or when it is done.")
 @option(
     "--count",
@@ -216,6 +228,7 @@ _LONG_NUMBER = 32
     "--max-kv-size",
     section=_MEMORY,
     metavar="N",
+    type=TEXT,
     help="Keys and values of at most N tokens, or of so much memory, such as 512MB; for --evict.",
 )
 @option(
@@ -260,7 +273,7 @@ def generate(
     given = {"schema": schema, "regex": regex, "lark": lark, "gbnf": gbnf, "choices": choices}
     # What --regex and --choices take is the grammar itself; of it, '-' means no file.
     files = [value for kind, value in given_grammars(**given).items() if kind not in ("regex", "choices")]
-    prompt = _prompt(settings["prompt"], settings["prompt_file"], settings["system"], stop, files)
+    prompt = _prompt(settings["prompt"], settings["prompt_file"], stop, files)
     sampling = {
         name: settings[name]
         for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
@@ -297,18 +310,14 @@ def generate(
     ids = _prompt_ids(loaded, prompt, settings["system"], settings["chat"])
     if settings["prompt_log_probabilities"]:
         _say_log_probabilities(loaded, ids)
+    sampler = None if settings["beams"] is not None else _sampler(seed, sampling, settings, loaded)
     if chosen == "demo":
         click.echo("constrain: using the built-in demonstration model; do not expect sense from it", err=True)
 
-    if settings["beams"] is not None:
+    if sampler is None:
         _search(loaded, compiled, ids, num_tokens, budget, count, json_stats, settings)
         return
     for number in range(count):
-        try:
-            sampler = make_sampler(seed, sampling, settings, loaded.tokenizer)
-        except ConstrainError as error:
-            raise click.UsageError(str(error)) from error
-        seed = sampler.seed
         generation = _start(loaded, compiled, ids, num_tokens, budget, sampler, stop)
         for step in generation:
             if stream:
@@ -317,19 +326,27 @@ def generate(
         statistics = generation.statistics
         memory_of = loaded.kv_statistics()
         if json_stats:
-            click.echo(as_json(statistics, loaded.name, seed, memory_of), err=True)
+            click.echo(as_json(statistics, loaded.name, sampler.seed, memory_of), err=True)
         else:
-            click.echo(f"constrain: {summary(statistics, memory_of)}; seed {seed}", err=True)
+            click.echo(f"constrain: {summary(statistics, memory_of)}; seed {sampler.seed}", err=True)
         if compiled is not None and statistics.finish_reason == "length":
             why = "the grammar needs more than" if budget else "with --no-budget it is cut after"
             raise Stop(Exit.LENGTH, f"the text is not complete: {why} {statistics.tokens} tokens")
         if number < count - 1:
-            seed = (seed + 1) % _LARGEST_SEED
+            # A sampler may know what it has drawn: each text has one of its own.
+            sampler = _sampler((sampler.seed + 1) % _LARGEST_SEED, sampling, settings, loaded)
 
 
 for _parameter in generate.params:
     if isinstance(_parameter, SectionOption) and _parameter.section == GRAMMAR:
         _parameter.section = "Grammar, at most one"
+
+
+def _sampler(seed: int | None, usual: Mapping[str, Any], given: Mapping[str, Any], backend: Backend) -> Sampler:
+    try:
+        return make_sampler(seed, usual, given, backend.tokenizer)
+    except ConstrainError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _check_beams(beams: int | None, count: int) -> None:
@@ -370,17 +387,12 @@ def _kv_size(given: str | None) -> dict[str, Any]:
     return {"max_kv_size": int(given)}
 
 
-def _prompt(
-    text: str | None, file: str | None, system: str | None, stop: Sequence[str], grammar_files: Sequence[str | None]
-) -> str:
+def _prompt(text: str | None, file: str | None, stop: Sequence[str], grammar_files: Sequence[str | None]) -> str:
     """The prompt, from wherever it is."""
     if text is not None and file is not None:
         raise click.UsageError("--prompt and --prompt-file exclude each other")
     if file == "-" and "-" in grammar_files:
         raise click.UsageError("the grammar and the prompt cannot both come from stdin")
-    for name, value in (("prompt", text), ("system", system), *(("stop", value) for value in stop)):
-        if value is not None:
-            check_text(name, value)
     if not all(stop):
         raise click.UsageError("--stop needs a text of at least one character")
     return text or "" if file is None else read_text(file)

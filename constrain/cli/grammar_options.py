@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.sections import option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
@@ -45,7 +44,9 @@ def _keep_in(place: str) -> Callable[[click.Context, click.Parameter, Any], None
 
 _OPTIONS = (
     option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
-    option("--regex", "-r", metavar="PATTERN", help="A regular expression for the whole text.", section=GRAMMAR),
+    option(
+        "--regex", "-r", metavar="PATTERN", type=TEXT, help="A regular expression for the whole text.", section=GRAMMAR
+    ),
     option(
         "--lark",
         "-l",
@@ -71,7 +72,9 @@ _OPTIONS = (
         expose_value=False,
         callback=_keep_in(_GIVEN_KINDS),
     ),
-    option("--choices", "-c", metavar="A,B,..", help="One of these; written as a line of CSV.", section=GRAMMAR),
+    option(
+        "--choices", "-c", metavar="A,B,..", type=TEXT, help="One of these; written as a line of CSV.", section=GRAMMAR
+    ),
 )
 
 _OTHER_OPTIONS = (
@@ -104,6 +107,7 @@ _OTHER_OPTIONS = (
     option(
         "--style",
         metavar="NAME",
+        type=TEXT,
         help="The model's syntax of calls: llama3, qwen3, hermes, deepseek_v3, ...",
         section=_TURN,
         expose_value=False,
@@ -112,6 +116,7 @@ _OTHER_OPTIONS = (
     option(
         "--tool-choice",
         metavar="CHOICE",
+        type=TEXT,
         help="auto (the default), required, none, or the name of a tool.",
         section=_TURN,
         expose_value=False,
@@ -201,6 +206,7 @@ _JSON_OPTIONS = (
     option(
         "--whitespace-pattern",
         metavar="REGEX",
+        type=TEXT,
         help="What stands before each token but the first.",
         section=_JSON,
         expose_value=False,
@@ -283,7 +289,7 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     Raises
     ------
     click.UsageError
-        If none or several were given, or the value is not text.
+        If none or several were given.
     """
     grammars = given_grammars(**given)
     chosen = [name for name in _KINDS if name in grammars]
@@ -299,12 +305,12 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     turn = _given(_GIVEN_TURN)
     if chosen[0] == "tools" and "style" not in turn:
         raise click.UsageError("--tools needs --style: the syntax of the model's calls")
+    if "no_reasoning" in turn and "reasoning_tokens" in turn:
+        raise click.UsageError("--no-reasoning and --reasoning-tokens exclude each other")
     if turn and chosen[0] != "tools":
         names = " and ".join(f"--{name.replace('_', '-')}" for name in turn)
         raise click.UsageError(f"{names} needs --tools")
-    value = grammars[chosen[0]]
-    check_text(chosen[0], value)
-    return chosen[0], value
+    return chosen[0], grammars[chosen[0]]
 
 
 def _schema_options() -> dict[str, Any]:
@@ -316,14 +322,6 @@ def _given(place: str) -> dict[str, Any]:
     """The options that were given to the command that runs, of those that are kept in one place."""
     context = click.get_current_context(silent=True)
     return {} if context is None else dict(context.meta.get(place, {}))
-
-
-def check_text(option: str, value: str) -> None:
-    """Refuse the value of an option that holds bytes of the command line which could not be decoded."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise click.UsageError(f"--{option} is not UTF-8 text") from None
 
 
 @dataclass(frozen=True)
@@ -355,6 +353,8 @@ class GrammarSource:
         """
         from constrain import Grammar
 
+        if self.kind == "tools":
+            _check_style(_given(_GIVEN_TURN)["style"])
         items = _choices(self.value) if self.kind == "choices" else []
         with errors_in(self.name):
             if self.kind == "regex":
@@ -374,8 +374,6 @@ class GrammarSource:
                 return Grammar.from_structural_tag(self.text)
             if self.kind == "tools":
                 turn = _given(_GIVEN_TURN)
-                if "no_reasoning" in turn and "reasoning_tokens" in turn:
-                    raise ConstrainError("--no-reasoning and --reasoning-tokens exclude each other")
                 return Grammar.from_tools(
                     read_tool_list(self.text),
                     style=turn["style"],
@@ -390,12 +388,20 @@ class GrammarSource:
             )
 
 
+def _check_style(name: str) -> None:
+    from constrain.grammar.tools.front_end import style_named
+
+    try:
+        style_named(name)
+    except ConstrainError as error:
+        raise click.UsageError(f"--style: {error}") from None
+
+
 def read_tool_list(text: str) -> list[Any]:
     """The list in a file of tools, which may be the request that holds it.  Raises ConstrainError if there is none."""
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ConstrainError(f"not JSON: {error}") from None
+    from constrain.grammar.json_schema.document.document import parse
+
+    value = parse(text)
     tools = value.get("tools") if isinstance(value, dict) else value
     if not isinstance(tools, list):
         raise ConstrainError("a file of tools holds a list, or an object with a list named tools")
@@ -439,6 +445,8 @@ def show_warnings(source: str, warnings: tuple[str, ...]) -> None:
 
 def read_bytes(name: str) -> bytes:
     """The content of a file, or of stdin if the name is '-'."""
+    if name == "-" and sys.stdin is None:
+        raise Stop(Exit.INPUT, "there is no standard input to read")
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte

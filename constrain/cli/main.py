@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -33,6 +34,13 @@ _SECTIONS = {
 
 
 class _Group(click.Group):
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        # The help and the version are printed here.
+        try:
+            return super().make_context(*arguments, **settings)
+        except BrokenPipeError:
+            raise Stop(Exit.PIPE) from None
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
@@ -91,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = _run(arguments)
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream is not None:
+                stream.flush()
         except (OSError, ValueError):
             # It has been said, or there is nobody to tell.
             _forget_output()
@@ -142,6 +151,6 @@ def _forget_output() -> None:
     """Point stdout and stderr nowhere, so that the interpreter's last flush does not fail on a closed pipe."""
     with open(os.devnull, "wb") as nowhere:
         for stream in (sys.stdout, sys.stderr):
-            # A stream without a file descriptor has no pipe to be broken.
-            with contextlib.suppress(OSError, ValueError):
+            # A stream without a file descriptor has no pipe to be broken, nor has one that was closed from the start.
+            with contextlib.suppress(OSError, ValueError, AttributeError):
                 os.dup2(nowhere.fileno(), stream.fileno())

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
-    check_text,
     chosen_grammar,
     errors_in,
     grammar_options,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=SectionCommand, short_help="Show which tokens may come next.")
 @grammar_options
-@option("--prefix", "-p", section="Text", metavar="TEXT", help="The text so far.  [default: none]")
+@option("--prefix", "-p", section="Text", metavar="TEXT", type=TEXT, help="The text so far.  [default: none]")
 @option(
     "--prefix-file",
     section="Text",
@@ -73,7 +72,6 @@ def mask(
     check_model(tokenizer, model)
     if prefix is not None and prefix_file is not None:
         raise click.UsageError("--prefix and --prefix-file exclude each other")
-    check_text("prefix", prefix or "")
     if prefix_file == "-" == value and kind not in ("regex", "choices"):
         raise click.UsageError("the grammar and the prefix cannot both come from stdin")
     data = read_bytes(prefix_file) if prefix_file is not None else (prefix or "").encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from constrain.cli.argument_types import TEXT
 from constrain.cli.sections import option
 from constrain.errors import ConstrainError
 
@@ -69,9 +70,9 @@ def further_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(default, bool):
             settings["is_flag"] = True
         elif isinstance(default, tuple):
-            settings |= {"multiple": True, "metavar": "TEXT"}
+            settings |= {"multiple": True, "metavar": "TEXT", "type": TEXT}
         elif default is None:
-            settings["metavar"] = "NAME,..."
+            settings |= {"metavar": "NAME,...", "type": TEXT}
         else:
             settings |= {"type": type(default), "metavar": "N" if type(default) is int else "X", "show_default": True}
         command = option(f"--{name.replace('_', '-')}", **settings)(command)

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from constrain.cli.grammar_options import check_text, read_bytes
+from constrain.cli.grammar_options import read_bytes
 from constrain.cli.status import Exit, Stop
 
 
@@ -18,7 +18,6 @@ def chosen_text(file: str | None, text: str | None, other_file: str | None = Non
     if file is not None and text is not None:
         raise click.UsageError("a FILE and --text exclude each other")
     if text is not None:
-        check_text("text", text)
         return "--text", text.encode()
     if file is None:
         if sys.stdin is None or sys.stdin.isatty():

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.first_run import announce_compilation
-from constrain.cli.grammar_options import check_text, errors_in, read_bytes
+from constrain.cli.grammar_options import errors_in, read_bytes
 from constrain.cli.output import colours_wanted, write
 from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
@@ -26,7 +26,7 @@ _LINES_AT_ONCE = 1000
 
 
 @click.command(cls=SectionCommand, short_help="Show the tokens of a text.")
-@click.argument("text", required=False)
+@click.argument("text", required=False, type=TEXT)
 @option("--file", "-f", section="Text", metavar="FILE", type=FILE, help="The file that the text is in ('-': stdin).")
 @tokenizer_option
 @option("--special", section="Tokens", is_flag=True, help="With the special tokens that a model expects around a text.")
@@ -36,6 +36,7 @@ _LINES_AT_ONCE = 1000
     section="Tokens",
     multiple=True,
     metavar="all|none|TOKEN",
+    type=TEXT,
     help="Which special tokens are read where TEXT spells them; may be given several times. The others are text.",
 )
 @option(
@@ -59,6 +60,8 @@ def tokenize(
     """
     if only_ids and (as_json or decode):
         raise click.UsageError("--ids goes with neither --json nor --decode")
+    if decode and (special or read):
+        raise click.UsageError("--special and --read say what is made of text: they do not go with --decode")
     source, data = _read(text, file)
     announce_compilation()
     loaded = load(tokenizer)
@@ -82,7 +85,6 @@ def _read(text: str | None, file: str | None) -> tuple[str, bytes]:
     if text is not None and file is not None:
         raise click.UsageError("TEXT and --file exclude each other")
     if text is not None:
-        check_text("text", text)
         return "TEXT", text.encode()
     if file is None:
         if sys.stdin is None or sys.stdin.isatty():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import click
 
-from constrain.cli.file_name import FILE
+from constrain.cli.argument_types import FILE
 from constrain.cli.grammar_options import errors_in
 from constrain.cli.sections import option
 

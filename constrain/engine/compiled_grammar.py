@@ -218,3 +218,10 @@ class CompiledGrammar(GrammarTables):
         counts = self.statistics()
         tokens = self.vocabulary.size
         return f"<CompiledGrammar: {tokens:,} tokens, {counts['states']:,} states, {counts['nbytes']:,} bytes>"
+
+
+def check_compiled(value: object, taker: str) -> None:
+    """Raise TypeError if a value is no compiled grammar: a :class:`~constrain.grammar.grammar.Grammar`, for example."""
+    if not isinstance(value, CompiledGrammar):
+        kind = type(value).__name__
+        raise TypeError(f"{taker} takes a CompiledGrammar, not {kind}: GrammarCompiler(vocabulary).compile(grammar)")

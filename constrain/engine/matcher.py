@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.captures import Capture, CaptureReader
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens
@@ -68,6 +68,8 @@ class Matcher(Cursor):
     ConstrainError
         If no text of the grammar is known that takes at most ``max_tokens``; the message says how many are needed.
         If a stop token is out of range.
+    TypeError
+        If ``compiled`` is something else, such as a grammar that has not been compiled.
     """
 
     compiled: CompiledGrammar
@@ -79,6 +81,7 @@ class Matcher(Cursor):
         *,
         stop_token_ids: Iterable[int] | None = None,
     ) -> None:
+        check_compiled(compiled, "Matcher()")
         self._has_budget = False
         self._stops: tuple[int, ...] | None = None
         self._reader: CaptureReader | None = None

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.masks.batches import fill_next_token_bitmask_batch
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
@@ -219,6 +219,8 @@ def generate_batch(
         raise ConstrainError("prompts must be a sequence of at least one prompt")
     if compiled_grammars is None or isinstance(compiled_grammars, CompiledGrammar):
         compiled_grammars = [compiled_grammars] * len(prompts)
+    if not isinstance(compiled_grammars, Sequence):
+        check_compiled(compiled_grammars, "generate_batch()")
     if len(compiled_grammars) != len(prompts):
         raise ConstrainError(f"there are {len(compiled_grammars)} grammars for {len(prompts)} prompts")
     if isinstance(stop, str):

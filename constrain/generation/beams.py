@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
@@ -134,6 +134,7 @@ class _Search:
         self._compiled = compiled_grammar
         self._decoder: Decoder
         if compiled_grammar is not None:
+            check_compiled(compiled_grammar, "beam_search()")
             vocabulary = compiled_grammar.vocabulary
             self._size = vocabulary.size
             self._ends = frozenset(vocabulary.eos_ids) - vocabulary.spelled_ids

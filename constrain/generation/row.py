@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.forced_tokens import ForcedTokens, forced_tokens
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.vocabulary import Vocabulary
@@ -139,6 +139,7 @@ class Row:
         # Those of tokens that were accepted and have not become steps.
         self._events: deque[list[Event]] = deque()
         if compiled_grammar is not None:
+            check_compiled(compiled_grammar, "a generation")
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
             self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)

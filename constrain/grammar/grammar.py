@@ -493,7 +493,7 @@ class Grammar:
 
         with _reading(time_limit):
             tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
-            if not isinstance(special_tokens, str):
+            if isinstance(special_tokens, Iterable) and not isinstance(special_tokens, str):
                 special_tokens = tuple(special_tokens)
             ir = from_tools(
                 tools,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from constrain.errors import ConstrainError
 from constrain.grammar.events import Event as PartEvent
 from constrain.grammar.json_events import JsonReader
 from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
 from constrain.grammar.tools.style import ToolStyle, pattern_of
+from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.json_scanner import JsonScanner
+from constrain.tools.json_values import read_json
 from constrain.tools.xml_arguments import NotYet, read_arguments
 
 
@@ -88,7 +90,7 @@ def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None,
     Raises
     ------
     ConstrainError
-        If there is no such style, or a tool is not valid.
+        If there is no such style, its arguments cannot be read back, or a tool is not valid.
     """
     parser = TurnParser(style, tools, reasoning=reasoning)
     parser.feed(text)
@@ -130,7 +132,11 @@ class TurnParser:
         self._place: Any = None
         self._told = 0
         self._style = style_named(style)
-        self._schemas = {tool.name: tool.parameters for tool in read_tools(tools)} if tools is not None else {}
+        xml = XML_STYLES.get(self._style.arguments)
+        if xml is not None and xml.before_item:
+            raise ConstrainError(f"arguments in {self._style.arguments}, with arrays in XML too, cannot be read back")
+        known = read_tools(tools) if tools is not None else []
+        self._schemas = {tool.name: ArgumentSchema(tool.parameters) for tool in known}
         self.turn = Turn(is_complete=True)
         self._buffer = ""
         self._events: list[Event] = []
@@ -317,9 +323,8 @@ class TurnParser:
         if self._style.arguments != "json":
             end = self._style.ends[0].rstrip()
             try:
-                arguments, at = read_arguments(
-                    self._buffer, 0, XML_STYLES[self._style.arguments], end, self._schemas.get(self._name)
-                )
+                schema = self._schemas.get(self._name, ANY_ARGUMENTS)
+                arguments, at = read_arguments(self._buffer, 0, XML_STYLES[self._style.arguments], end, schema)
             except NotYet:
                 return False
             except ValueError:
@@ -340,7 +345,7 @@ class TurnParser:
         if stop < 0:
             return False
         try:
-            arguments = json.loads(self._buffer[:stop])
+            arguments = read_json(self._buffer[:stop])
         except ValueError:
             return self._give_up()
         return self._end_call(arguments, stop)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from constrain.grammar.structural_tags.styles import XmlStyle
+from constrain.tools.argument_schema import ArgumentSchema, Written
 from constrain.tools.json_scanner import JsonScanner
+from constrain.tools.json_values import read_json
 
 _SPACE = " \t\r\n"
 
@@ -15,7 +16,7 @@ class NotYet(Exception):
     """The text ends before the arguments do."""
 
 
-def read_arguments(text: str, at: int, style: XmlStyle, end: str, schema: Any) -> tuple[dict[str, Any], int]:
+def read_arguments(text: str, at: int, style: XmlStyle, end: str, schema: ArgumentSchema) -> tuple[dict[str, Any], int]:
     """The arguments that begin at a place, and the place behind them.
 
     Parameters
@@ -26,8 +27,8 @@ def read_arguments(text: str, at: int, style: XmlStyle, end: str, schema: Any) -
         One that writes arrays and objects as JSON.
     end : str
         What stands behind the arguments, without the white space before it.
-    schema : JSON value
-        The schema of the arguments, which tells ``"3"`` from 3 where the style does not; None if it is not known.
+    schema : ArgumentSchema
+        Tells ``"3"`` from 3 where the style does not.
 
     Raises
     ------
@@ -36,11 +37,11 @@ def read_arguments(text: str, at: int, style: XmlStyle, end: str, schema: Any) -
     ValueError
         If no arguments stand there.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Written] = {}
     while True:
         at = _skip_space(text, at)
         if text.startswith(end, at):
-            return found, at
+            return schema.values(found), at
         at = _expect(text, at, style.before_key, end)
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
         stop = text.find(head, at)
@@ -63,7 +64,7 @@ def read_arguments(text: str, at: int, style: XmlStyle, end: str, schema: Any) -
             raise NotYet
         if name in found:
             raise ValueError(f"{name!r} comes twice")
-        found[name] = _value(text[at:stop], kinds, style, _schema_of(schema, name), schema)
+        found[name] = _written(text[at:stop], kinds, style)
         at = stop + len(style.end)
 
 
@@ -98,85 +99,17 @@ def _opening(text: str, at: int, style: XmlStyle) -> tuple[int, set[str]]:
     raise ValueError(f"no kind of value stands at {at}")
 
 
-def _value(text: str, kinds: set[str], style: XmlStyle, schema: Any, root: Any) -> Any:
-    """A value: a string as it is, or JSON."""
+def _written(text: str, kinds: set[str], style: XmlStyle) -> Written:
+    """A value as it is written: a string as it is, or JSON."""
     string = text
     if style.string_lines:
         string = string.removeprefix("\n").removesuffix("\n")
     if kinds == {"string"}:
-        return string
+        return Written(string, None, None)
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except ValueError:
-        value = string
-    if "string" not in kinds:
-        return value
-    return string if isinstance(value, str) or not allows(schema, value, root) else value
-
-
-def _schema_of(schema: Any, name: str) -> Any:
-    """The schema of an argument; True if nothing is known of it."""
-    if not isinstance(schema, dict):
-        return True
-    properties = schema.get("properties")
-    if isinstance(properties, dict) and name in properties:
-        return properties[name]
-    for word in ("allOf", "anyOf", "oneOf"):
-        for each in schema.get(word, ()):
-            found = _schema_of(each, name)
-            if found is not True:
-                return found
-    return schema.get("additionalProperties", True)
-
-
-_TYPES: dict[str, Any] = {
-    "boolean": bool,
-    "null": type(None),
-    "object": dict,
-    "array": list,
-    "string": str,
-}
-
-
-def allows(schema: Any, value: Any, root: Any) -> bool:
-    """Whether a schema may allow a value: what it says of types and listed values, and no more."""
-    if not isinstance(schema, dict):
-        return schema is not False
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and not allows(_resolve(reference, root), value, root):
-        return False
-    kinds = schema.get("type")
-    if kinds is not None and not any(_has_type(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
-        return False
-    if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
-        return False
-    if "const" in schema and not _same(value, schema["const"]):
-        return False
-    for word in ("anyOf", "oneOf"):
-        if word in schema and not any(allows(each, value, root) for each in schema[word]):
-            return False
-    return all(allows(each, value, root) for each in schema.get("allOf", ()))
-
-
-def _has_type(value: Any, kind: str) -> bool:
-    if kind in ("number", "integer"):
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and (kind == "number" or value == int(value))
-    return isinstance(value, _TYPES.get(kind, ()))
-
-
-def _same(left: Any, right: Any) -> bool:
-    return type(left) is type(right) and bool(left == right)
-
-
-def _resolve(reference: str, root: Any) -> Any:
-    """The schema that a reference within a document names; True if it is not found."""
-    place = root
-    if not reference.startswith("#"):
-        return True
-    for part in reference[1:].split("/")[1:]:
-        part = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(place, dict) or part not in place:
-            return True
-        place = place[part]
-    return place
+        return Written(string, None, None)
+    # A string would stand there without its quotes.
+    is_string = isinstance(value, str) and "string" in kinds
+    return Written(string, None if is_string else text, value)

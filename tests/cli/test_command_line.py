@@ -114,6 +114,19 @@ def test_without_arguments_it_shows_the_help(run):
         (["generate", "--regex"], "requires an argument"),
         (["generate", "--regex", "a\udcff"], "--regex is not UTF-8 text"),
         (["generate", "--regex", "a", "--prompt", "\udcff"], "--prompt is not UTF-8 text"),
+        (["generate", "--regex", "a", "--bad-word", "\udcff"], "--bad-word is not UTF-8 text"),
+        (["generate", "--regex", "a", "--samplers", "\udcff"], "--samplers is not UTF-8 text"),
+        (["generate", "--schema", os.devnull, "--whitespace-pattern", "\udcff"], "--whitespace-pattern is not UTF-8"),
+        (["generate", "--regex", "a", "--samplers", "dry,nowhere"], "no step is called 'nowhere'"),
+        (["generate", "--regex", "a", "--bad-word", ""], "--bad-word needs a text"),
+        (["generate", "--tools", os.devnull, "--style", "nowhere"], "there is no style 'nowhere'"),
+        (
+            ["mask", "--tools", os.devnull, "--style", "qwen3", "--no-reasoning", "--reasoning-tokens", "5"],
+            "--no-reasoning and --reasoning-tokens exclude each other",
+        ),
+        (["tokenize", "--decode", "--special", "5"], "do not go with --decode"),
+        (["tokenize", "--decode", "--read", "none", "5"], "do not go with --decode"),
+        (["tokenize", "--read", "\udcff", "a"], "--read is not UTF-8 text"),
         (["generate", "--bogus"], "No such option"),
         (["generate", "--regex", "a", "stray"], "unexpected extra argument"),
         (["bogus"], "No such command 'bogus'"),
@@ -146,12 +159,19 @@ def test_bad_usage_is_one_line_and_exit_code_2(run, arguments, message):
         ("--gbnf", "root ::= nowhere\n", "line 1, column"),
         ("--gbnf", 'other ::= "a"\n', "root"),
         ("--ebnf", "root ::= nowhere\n", "line 1, column"),
+        ("--schema", '{"maximum": 1e99999999999999999999}', "the exponent of 1e99999999999999999999 is too large"),
+        ("--schema", '{"const": ' + "1" * 5_000 + "}", "an integer has too many digits"),
+        ("--structural-tag", "[" * 100_000, "nested too deeply"),
+        ("--structural-tag", '{"type": "regex",\n "oops}', "line 2, column"),
+        ("--tools", "[" * 100_000, "nested too deeply"),
+        ("--tools", "[{]", "line 1, column"),
     ],
 )
 def test_bad_file_is_one_line_and_exit_code_1(run, tmp_path, option, content, message):
     file = tmp_path / "grammar.txt"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    status, out, err = run("generate", option, file)
+    style = ["--style", "qwen3"] if option == "--tools" else []
+    status, out, err = run("generate", option, file, *style)
     assert (status, out) == (1, "")
     assert one_line(err).startswith(f"constrain: {file}: ")
     assert message in err

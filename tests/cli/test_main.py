@@ -88,6 +88,31 @@ def test_without_an_output():
     assert (done.returncode, done.stderr) == (1, b"constrain: there is no standard output to write to\n")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor in a shell")
+def test_without_an_input():
+    script = f"'{sys.executable}' -m constrain check --schema - --text a <&-"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, b"constrain: there is no standard input to read\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor in a shell")
+@pytest.mark.parametrize(("choices", "status"), [("a", 0), ("a,,b", 2)])
+def test_without_anywhere_for_messages(choices, status):
+    script = f"'{sys.executable}' -m constrain generate --choices {choices} 2>&-"
+    done = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stdout) == (status, b"" if status else b"a\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pipe without a reader")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["check", "--help"]])
+def test_help_for_nobody(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

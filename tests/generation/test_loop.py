@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constrain import Grammar, GrammarCompiler, Vocabulary
+from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary
+from constrain.backends import load_backend
 from constrain.errors import ConstrainError
-from constrain.generation import Statistics, generate
+from constrain.generation import Statistics, beam_search, generate, generate_batch
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_set, literal
 from constrain.grammar.tokens import token_set
@@ -220,3 +221,18 @@ def test_special_tokens_of_a_grammar_are_forced_and_shown():
     assert "".join(step.text for step in steps)[:-1] == "<tool>true<pad>"
     assert [step.forced for step in steps[:3]] == [True] * 3
     assert model.asked <= 2
+
+
+def test_a_grammar_that_is_not_compiled_is_said_to_be_none():
+    backend = load_backend()
+    grammar = Grammar.from_regex("a")
+    message = r"takes a CompiledGrammar, not Grammar: GrammarCompiler\(vocabulary\)\.compile\(grammar\)"
+    for call in (
+        lambda: Matcher(grammar),
+        lambda: generate(backend, backend.tokenizer, grammar),
+        lambda: generate_batch(backend, backend.tokenizer, grammar, ["a"]),
+        lambda: generate_batch(backend, backend.tokenizer, [grammar], ["a"]),
+        lambda: beam_search(backend, backend.tokenizer, grammar, beams=2),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()

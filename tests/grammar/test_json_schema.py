@@ -280,6 +280,10 @@ def test_what_programs_write_is_usual(style: dict[str, Any]) -> None:
         {"max_whitespace": -1},
         {"max_whitespace": 1.5},
         {"max_whitespace": True},
+        # Where there is no choice of white space, it has no effect.
+        {"max_whitespace": 3, "whitespace": "compact"},
+        {"max_whitespace": 3, "indent": 2},
+        {"max_whitespace": 3, "separators": (", ", ": ")},
     ],
 )
 def test_options_that_are_wrong(options: dict[str, Any]) -> None:

@@ -479,6 +479,19 @@ def test_the_ways_to_give_a_structural_tag() -> None:
     assert repr(constrain.Grammar.from_structural_tag(whole)).startswith("<Grammar from a structural tag")
 
 
+def test_numbers_of_a_json_text_are_exact() -> None:
+    number = "0.10000000000000000000001"
+    schema = json.dumps(f'{{"const": {number}}}')
+    for tag in (
+        f'{{"type": "json_schema", "json_schema": {{"const": {number}}}}}',
+        f'{{"structures": [{{"begin": "<", "schema": {schema}, "end": ">"}}], "triggers": ["<"]}}',
+    ):
+        before, behind = ("<", ">") if "structures" in tag else ("", "")
+        grammar = compiled(tag)
+        assert fits(grammar, before + number + behind)
+        assert not fits(grammar, before + "0.1" + behind)
+
+
 def test_the_older_form() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     for given in (schema, json.dumps(schema)):
@@ -491,7 +504,7 @@ def test_the_older_form() -> None:
 @pytest.mark.parametrize(
     ("tag", "message"),
     [
-        ("{", "at #: the structural tag is not JSON"),
+        ("{", "at #: the structural tag: invalid JSON at line 1, column 2"),
         ([], "at #: a structural tag must be an object, not []"),
         ({"type": "structural_tag"}, "at #: format is missing"),
         ({"type": "tag", "begin": "a", "end": "b"}, "at #: content is missing"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import constrain
 from bench.tool_turns import walk
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.tools.style import Reasoning, Section, ToolStyle
 from constrain.grammar.tools.styles import ALIASES, STYLES
 from constrain.tokenizers.chat.templates import render_chat
 from constrain.tools import Call, TurnParser, parse
@@ -232,6 +234,63 @@ def test_values_in_xml_are_what_the_schema_says() -> None:
     assert arguments(None, s="12", n="[1]", r="x") == {"s": 12, "n": [1], "r": "x"}
 
 
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        # None of these is JSON, whatever Python says.
+        ({"type": ["integer", "string"]}, "NaN", "NaN"),
+        ({"type": ["integer", "string"]}, "-Infinity", "-Infinity"),
+        ({}, "Infinity", "Infinity"),
+        ({"type": ["integer", "string"]}, "1e999", float("inf")),
+        ({"type": ["object", "string"]}, '{"a": 2E711121412}', {"a": float("inf")}),
+        # Every keyword decides, also within a value, and references are followed as the grammar follows them.
+        ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]}, '["a"]', '["a"]'),
+        ({"type": ["integer", "string"], "minimum": 10}, "5", "5"),
+        ({"type": ["integer", "string"], "minimum": 10}, "15", 15),
+        ({"not": {"type": "integer"}}, "5", "5"),
+        ({"if": {"type": "integer"}, "then": False}, "5", "5"),
+        ({"$ref": "#/$defs/a%20b"}, "5", "5"),
+        ({"enum": [1, 2.5]}, "1.0", 1.0),
+        ({"const": [1.0]}, "[1]", [1]),
+        # Too deep for Python to read.
+        ({"type": ["array", "string"]}, "[" * 10_000 + "]" * 10_000, "[" * 10_000 + "]" * 10_000),
+    ],
+)
+def test_what_is_json_in_xml_is_what_the_grammar_allows_there(schema: Any, written: str, value: Any) -> None:
+    definitions = {"a b": {"type": "string"}}
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": definitions}
+    text = f"<tool_call>\n<function=f>\n<parameter=x>{written}</parameter>\n</function>\n</tool_call>"
+    [call] = parse(text, "qwen3_coder", [{"name": "f", "parameters": parameters}]).calls
+    assert call.arguments == {"x": value}
+    assert type(call.arguments["x"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments"),
+    [
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"x": {"type": "string"}}}}}, {"x": "5", "k": 1}),
+        ({"patternProperties": {"^x$": {"type": "string"}}}, {"x": "5", "k": 1}),
+        ({"properties": {"x": True}, "allOf": [{"properties": {"x": {"type": "string"}}}]}, {"x": "5", "k": 1}),
+        ({"if": {"required": ["k"]}, "then": {"properties": {"x": {"type": "string"}}}}, {"x": "5", "k": 1}),
+        ({"if": {"required": ["z"]}, "then": {"properties": {"x": {"type": "string"}}}}, {"x": 5, "k": 1}),
+        # Nothing is known of what is not supported.
+        ({"$ref": "https://example.org/elsewhere"}, {"x": 5, "k": 1}),
+    ],
+)
+def test_arguments_in_xml_are_those_of_the_whole_schema(parameters: Any, arguments: Any) -> None:
+    members = "<parameter=x>5</parameter>\n<parameter=k>1</parameter>\n"
+    text = f"<tool_call>\n<function=f>\n{members}</function>\n</tool_call>"
+    [call] = parse(text, "qwen3_coder", [{"name": "f", "parameters": parameters}]).calls
+    assert call.arguments == arguments
+
+
+@pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": [-Infinity]}', '{"a": ' * 10_000 + "1" + "}" * 10_000])
+def test_arguments_that_are_no_json_are_no_call(arguments: str) -> None:
+    turn = parse(f'<tool_call>\n{{"name": "f", "arguments": {arguments}}}\n</tool_call>', "hermes")
+    assert turn.calls == []
+    assert not turn.is_complete
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_random_turns_are_read_back(style: str) -> None:
     seen, bad = walk(STYLES[style], 12, seed=7)
@@ -257,6 +316,15 @@ def test_the_ways_to_give_a_tool() -> None:
         grammar = constrain.Grammar.from_tools(tools, style="hermes", tool_choice="required")
         text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
         assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
+    schema = WEATHER["parameters"]
+    for tool in (
+        {"name": "get_weather", "input_schema": schema},
+        {"type": "custom", "name": "get_weather", "input_schema": schema},
+        {"name": "get_weather", "inputSchema": schema, "annotations": {}},
+    ):
+        grammar = constrain.Grammar.from_tools([tool], style="hermes", tool_choice="required")
+        assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
+        assert not fits(constrain.CompiledGrammar(grammar.ir, BYTES), text.replace("Paris", 'Paris", "x": "'))
     grammar = constrain.Grammar.from_tools([get_time], style="hermes", tool_choice="get_time")
     text = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
     assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
@@ -276,6 +344,13 @@ def test_order_and_other_arguments() -> None:
     [
         ({}, {}, "at #: tools must be a list"),
         ([3], {}, "at #/0: a tool is an object"),
+        # Tools that take something else than arguments.
+        ([{"type": "web_search", "name": "f"}], {}, "at #/0/type: only tools of type function are supported"),
+        ([{"type": "custom", "name": "f", "format": {"type": "text"}}], {}, "at #/0/type: only tools"),
+        ([{"name": "f", "inputSchema": []}], {}, "at #/0/inputSchema: inputSchema must be a schema"),
+        ([{"name": "f", "input_schema": {"type": "x"}}], {}, "at #/0/input_schema/type: "),
+        ([WEATHER], {"special_tokens": None}, "special_tokens must be names of tokens"),
+        ([WEATHER], {"special_tokens": [["a"]]}, "special_tokens must be names of tokens"),
         ([{"parameters": {}}], {}, "at #/0: a function must have a name"),
         ([{"name": "a b"}], {}, "at #/0/name: "),
         ([{"name": "a"}, {"name": "a"}], {}, "at #/1: there are two tools named 'a'"),
@@ -347,3 +422,32 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
     turn = text.rpartition("<｜Assistant｜>")[2].removesuffix("<｜end▁of▁sentence｜>")
     assert fits(compiled("deepseek_v3"), turn)
     assert parse(turn, "deepseek_v3").calls == [PARIS, UTC]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"forms": ()}, "has no forms of calls"),
+        ({"ends": ()}, "has no ends of calls"),
+        ({"forms": (("", "|"),)}, "what stands before a name is empty"),
+        ({"trigger": ""}, "trigger is empty"),
+        ({"reasoning": Reasoning("<t>", "")}, "the end of thoughts is empty"),
+        ({"reasoning": Reasoning("", "</t>")}, "the beginning of thoughts is empty"),
+        ({"section": Section("", ",", "</s>")}, "the beginning of a section is empty"),
+        ({"section": Section("<s>", ",", "")}, "the end of a section is empty"),
+        ({"arguments": "qwen_xml", "ends": ("\n",)}, "the end of a call is empty"),
+        ({"arguments": "yaml"}, "arguments must be one of json, qwen_xml"),
+    ],
+)
+def test_styles_that_tell_nothing_apart(parts: dict[str, Any], message: str) -> None:
+    whole = {"name": "mine", "forms": (("<c>", "|"),), "ends": ("</c>",), "trigger": "<c>"}
+    assert ToolStyle(**whole).arguments == "json"  # type: ignore[arg-type]
+    with pytest.raises(ConstrainError, match=re.escape(message)):
+        ToolStyle(**{**whole, **parts})
+
+
+def test_arguments_that_cannot_be_read_back() -> None:
+    style = ToolStyle("mine", (("<c>", "|"),), ("</c>",), "<c>", arguments="cohere_xml")
+    assert constrain.Grammar.from_tools([TIME], style=style)
+    with pytest.raises(ConstrainError, match="arguments in cohere_xml, with arrays in XML too, cannot be read back"):
+        parse("", style, [TIME])

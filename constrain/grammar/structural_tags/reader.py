@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from constrain.errors import SchemaError
+from constrain.grammar.json_schema.document.document import parse
 from constrain.grammar.structural_tags.formats import (
     AnyText,
     AnyTokens,
@@ -50,10 +51,7 @@ def read_structural_tag(tag: Any) -> Format:
         With the JSON pointer of what is wrong.
     """
     if isinstance(tag, (str, bytes)):
-        try:
-            tag = json.loads(tag)
-        except ValueError as error:
-            raise SchemaError(f"the structural tag is not JSON: {error}") from None
+        tag = _json(tag, "the structural tag", "#")
     tag = _plain(tag)
     if not isinstance(tag, dict):
         raise SchemaError(f"a structural tag must be an object, not {_describe(tag)}")
@@ -159,6 +157,14 @@ class _Fields:
         return read_format(self.take(name), f"{self.pointer}/{name}")
 
 
+def _json(text: str | bytes, what: str, pointer: str) -> Any:
+    """The value of a JSON text, whose numbers are exact."""
+    try:
+        return parse(text)
+    except SchemaError as error:
+        raise SchemaError(f"{what}: {error.reason}", pointer) from None
+
+
 def _plain(value: Any) -> Any:
     """A pydantic model as plain data."""
     dump = getattr(value, "model_dump", None)
@@ -166,7 +172,7 @@ def _plain(value: Any) -> Any:
 
 
 def _describe(value: Any) -> str:
-    text = repr(value)
+    text = str(value) if isinstance(value, Decimal) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -395,10 +401,7 @@ def _read_legacy(fields: _Fields) -> Format:
         begin, end, schema = inner.text("begin"), inner.text("end"), inner.take("schema")
         inner.finish()
         if isinstance(schema, str):
-            try:
-                schema = json.loads(schema)
-            except ValueError as error:
-                raise SchemaError(f"the schema is not JSON: {error}", f"{pointer}/schema") from None
+            schema = _json(schema, "the schema", f"{pointer}/schema")
         write = getattr(schema, "model_json_schema", None)
         if write is not None:
             schema = write()

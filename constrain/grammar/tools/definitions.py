@@ -13,12 +13,17 @@ from constrain.grammar.pydantic import schema_of
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,256}")
 
 
+# As OpenAI, Anthropic and MCP name them.
+_PARAMETERS = ("parameters", "input_schema", "inputSchema")
+
+
 class Tool(NamedTuple):
-    """A tool, and the schema of its arguments."""
+    """A tool, and the schema of its arguments, which stands under ``keyword``."""
 
     name: str
     parameters: dict[str, Any] | bool
     pointer: str
+    keyword: str = _PARAMETERS[0]
 
 
 def read_tools(tools: Iterable[Any]) -> list[Tool]:
@@ -27,8 +32,9 @@ def read_tools(tools: Iterable[Any]) -> list[Tool]:
     Parameters
     ----------
     tools : iterable of dict, type or function
-        ``{"type": "function", "function": {"name": ..., "parameters": ...}}``, the inner object alone, a pydantic model
-        (its fields are the arguments), or a function.
+        ``{"type": "function", "function": {"name": ..., "parameters": ...}}``, the inner object alone (also with
+        Anthropic's ``input_schema`` or MCP's ``inputSchema``), a pydantic model (its fields are the arguments), or a
+        function.
 
     Raises
     ------
@@ -62,18 +68,20 @@ def _read(tool: Any, pointer: str) -> Tool:
         inner, where = tool["function"], f"{pointer}/function"
         if not isinstance(inner, dict):
             raise SchemaError("a function is an object", where)
+    elif not (tool.get("type", "function") == "function" or (tool["type"] == "custom" and "input_schema" in tool)):
+        # What another kind of tool takes is said in other ways, or known to the server alone.
+        raise SchemaError(f"only tools of type function are supported, not {tool['type']!r}", f"{pointer}/type")
     if "name" not in inner:
         raise SchemaError("a function must have a name", where)
-    parameters = inner.get("parameters", inner.get("input_schema"))
-    if parameters is None:
-        # Without parameters there is nothing to give.
-        parameters = {"type": "object", "properties": {}}
+    name = next((name for name in _PARAMETERS if inner.get(name) is not None), None)
+    # Without parameters there is nothing to give.
+    parameters = {"type": "object", "properties": {}} if name is None else inner[name]
     if not isinstance(parameters, (dict, bool)):
-        raise SchemaError("parameters are a schema", f"{where}/parameters")
-    return _named(inner["name"], parameters, where)
+        raise SchemaError(f"{name} must be a schema", f"{where}/{name}")
+    return _named(inner["name"], parameters, where, name or _PARAMETERS[0])
 
 
-def _named(name: Any, parameters: dict[str, Any] | bool, pointer: str) -> Tool:
+def _named(name: Any, parameters: dict[str, Any] | bool, pointer: str, keyword: str = _PARAMETERS[0]) -> Tool:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SchemaError(f"the name of a tool is of letters, digits and _.:/-, not {name!r}", f"{pointer}/name")
     if parameters is True:
@@ -81,4 +89,4 @@ def _named(name: Any, parameters: dict[str, Any] | bool, pointer: str) -> Tool:
     elif isinstance(parameters, dict) and "type" not in parameters:
         # Arguments have names.
         parameters = {"type": "object", **parameters}
-    return Tool(name, parameters, pointer)
+    return Tool(name, parameters, pointer, keyword)

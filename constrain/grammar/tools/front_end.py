@@ -85,9 +85,11 @@ def style_named(style: str | ToolStyle) -> ToolStyle:
 
 def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) -> tuple[str, ...]:
     """The tokens among the marks of a style, checked."""
-    found = tuple(dict.fromkeys(names)) if not isinstance(names, str) else ()
-    if isinstance(names, str) or not all(isinstance(name, str) and name for name in found):
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    found = tuple(names) if is_list else ()
+    if not is_list or not all(isinstance(name, str) and name for name in found):
         raise ConstrainError(f"special_tokens must be names of tokens, not {names!r}")
+    found = tuple(dict.fromkeys(found))
     marks = style.marks()
     for name in found:
         if not any(name in mark for mark in marks):
@@ -194,7 +196,7 @@ class _Turn:
 
     def _tag(self, tool: Tool, before: str, between: str) -> Tag:
         """A call."""
-        style, pointer = self._style, f"{tool.pointer}/parameters"
+        style, pointer = self._style, f"{tool.pointer}/{tool.keyword}"
         first = next((part for is_pattern, part in pieces(between)[:1] if not is_pattern), "")
         value = JsonSchema(
             pointer,

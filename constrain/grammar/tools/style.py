@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from constrain.errors import ConstrainError
+from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
+
 NUMBER, ID = "{number}", "{id}"
 """In the strings of a style: any digits, and an identifier of letters and digits."""
 
@@ -70,6 +73,12 @@ class ToolStyle:
         What stands neither in free text nor in thoughts, beside the trigger and the marks of thoughts.
     notes : str
         Which models it is the syntax of.
+
+    Raises
+    ------
+    ConstrainError
+        If a part is missing without which no turn can be told from another: what a call begins with, a trigger, an end
+        of thoughts; or there is no such way to write arguments.
     """
 
     name: str
@@ -83,6 +92,26 @@ class ToolStyle:
     text: tuple[str, str] | None = None
     excludes: tuple[str, ...] = ()
     notes: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.forms or not self.ends:
+            raise ConstrainError(f"the style {self.name!r} has no {'ends' if self.forms else 'forms'} of calls")
+        needed = {"trigger": [self.trigger], "what stands before a name": [before for before, _ in self.forms]}
+        if self.reasoning is not None:
+            needed["the end of thoughts"] = [self.reasoning.end]
+            needed["the beginning of thoughts"] = [self.reasoning.begin]
+        if self.section is not None:
+            needed["the beginning of a section"] = [self.section.begin]
+            needed["the end of a section"] = [self.section.end]
+        if self.arguments != "json":
+            # XML is a list of arguments that goes on until its end.
+            needed["the end of a call"] = [end.strip() for end in self.ends]
+        for what, texts in needed.items():
+            if not all(texts):
+                raise ConstrainError(f"the style {self.name!r}: {what} is empty")
+        if self.arguments != "json" and self.arguments not in XML_STYLES:
+            known = ", ".join(("json", *XML_STYLES))
+            raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")
 
     def marks(self) -> list[str]:
         """Every string that a turn may hold as it is, but names, arguments and text."""

@@ -325,7 +325,16 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        shown = text if len(text) <= _SHOWN_DIGITS else text[:_SHOWN_DIGITS] + "..."
+        raise ValueError(f"the exponent of {shown} is too large") from None
+
+
+_SHOWN_DIGITS = 40
+_DECODER = json.JSONDecoder(parse_float=_decimal, parse_constant=_no_constant)
 
 
 def parse(text: str | bytes) -> Any:
@@ -344,5 +353,7 @@ def parse(text: str | bytes) -> Any:
         raise SchemaError(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise SchemaError(f"the JSON text is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
-    except (ValueError, ArithmeticError) as error:
-        raise SchemaError(f"invalid JSON: {error}") from None
+    except ValueError as error:
+        # Python's own words for too many digits name a function that is of no help here.
+        reason = "an integer has too many digits" if "int_max_str_digits" in str(error) else str(error)
+        raise SchemaError(f"invalid JSON: {reason}") from None

@@ -182,6 +182,10 @@ def layout_for(
     """The layout of the options of the same names, in a notation.  Raises ConstrainError if they are not valid."""
     if max_whitespace is not None and (type(max_whitespace) is not int or not 0 <= max_whitespace <= _MOST_WHITE_SPACE):
         raise ConstrainError(f"max_whitespace must be an integer from 0 to {_MOST_WHITE_SPACE}, not {max_whitespace!r}")
+    if max_whitespace is not None and (indent is not None or separators is not None or whitespace == "compact"):
+        raise ConstrainError(
+            "max_whitespace is for whitespace='flexible': 'compact', indent and separators leave no choice"
+        )
     if indent is not None:
         if type(indent) is not int or not 0 <= indent <= 64:
             raise ConstrainError(f"indent must be an integer from 0 to 64, not {indent!r}")

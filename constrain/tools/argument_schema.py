@@ -1,0 +1,153 @@
+"""What the schema of a tool says of arguments whose XML does not tell a text from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from constrain.errors import ConstrainError, LimitError
+from constrain.grammar.json_schema.conventions import take_conventions
+from constrain.grammar.json_schema.document.document import Document, Options
+from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.embedded import MAX_WORK
+from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.few_values import FewValues
+from constrain.grammar.json_schema.normal.instances import Instance, Number, instance
+from constrain.grammar.json_schema.normal.intersect import member
+from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.nodes import Node, Normal, ObjectNode
+from constrain.grammar.json_schema.normal.normalize import Normalizer
+from constrain.grammar.json_schema.text_dependent.membership import Membership
+
+
+class Written(NamedTuple):
+    """An argument as it is written.
+
+    Attributes
+    ----------
+    text : str
+        The string that it may be.
+    json : str, optional
+        The JSON of the other value that it may be.
+    value : JSON value
+        That value.
+    """
+
+    text: str
+    json: str | None
+    value: Any
+
+
+class ArgumentSchema:
+    """The schema of a tool's arguments.
+
+    It is read as the grammar reads it, when the first argument asks for it.
+
+    Parameters
+    ----------
+    schema : JSON Schema, optional
+        None if it is not known.  Of such a schema, and of one that is not supported, every value is valid.
+    """
+
+    any_order = False
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._nodes: list[ObjectNode] | None = None
+        self._normalizer: Normalizer | None = None
+        self._membership = Membership(self, FewValues(self.normal, other_classes))
+
+    def values(self, written: Mapping[str, Written]) -> dict[str, Any]:
+        """What the arguments of a call are.
+
+        An argument is JSON where that is valid, and a string where only that is.  Of several alternatives of the schema
+        the one counts that most arguments fit.
+        """
+        if all(each.json is None for each in written.values()):
+            return {name: each.text for name, each in written.items()}
+        best, least = {name: each.text if each.json is None else each.value for name, each in written.items()}, -1
+        for node in self._objects():
+            found = {name: self._value(node, name, each) for name, each in written.items()}
+            misfits = sum(not fits for _, fits in found.values()) + len(node.required.keys() - found.keys())
+            if least < 0 or misfits < least:
+                best, least = {name: value for name, (value, _) in found.items()}, misfits
+        return best
+
+    def _value(self, node: ObjectNode, name: str, written: Written) -> tuple[Any, bool]:
+        """An argument as an alternative of the schema has it, and whether it is valid there."""
+        handle = member(node, name)
+        if written.json is not None and self._allows_json(handle, written.json):
+            return written.value, True
+        return written.text, self._allows(handle, Instance("string", written.text))
+
+    def _allows_json(self, handle: Handle, text: str) -> bool:
+        try:
+            value = _within_reach(instance(text.encode(errors="surrogatepass")))
+        except LimitError:
+            return True
+        return self._allows(handle, value)
+
+    def _allows(self, handle: Handle, value: Instance) -> bool:
+        try:
+            return any(self._membership.allows(node, value) for node in self.normal(handle).nodes)
+        except (ConstrainError, RecursionError):
+            return True
+
+    def _objects(self) -> list[ObjectNode]:
+        """The alternatives of the schema."""
+        if self._nodes is None:
+            try:
+                try:
+                    nodes = self._read(False)
+                except ScopeNeeded:
+                    nodes = self._read(True)
+            except (ConstrainError, RecursionError):
+                nodes = ()
+            self._nodes = [node for node in nodes if isinstance(node, ObjectNode)]
+        return self._nodes
+
+    def _read(self, keeps_scope: bool) -> tuple[Node, ...]:
+        if self._schema is None:
+            return ()
+        schema, conventions = take_conventions(self._schema)
+        options = Options(is_lenient=conventions.is_lenient, coerces_one_of=conventions.coerces_one_of)
+        document = Document(schema, options, keeps_scope, lambda document: References(document, None))
+        self._normalizer = Normalizer(MAX_WORK, document.refuse)
+        return self._normalizer.normal(document.references.follow(document.root)).nodes
+
+    # -- what a membership asks of the rules of a grammar ------------------------------------------
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+        assert self._normalizer is not None
+        return self._normalizer.normal(handle)
+
+    def written_value(self, layout: Layout, handle: Handle) -> None:
+        """There are no rules."""
+
+    def written_container(self, layout: Layout, node: Node) -> None:
+        """There are no rules."""
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Nothing is enforced."""
+
+
+_REACH = 10_000
+
+
+def _within_reach(value: Instance) -> Instance:
+    """A value with numbers of a size that can be compared: a larger one is as good as another that is very large."""
+    content = value.content
+    if isinstance(content, Number):
+        exponent = min(max(content.exponent, -_REACH), _REACH)
+        return Instance(value.kind, Number(content.is_negative, content.digits[:_REACH], exponent))
+    if isinstance(content, tuple):
+        return Instance(value.kind, tuple(map(_within_reach, content)))
+    if isinstance(content, frozenset):
+        return Instance(value.kind, frozenset((name, _within_reach(member)) for name, member in content))
+    return value
+
+
+ANY_ARGUMENTS = ArgumentSchema(None)
+"""Of a tool that nothing is known of."""
