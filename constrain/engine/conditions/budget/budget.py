@@ -397,8 +397,8 @@ class Budget:
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
         """The same for bytes.
 
-        They may be the next tokens of the plan.  Where keys must differ, the completion behind them is spelled out: they
-        may be any part of a text, at any price, so the plan of this place says nothing about it.
+        They may be the next tokens of the plan.  Where keys must differ, the completion behind them is spelled out:
+        they may be any part of a text, at any price, so the plan of this place says nothing about it.
         """
         account, steps = self._planned(cursor, self.account), cursor._steps
         rest = self._rest_of_plan(cursor, account, data)
