@@ -423,7 +423,9 @@ class Budget:
 
     def _rest_of_plan(self, cursor: Walk, account: Account, data: bytes) -> list[int] | None:
         """What follows in the plan behind some bytes that its next tokens spell; None if they do not."""
-        plan = account.plan(cursor._steps) or []
+        plan = account.plan(cursor._steps)
+        if not plan:
+            return None
         tokens = cursor.compiled.vocabulary.tokens
         count = length = 0
         while length < len(data) and count < len(plan):
