@@ -373,9 +373,9 @@ class GrammarTables:
     @property
     def is_worn(self) -> bool:
         """Whether rules that were made for texts, and what belongs to them, take more than pays to keep."""
-        if self.unfolded is None or self._tables.nbytes <= self._start_over_above:
-            return False  # nearly every time
-        return self._bytes_of_rules() > self._start_over_above
+        # Every call asks, so what costs nothing comes first: rules are a part of all tables.
+        most = self._start_over_above
+        return self.unfolded is not None and self._tables.nbytes > most and self._bytes_of_rules() > most
 
     def note_start_over(self) -> None:
         """The tables were begun anew since they were worn; how soon that may be so again."""

@@ -225,6 +225,43 @@ def test_bytes_count_as_the_fewest_tokens_or_as_is_said() -> None:
         other.accept_bytes(b"8", tokens=-1)
 
 
+def test_bytes_that_spell_the_plan_are_taken_as_its_tokens_are() -> None:
+    grammar = constrain.Grammar.from_json_schema({"type": "object", "required": ["c"]}, whitespace="compact")
+    compiled = compile_with(grammar, [*BYTES, b'{"', b'":'])
+    least = constrain.Matcher(compiled).tokens_to_finish()
+    matcher = constrain.Matcher(compiled, max_tokens=least)
+    for token in constrain.Matcher(compiled).completion():
+        assert token in mask_of(matcher)
+        assert not matcher.fork().accept_bytes(compiled.vocabulary.tokens[token], tokens=2)
+        assert matcher.accept_bytes(compiled.vocabulary.tokens[token], tokens=1)
+    assert matcher.is_accepting()
+    assert matcher.tokens_left == 0
+
+
+def test_bytes_leave_enough_for_keys_that_differ() -> None:
+    """After bytes at any price the text can be completed, or they are refused."""
+    schema = {
+        "type": "object",
+        "minProperties": 2,
+        "propertyNames": {"pattern": "^(a{5}|b{40})$"},
+        "additionalProperties": {"const": 1},
+    }
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact", spelling="canonical")
+    compiled = compile_with(grammar, BYTES)
+    least = constrain.Matcher(compiled).tokens_to_finish()
+    assert least == len('{"aaaaa":1,"":1}') + 40
+    for most, price in itertools.product((least, least + 3, least + 50), (1, 2, 4, 5, 54, 55)):
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        assert matcher.accept_bytes(b"{", tokens=price) == (most - price >= least - 1)
+        assert matcher.tokens_to_finish() <= matcher.tokens_left  # type: ignore[operator]
+    matcher = constrain.Matcher(compiled, max_tokens=least)
+    assert matcher.accept_bytes(b'{"aaaaa":1,"')
+    assert not matcher.fork().accept_bytes(b"aaaaa")
+    assert not matcher.fork().accept_bytes(b"b", tokens=2)
+    assert matcher.accept_bytes(b"b" * 40 + b'":1}')
+    assert matcher.is_accepting()
+
+
 def test_where_a_search_alone_knows_the_way() -> None:
     """The shortest string cannot be spelled; the matcher keeps to the plan until it has other ways."""
     compiled = compile_with(constrain.Grammar.from_regex("(de|ab+c(xy)*)"), [b"d", b"a", b"bbb", b"c", b"xy", b"bb"])

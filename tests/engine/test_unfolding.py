@@ -184,3 +184,29 @@ def test_what_derives_nothing_is_not_unfolded() -> None:
 
     compiled = constrain.CompiledGrammar(builder.finish(start, unfolded=[rule], make_unfolding=fail), VOCABULARY)
     assert constrain.Matcher(compiled).forced_bytes() == b"a"
+
+
+def test_calls_do_not_count_the_memory_of_rules_while_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call asks whether there are too many rules; to add up all tables takes thirty times as long as the call."""
+    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+    grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
+    matcher = constrain.Matcher(constrain.CompiledGrammar(grammar.ir, vocabulary))
+    asked = 0
+    bytes_of_rules = tables_module.GrammarTables._bytes_of_rules
+
+    def counted(self: tables_module.GrammarTables) -> int:
+        nonlocal asked
+        asked += 1
+        return bytes_of_rules(self)
+
+    monkeypatch.setattr(tables_module.GrammarTables, "_bytes_of_rules", counted)
+    assert matcher.accept_bytes(b'{"b": 1, "a": 2}')
+    assert matcher.is_accepting()
+    matcher.rollback()
+    assert not asked
+    matcher.compiled._start_over_above = 1
+    assert not matcher.is_accepting()
+    assert asked
+    assert matcher.accept_bytes(b'{"b": 1, "a": 2}')
+    assert matcher.is_accepting()

@@ -37,7 +37,7 @@ def error(schema: Any) -> SchemaError:
         ('{"a": 1,}', "column"),
         ("[1", "line 1, column 3"),
         ('{"minimum": NaN}', "NaN"),
-        ("1" * 5000, "invalid JSON"),
+        ('{"const": 1e' + "9" * 30 + "}", "the exponent of the number '1e999"),
         ("[" * 100_000, "nested too deeply"),
         ('{"minimum": 1e' + "9" * 30 + "}", ""),
         (b'{"a": "\xff"}', "UTF-8"),
@@ -45,6 +45,15 @@ def error(schema: Any) -> SchemaError:
 )
 def test_text_that_is_not_json(text: str, place: str) -> None:
     assert place in str(error(text))
+
+
+@pytest.mark.parametrize("digits", [5000, 30_000])
+def test_very_long_integers_in_a_text_are_judged_where_they_stand(digits: int) -> None:
+    number = "1" * digits
+    from_json_schema(f'{{"type": "string", "default": {number}}}')
+    assert error(f'{{"properties": {{"a": {{"const": {number}}}}}}}').pointer == "#/properties/a/const"
+    assert error(f'{{"minLength": {number}}}').pointer == "#/minLength"
+    assert "must be an object or a boolean" in error(number).reason
 
 
 @pytest.mark.parametrize("schema", [None, 1, "1", '"a"', [], "[]", 1.5, ()])

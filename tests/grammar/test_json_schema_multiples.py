@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import constrain
 from constrain.errors import SchemaError
+from constrain.grammar.ir import NEVER
+from constrain.grammar.json_schema.text_dependent import counted_multiples
 
 VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 
@@ -124,3 +127,77 @@ def test_white_space_and_neighbours() -> None:
     compiled = compiled_for(schema)
     assert fits(compiled, "[ 17, -34 ,\n0]")
     assert not fits(compiled, "[17, 18]")
+
+
+def fewest_by_steps(template: counted_multiples.CountedMultiples, start: counted_multiples._State) -> int:
+    """How many characters must follow, by trying all of them."""
+    layer, seen, count = [start], {start}, 0
+    while layer:
+        count += 1
+        layer = [then for state in layer for _, then in template._steps(state)]
+        if any(map(template._may_end, layer)):
+            return count
+        layer = [state for state in dict.fromkeys(layer) if state not in seen]
+        seen.update(layer)
+    return NEVER
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["17", "1.7", "0.17", "23", "0.023", "7e-3", "0.11"]),
+    st.sampled_from(['"number"', '"integer"']),
+    st.sampled_from(
+        ["", ', "minimum": 0.5', ', "maximum": -17', ', "minimum": -55, "maximum": 60.7', ', "minimum": 1200']
+    ),
+    st.sampled_from(
+        ["", ', "not": {"multipleOf": 34}', ', "not": {"multipleOf": 2}', ', "not": {"enum": [17, 34, 0, 1.7]}']
+    ),
+    st.sampled_from([{}, {"numbers": "plain"}]),
+    st.lists(st.integers(0, 11), max_size=8),
+)
+def test_the_fewest_characters_that_end_a_number(
+    divisor: str, kind: str, bounds: str, other: str, options: dict[str, Any], choices: list[int]
+) -> None:
+    templates: list[counted_multiples.CountedMultiples] = []
+
+    def keep(self: counted_multiples.CountedMultiples, *arguments: Any) -> None:
+        made(self, *arguments)
+        templates.append(self)
+
+    made = counted_multiples.CountedMultiples.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counted_multiples.CountedMultiples, "__init__", keep)
+        schema = f'{{"type": {kind}, "multipleOf": {divisor}{bounds}{other}}}'
+        try:
+            constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema, **options).ir, VOCABULARY)
+        except SchemaError:
+            return
+    for template in templates:
+        state = counted_multiples._State(-1, False, -1)
+        for choice in choices:
+            further = list(template._steps(state))
+            if not further:
+                break
+            state = further[choice % len(further)][1]
+            if state.digits >= 0:
+                assert template._fewest(state) == fewest_by_steps(template, state), state
+
+
+def test_a_budget_for_multiples_of_a_large_prime_looks_at_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends a number is a matter of division, not of trying tens of thousands of digits after each one."""
+    count = 0
+    is_any_between = counted_multiples.Multiples.is_any_between
+
+    def counted(self: counted_multiples.Multiples, *arguments: Any, **keywords: Any) -> bool:
+        nonlocal count
+        count += 1
+        return is_any_between(self, *arguments, **keywords)
+
+    monkeypatch.setattr(counted_multiples.Multiples, "is_any_between", counted)
+    matcher = constrain.Matcher(compiled_for('{"type": "number", "multipleOf": 0.0123457, "minimum": 0.5}'), 24)
+    while not matcher.is_accepting():
+        text = b"".join([VOCABULARY.tokens[token] for token in matcher.completion()])
+        assert Fraction((matcher.text(matcher.steps) + text).decode()) % Fraction("0.0123457") == 0
+        assert matcher.accept_bytes(b"1") or matcher.accept_bytes(text[:1])
+    assert matcher.steps > 10
+    assert count < 50_000

@@ -380,6 +380,29 @@ def test_what_cannot_be_told_apart_is_refused() -> None:
     assert "not enforced" in grammar.warnings[0]
 
 
+def test_what_contains_asks_of_items_is_refused_where_items_are() -> None:
+    for part, keywords in (
+        ({"type": "array", "contains": {"const": 1}}, {}),
+        ({"not": {"type": "array", "contains": {"const": 1}}}, {}),
+        ({"type": "array", "not": {"uniqueItems": True}}, {}),
+        ({"type": "array", "uniqueItems": True}, {"maxContains": 2}),
+        ({"type": "object", "not": {"additionalProperties": {"type": "integer"}}}, {}),
+        ({"type": "number", "multipleOf": 17.3}, {}),
+    ):
+        with pytest.raises(SchemaError, match="uniqueItems is not supported for items that have") as caught:
+            compiled({"type": "array", "contains": part, "uniqueItems": True, **keywords})
+        assert caught.value.pointer == "#/uniqueItems"
+
+
+def test_contains_an_array_that_is_unique() -> None:
+    schema = {"type": "array", "contains": {"type": "array", "uniqueItems": True}, "uniqueItems": True}
+    validator = jsonschema.Draft202012Validator(schema)
+    grammar = compiled(schema)
+    for size in range(4):
+        for values in itertools.product([1, [], [1], [1, 1], [2, 1]], repeat=size):
+            assert fits(grammar, json.dumps(values)) == validator.is_valid(list(values)), values
+
+
 def test_too_few_values() -> None:
     items = {"type": "string", "pattern": "^[ab]?$"}
     assert fits(compiled({"type": "array", "items": items, "uniqueItems": True, "minItems": 3}), '["b", "", "a"]')

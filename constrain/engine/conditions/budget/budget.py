@@ -364,23 +364,24 @@ class Budget:
 
     def push(self, cursor: Walk, step: int | bytes, behind: Place, _word: int) -> bool:
         """Spend what a step takes; False if the text could not be completed behind it."""
-        is_token = not isinstance(step, bytes)
-        price = 1 if is_token else self._price
+        price = self._price if isinstance(step, bytes) else 1
         left = self.settle(cursor._steps).left - price
         if left < 0:
             return False
         account = (
-            self._token_account(cursor, step, behind, left) if is_token else self._bytes_account(cursor, behind, left)
+            self._bytes_account(cursor, step, behind, left)
+            if isinstance(step, bytes)
+            else self._token_account(cursor, step, behind, left)
         )
         if account is None:
             return False
         account = account.spend(price)
-        if not is_token:
+        if isinstance(step, bytes):
             account = account._replace(byte_steps=(cursor._steps, price, account.byte_steps))
         self.account = account
         return True
 
-    def _token_account(self, cursor: Walk, token: int | bytes, behind: Place, most: int) -> Account | None:
+    def _token_account(self, cursor: Walk, token: int, behind: Place, most: int) -> Account | None:
         """The account with the plan behind a token, which leaves ``most``; None if the budget does not allow it."""
         account, steps = self.account, cursor._steps
         count = tokens_from(cursor.compiled, behind)
@@ -393,13 +394,45 @@ class Budget:
         found = self._search_small(cursor.compiled, behind, most)
         return None if found is None else account.with_plan(steps + 1, found)
 
-    def _bytes_account(self, cursor: Walk, behind: Place, most: int) -> Account | None:
-        """The same for bytes."""
-        compiled = cursor.compiled
-        plan: list[int] | None = []
-        if tokens_from(compiled, behind) > most:
-            plan = None if compiled.ir.distinct_keys else search(compiled, behind, most)
-        return None if plan is None else self.account.with_plan(cursor._steps + 1, plan)
+    def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
+        """The same for bytes.
+
+        They may be the next tokens of the plan.  Where keys must differ, the completion behind them is spelled out:
+        they may be any part of a text, at any price, so the plan of this place says nothing about it.
+        """
+        account, steps = self._planned(cursor, self.account), cursor._steps
+        rest = self._rest_of_plan(cursor, account, data)
+        if rest is not None and len(rest) <= most:
+            return account.with_plan(steps + 1, rest)
+        compiled, keys = cursor.compiled, _followed_keys(cursor)
+        count = tokens_from(compiled, behind)
+        found: list[int] | None = None
+        if keys is not None and count != NEVER:
+            there = keys.after(cursor, data)
+            if there.status == REPEATED_KEY:
+                return None
+            try:
+                found = without_repeated_keys(compiled, behind, there)
+            except ConstrainError:
+                return None
+            count = count if found is None else len(found)
+        elif count > most and not compiled.ir.distinct_keys:
+            found = search(compiled, behind, most)
+            count = NEVER if found is None else len(found)
+        return None if count > most else account.with_plan(steps + 1, found or [])
+
+    def _rest_of_plan(self, cursor: Walk, account: Account, data: bytes) -> list[int] | None:
+        """What follows in the plan behind some bytes that its next tokens spell; None if they do not."""
+        plan = account.plan(cursor._steps)
+        if not plan:
+            return None
+        tokens = cursor.compiled.vocabulary.tokens
+        count = length = 0
+        while length < len(data) and count < len(plan):
+            length += len(tokens[plan[count]])
+            count += 1
+        is_spelled = length == len(data) and b"".join([tokens[token] for token in plan[:count]]) == data
+        return plan[count:] if is_spelled else None
 
     def _planned(self, cursor: Walk, account: Account) -> Account:
         """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""

@@ -177,6 +177,10 @@ class UniqueKeys:
             self._now = now
         return self._now
 
+    def after(self, cursor: Walk, data: bytes) -> ObjectKeys:
+        """The keys where the cursor would be after some bytes; its own stay as they are."""
+        return _keys_after(cursor.compiled, self.at(cursor), data, is_limited=True)
+
     def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
         """Take the tokens that bring a key again, or lead to where none is left, out of a mask."""
         if self._since is None:

@@ -302,9 +302,19 @@ def _repeating_tails(context: Context, node: ArrayNode) -> list[Right] | Conflic
     return [(items,)]
 
 
+def _kinds_of_items(node: ArrayNode) -> list[Handle]:
+    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see ``choices_of``)."""
+    found = dict.fromkeys(element(node, index) for index in range(len(node.prefix) + 1))
+    for each in node.contains:
+        # Only where there may be too many does an item have to be none of them.
+        parts = (each.item,) if each.high is None else (each.item, negate(each.item))
+        found |= dict.fromkeys(conjunction(handle, part) for handle in found for part in parts)
+    return list(found)
+
+
 def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | None:
     """What in the items rules cannot be made for, that tell different values apart; and where."""
-    todo = [element(node, index) for index in range(len(node.prefix) + 1)]
+    todo = _kinds_of_items(node)
     seen = set(todo)
     for handle in todo:
         for one in context.normal(handle).nodes:

@@ -7,8 +7,10 @@ division.  So no digit is written from which there is no way on.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from functools import partial
 from itertools import combinations
 from math import lcm
 from typing import NamedTuple
@@ -33,7 +35,7 @@ MAX_PERIOD = 500
 _MAX_EXCLUDED_DIVISORS = 8
 
 # What is looked at to find out how many characters a number needs yet.
-_MOST_DIGITS, _MOST_STATES = 2_000, 20_000
+_MOST_DIGITS = 2_000
 
 # No number of the schema has more digits (lexical/numbers.py), and products of a few of them are exact with these.
 _PRECISION = 10_000
@@ -88,17 +90,20 @@ class Multiples:
     def _fits(self, value: int) -> bool:
         return value % self._step == 0 and all(value % other for other in self._not)
 
-    def _count_to(self, high: int) -> int:
-        """How many up to ``high`` fit, counted from those that are below 0."""
+    def _count_to(self, high: int, unit: int = 1) -> int:
+        """How many multiples of ``unit`` up to ``high`` fit, counted from those that are below 0."""
         # By inclusion and exclusion.
-        total = high // self._step
+        total = high // lcm(self._step, unit)
         for size in range(1, len(self._not) + 1):
             for some in combinations(self._not, size):
-                total += (-1) ** size * (high // lcm(*some))
+                total += (-1) ** size * (high // lcm(unit, *some))
         return total
 
-    def is_any_between(self, low: int, high: int, is_negative: bool) -> bool:
-        """Whether there is a number from ``low`` to ``high`` units, negated if need be, in the bounds (low <= high)."""
+    def is_any_between(self, low: int, high: int, is_negative: bool, unit: int = 1) -> bool:
+        """Whether there is a number from ``low`` to ``high`` units, negated if need be, in the bounds (low <= high).
+
+        Of those that are multiples of ``unit`` units.
+        """
         if is_negative:
             low, high = -high, -low
         low = low if self.low is None else max(low, self.low)
@@ -106,8 +111,8 @@ class Multiples:
         if low > high:
             return False
         # A whole period has as many as every other, wherever it begins.
-        count = self._count_to(high) - self._count_to(low - 1)
-        return count > sum(low <= value <= high for value in self._excluded)
+        count = self._count_to(high, unit) - self._count_to(low - 1, unit)
+        return count > sum(low <= value <= high and value % unit == 0 for value in self._excluded)
 
     def is_any(self) -> bool:
         """Whether there is any number at all."""
@@ -130,6 +135,11 @@ class Multiples:
             if digits == 0 or low > self._far:
                 return False
             low, high = 10 * low, 10 * high + 9
+
+    def may_be_as_great(self, digits: int, is_negative: bool) -> bool:
+        """Whether there may be numbers with ``digits`` or more before the point; False if there is none."""
+        limit = self.low if is_negative else self.high
+        return (limit is None and self._is_endless) or digits * 10**self.places <= self._far
 
     def reduced(self, digits: int, is_negative: bool) -> int:
         """A number of digits from which all goes on in the same way."""
@@ -233,37 +243,41 @@ class CountedMultiples:
         raise AssertionError("no branch is open")
 
     def _fewest(self, state: _State) -> int:
-        """How many characters there must be after some digits, at least one; NEVER if too many places are looked at."""
+        """How many characters there must be after some digits, at least one; NEVER if there must be too many."""
         known = self._known_fewest.get(state)
         if known is None:
             known = self._known_fewest[state] = self._count_fewest(state)
         return known
 
-    def _count_fewest(self, start: _State) -> int:
+    def _count_fewest(self, state: _State) -> int:
         numbers = self._numbers
-        if start.digits > 0 and start.fraction < 0 and numbers.places == 0 and not numbers.has_fraction:
-            # Any digits will do, as long as a number begins with these.
-            low, high = 10 * start.digits, 10 * start.digits + 9
-            for count in range(1, _MOST_DIGITS):
-                if numbers.is_any_between(low, high, start.is_negative):
-                    return count
-                low, high = 10 * low, 10 * high + 9
-            return NEVER
-        # Breadth first.
-        layer, seen = [start], {start}
-        count = 0
-        while layer and len(seen) < _MOST_STATES:
-            count += 1
-            following = []
-            for state in layer:
-                for _, then in self._steps(state):
-                    if self._may_end(then):
-                        return count
-                    if then not in seen:
-                        seen.add(then)
-                        following.append(then)
-            layer = following
-        return NEVER
+        digits, is_negative, fraction = state
+        places = max(numbers.places, 1)
+        if fraction >= 0:
+            counts = range(fraction + 1, max(places, fraction + 1) + 1)
+            found = bisect_left(counts, True, key=partial(self._is_any, state, 0))
+            return found + 1 if found < len(counts) else NEVER
+        # For each number of digits before the point, the fewest behind it: of more there are all of these, with zeros.
+        fewest = NEVER
+        has_point = numbers.form is not NumberForm.NO_FRACTION
+        for more in range(_MOST_DIGITS if digits else 1):
+            if more >= fewest or not numbers.may_be_as_great(digits * 10**more, is_negative):
+                break
+            if more and not numbers.has_fraction and self._is_any(state, more, 0):
+                fewest = min(fewest, more)
+            elif has_point and self._is_any(state, more, places):
+                behind = 1 + bisect_left(range(1, places), True, key=partial(self._is_any, state, more))
+                fewest = min(fewest, more + 1 + behind)
+        return fewest
+
+    def _is_any(self, state: _State, more: int, behind: int) -> bool:
+        """Whether a number begins so, with so many more digits before the point and ``behind`` of them behind it."""
+        places = self._numbers.places
+        left = max(places - max(state.fraction, 0), 0) + more
+        low = state.digits * 10**left
+        return self._numbers.is_any_between(
+            low, low + 10**left - 1, state.is_negative, unit=10 ** max(places - behind, 0)
+        )
 
     def _may_end(self, state: _State) -> bool:
         digits, is_negative, fraction = state
