@@ -268,11 +268,17 @@ class GrammarTables:
             and tables.bytes_of((*t.BY_ROW_OR_STATE, slot)) > self._collect_above
         ):
             used = {each: tables.used(each) for each in t.BY_ROW_OR_STATE}
+            before = tables.bytes_used(t.BY_ROW_OR_STATE)
             self._collect(STEPS_KEPT)
-            tables.keep_room(used)
+            after = tables.bytes_used(t.BY_ROW_OR_STATE)
             collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
-            self._collect_above = max(self._collect_above, 2 * tables.bytes_used(t.BY_ROW_OR_STATE))
+            if 2 * after <= before:
+                tables.keep_room(used)
+                self._collect_above = max(self._collect_above, 2 * after)
+            else:
+                # Most of it is still needed.  Tables have more room than that, which is not to be taken for more of it.
+                self._collect_above = max(self._collect_above, 2 * tables.bytes_of(t.BY_ROW_OR_STATE))
             if not tables.is_crowded(slot, extra):
                 return collected
         try:

@@ -313,3 +313,14 @@ def test_a_long_text_as_one_step(vocabulary: constrain.Vocabulary) -> None:
         with compiled.lock:
             compiled._collect(0)
     assert matcher.accept_bytes(text)
+
+
+def test_what_is_all_needed_is_seldom_collected() -> None:
+    """In an ambiguous text every place holds all those before it: that is found out now and then, not at each byte."""
+    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)], eos_ids=[0])
+    grammar = constrain.Grammar.from_lark('start: s\ns: s s s | s s | "a"')
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    recognizer = compiled.recognizer()
+    for _ in range(2_600):
+        assert recognizer.try_push_byte(ord("a"))
+    assert 0 < compiled.generation < 12
