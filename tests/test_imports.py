@@ -7,6 +7,7 @@ package is not counted, nor are names that ``constrain/__init__.py`` looks up wh
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,13 +77,16 @@ def _imports(by: str, node: ast.AST, is_late: bool = False) -> Iterator[Import]:
         yield from _imports(by, child, is_late)
 
 
-IMPORTS = [each for name, path in MODULES.items() for each in _imports(name, ast.parse(path.read_text()))]
+@functools.cache
+def imports() -> list[Import]:
+    """All of the package; not worked out while tests are collected, which each worker does."""
+    return [each for name, path in MODULES.items() for each in _imports(name, ast.parse(path.read_text()))]
 
 
 def _circles() -> list[set[str]]:
     """The largest sets of modules that all import each other, directly or by way of others."""
     graph: dict[str, set[str]] = {name: set() for name in MODULES}
-    for each in IMPORTS:
+    for each in imports():
         if each.of in MODULES:
             graph[each.by].add(each.of)
     reached = {}
@@ -98,9 +102,9 @@ def _circles() -> list[set[str]]:
 
 
 def test_the_graph_is_that_of_the_package() -> None:
-    pairs = {each[:2] for each in IMPORTS}
+    pairs = {each[:2] for each in imports()}
     assert ("constrain.engine.matcher", "constrain.engine.cursor") in pairs
-    assert Import("constrain.sampling", "constrain.sampling.sampler", True) in IMPORTS
+    assert Import("constrain.sampling", "constrain.sampling.sampler", True) in imports()
     assert len(MODULES) > 200
     assert len(pairs) > 1000
 
@@ -112,15 +116,15 @@ def test_no_import_circles() -> None:
 
 def test_a_circle_is_found() -> None:
     upward = Import("constrain.engine.history", "constrain.engine.matcher", True)
-    IMPORTS.append(upward)
+    imports().append(upward)
     try:
         assert any({upward.by, upward.of, "constrain.engine.cursor"} <= circle for circle in _circles())
     finally:
-        IMPORTS.remove(upward)
+        imports().remove(upward)
 
 
 def test_nothing_is_imported_inside_functions() -> None:
-    late = {each[:2] for each in IMPORTS if each.is_late and each.of.split(".")[0] not in OPTIONAL}
+    late = {each[:2] for each in imports() if each.is_late and each.of.split(".")[0] not in OPTIONAL}
     assert {pair for pair in late if not pair[0].startswith(tuple(LATE))} == set()
 
 
