@@ -37,7 +37,7 @@ from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
 from constrain.engine.vocabulary.vocabulary import Vocabulary
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, LimitError
 
 # Trie nodes that a search for a shorter completion may look at: at the start of a text some 10 ms; for a token of a
 # small vocabulary, one with a trie of at most so many nodes, less than one.
@@ -413,6 +413,8 @@ class Budget:
                 return None
             try:
                 found = without_repeated_keys(compiled, behind, there)
+            except LimitError:
+                raise
             except ConstrainError:
                 return None
             count = count if found is None else len(found)
