@@ -223,7 +223,8 @@ def test_processes_that_load_at_once(folder, tmp_path):
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0] for process in processes] == [expected] * 3
     assert len(kept(tmp_path)) == 1
-    assert [file for file in (tmp_path / "cache").iterdir() if file.suffix != ".arrays"] == []
+    # A process that has no machine code keeps its kernels there too.
+    assert [file for file in (tmp_path / "cache").iterdir() if file.is_file() and file.suffix != ".arrays"] == []
 
 
 def test_damaged_files_are_made_anew(folder, tmp_path):
