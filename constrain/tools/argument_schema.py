@@ -9,7 +9,7 @@ from constrain.errors import ConstrainError, LimitError
 from constrain.grammar.json_schema.conventions import take_conventions
 from constrain.grammar.json_schema.document.document import Document, Options
 from constrain.grammar.json_schema.document.places import Handle
-from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.document.references import References, with_scope_if_needed
 from constrain.grammar.json_schema.embedded import MAX_WORK
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.few_values import FewValues
@@ -98,10 +98,7 @@ class ArgumentSchema:
         """The alternatives of the schema."""
         if self._nodes is None:
             try:
-                try:
-                    nodes = self._read(False)
-                except ScopeNeeded:
-                    nodes = self._read(True)
+                nodes = with_scope_if_needed(self._read)
             except (ConstrainError, RecursionError):
                 nodes = ()
             self._nodes = [node for node in nodes if isinstance(node, ObjectNode)]

@@ -611,3 +611,9 @@ def test_masks_in_xml_know_the_members_that_are_there(any_order: bool) -> None:
             text += tokens[token]
         members += text.count("</parameter>")
     assert members > 60
+
+
+@pytest.mark.parametrize("tag", ["{}", '{{"format": {}}}', '{{"type": "structural_tag", "format": {}}}'])
+def test_a_number_that_is_no_object_is_named_however_long(tag: str) -> None:
+    with pytest.raises(constrain.SchemaError, match="object, not a very large int"):
+        constrain.Grammar.from_structural_tag(tag.format("1" * 5_000))

@@ -10,7 +10,7 @@ from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options
-from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.document.references import References, with_scope_if_needed
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import Notation, notation_for
 from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES
@@ -64,10 +64,7 @@ def write_embedded(
         return start
 
     try:
-        try:
-            return read(False)
-        except ScopeNeeded:
-            return read(True)
+        return with_scope_if_needed(read)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
 

@@ -11,7 +11,7 @@ from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
 from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
-from constrain.grammar.json_schema.document.references import References, ScopeNeeded
+from constrain.grammar.json_schema.document.references import References, with_scope_if_needed
 from constrain.grammar.json_schema.document.shortened import shortened
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import notation_for
@@ -195,16 +195,15 @@ def from_json_schema(
                 schema = closed(schema)
             if max_array_length is not None:
                 schema = shortened(schema, max_array_length)
-            try:
-                document = Document(schema, options, False, references)
+
+            def read(keeps_scope: bool) -> GrammarIR:
+                document = Document(schema, options, keeps_scope, references)
                 grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
-            except ScopeNeeded:
-                # The way to each place is kept only for schemas with a reference that depends on it.
-                document = Document(schema, options, True, references)
-                grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
-            if not grammar.makes_lexemes:
-                # Rules that look into the schema while a text is read make lexemes.
-                document.forget_places()
-            return grammar
+                if not grammar.makes_lexemes:
+                    # Rules that look into the schema while a text is read make lexemes.
+                    document.forget_places()
+                return grammar
+
+            return with_scope_if_needed(read)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, NoReturn
 
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import parse
+from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.structural_tags.formats import (
     AnyText,
     AnyTokens,
@@ -54,7 +54,7 @@ def read_structural_tag(tag: Any) -> Format:
         tag = _json(tag, "the structural tag", "#")
     tag = _plain(tag)
     if not isinstance(tag, dict):
-        raise SchemaError(f"a structural tag must be an object, not {_describe(tag)}")
+        raise SchemaError(f"a structural tag must be an object, not {describe(tag)}")
     if "structures" in tag or ("triggers" in tag and "type" not in tag):
         return _read_legacy(_Fields(tag, "#"))
     if "format" in tag or tag.get("type") == "structural_tag":
@@ -73,7 +73,7 @@ def read_format(value: Any, pointer: str) -> Format:
     spend()
     value = _plain(value)
     if not isinstance(value, dict):
-        raise SchemaError(f"a format must be an object, not {_describe(value)}", pointer)
+        raise SchemaError(f"a format must be an object, not {describe(value)}", pointer)
     kind = value.get("type")
     if not isinstance(kind, str):
         raise SchemaError("a format must have a type, which is a string", pointer)
@@ -171,11 +171,6 @@ def _plain(value: Any) -> Any:
     return dump(by_alias=True) if dump is not None and not isinstance(value, type) else value
 
 
-def _describe(value: Any) -> str:
-    text = str(value) if isinstance(value, Decimal) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _is_text(value: Any) -> bool:
     """Whether a value is a string that UTF-8 can write."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
@@ -184,7 +179,7 @@ def _is_text(value: Any) -> bool:
 def _token(value: Any, pointer: str) -> Token:
     if (type(value) is int and value >= 0) or (isinstance(value, str) and value):
         return value
-    raise SchemaError(f"a token is an id or a string, not {_describe(value)}", pointer)
+    raise SchemaError(f"a token is an id or a string, not {describe(value)}", pointer)
 
 
 def _schema(fields: _Fields, name: str) -> dict[str, Any] | bool:
@@ -203,7 +198,7 @@ def _json_schema(fields: _Fields) -> Format:
     schema = _schema(fields, "json_schema")
     style = fields.take("style", "json")
     if style != "json" and style not in STYLES:
-        fields.fail(f"must be json or one of {', '.join(STYLES)}, not {_describe(style)}", "style")
+        fields.fail(f"must be json or one of {', '.join(STYLES)}, not {describe(style)}", "style")
     any_order = fields.flag("any_order")
     return JsonSchema(
         fields.pointer, schema, style, any_order, fields.count("max_whitespace_cnt"), fields.texts("excludes", ())
@@ -297,7 +292,7 @@ def _tag_at(value: Any, pointer: str) -> Tag:
     """A tag in a list of tags, where its type goes without saying."""
     value = _plain(value)
     if not isinstance(value, dict):
-        raise SchemaError(f"a tag must be an object, not {_describe(value)}", pointer)
+        raise SchemaError(f"a tag must be an object, not {describe(value)}", pointer)
     result = read_format({"type": "tag", **value}, pointer)
     if not isinstance(result, Tag):
         raise SchemaError("only tags may stand here", pointer)
@@ -396,7 +391,7 @@ def _read_legacy(fields: _Fields) -> Format:
         value = _plain(value)
         pointer = f"#/{name}/{index}"
         if not isinstance(value, dict):
-            raise SchemaError(f"a structure must be an object, not {_describe(value)}", pointer)
+            raise SchemaError(f"a structure must be an object, not {describe(value)}", pointer)
         inner = _Fields(value, pointer)
         begin, end, schema = inner.text("begin"), inner.text("end"), inner.take("schema")
         inner.finish()

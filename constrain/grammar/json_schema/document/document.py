@@ -304,6 +304,11 @@ def shorten(pointer: str) -> str:
     return pointer if len(pointer) <= 200 else pointer[:100] + "..." + pointer[-97:]
 
 
+def cut(text: str) -> str:
+    """What is written of a value, short enough for a message."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 _TYPE_NAMES = {
     type(None): "null",
     bool: "a boolean",
@@ -336,8 +341,7 @@ def _fraction(text: str) -> Decimal:
     try:
         return Decimal(text)
     except ArithmeticError:
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        raise ValueError(f"the exponent of the number {shown!r} is too large to be read") from None
+        raise ValueError(f"the exponent of the number {cut(text)!r} is too large to be read") from None
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_no_constant)

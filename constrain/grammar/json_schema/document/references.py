@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from constrain.grammar.json_schema.document.document import Document, Location, Resource, escape, join, type_name
@@ -12,9 +12,22 @@ from constrain.grammar.json_schema.document.drafts import ANNOTATIONS
 from constrain.grammar.json_schema.document.identified import subschemas
 from constrain.grammar.json_schema.document.places import Handle
 
+Result = TypeVar("Result")
+
 
 class ScopeNeeded(Exception):
     """A reference depends on the way that led to it, which was not kept."""
+
+
+def with_scope_if_needed(read: Callable[[bool], Result]) -> Result:
+    """What ``read`` returns, which is told whether to keep the way to each place.
+
+    That costs time and memory, and few schemas have a reference that depends on it.
+    """
+    try:
+        return read(False)
+    except ScopeNeeded:
+        return read(True)
 
 
 class References:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
 
+from constrain.grammar.json_schema.document.document import cut
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
@@ -247,4 +248,4 @@ def describe(value: Any) -> str:
     except (ValueError, RecursionError):
         # Python writes no integer of more than some thousand digits, and nothing that is nested too deeply.
         text = f"a very large {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return cut(text)
