@@ -456,10 +456,7 @@ class GrammarBuilder:
         if count == 0:
             return self.choice([()])
         if count <= _CHAIN_LIMIT:
-            tail = self.choice([(), (symbol,)])
-            for _ in range(count - 1):
-                tail = self.choice([(), (symbol, tail)])
-            return tail
+            return self._chain(symbol, count)
         power = 1 << (count.bit_length() - 1)
         if count == 2 * power - 1:
             half = self._at_most(symbol, power - 1)
@@ -470,6 +467,20 @@ class GrammarBuilder:
                 (self._exactly(symbol, power), self._at_most(symbol, count - power)),
             ]
         )
+
+    def _chain(self, symbol: Symbol, count: int) -> Symbol:
+        """At most so many of a symbol, each count the tail of the next one."""
+        derived = self._derived
+        known = count
+        while known > 0 and ("at most", symbol, known) not in derived:
+            known -= 1
+        tail = derived["at most", symbol, known] if known else -1
+        for length in range(known + 1, count + 1):
+            longer = derived["at most", symbol, length] = self.nonterminal()
+            self.add(longer)
+            self.add(longer, (symbol,) if length == 1 else (symbol, tail))
+            tail = longer
+        return tail
 
     def _derive(self, key: tuple[object, ...], name: str, right: Iterable[tuple[Symbol, ...]]) -> Symbol:
         symbol = self._derived.get(key)

@@ -44,7 +44,7 @@ _PROBE_DEPTH = 12
 _MANY_BRANCHES = 16
 
 # How many properties may be tried for the one that tells the branches of oneOf apart.
-_MAX_KINDS = 4
+_MAX_KINDS = 16
 
 
 # What makes the normal form of a schema depend on that of others.
@@ -322,7 +322,8 @@ class Normalizer:
         for normal in branches:
             for node in normal.nodes:
                 if isinstance(node, ObjectNode):
-                    counts.update(node.required.keys() & node.properties.keys())
+                    # In the order of the schema: what is looked at must not depend on hashes.
+                    counts.update(name for name in node.required if name in node.properties)
         for name, count in counts.most_common(_MAX_KINDS):
             if count > 1 and any(
                 name in node.required and self._is_choice(node.properties.get(name, ()))
