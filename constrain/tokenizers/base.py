@@ -287,7 +287,7 @@ class Tokenizer(Encoder, Decoder):
         Raises :class:`TokenizerError` for an empty text or one that is there twice, and if this kind of tokenizer takes
         no further tokens.
         """
-        raise TokenizerError(f"{type(self).__name__} takes no further tokens; byte-level BPE does")
+        raise TokenizerError(f"{type(self).__name__} takes no further tokens; tokenizers that are read from files do")
 
     def count_tokens(self, text: str, add_special_tokens: bool = False, *, special: Special = None) -> int:
         """How many tokens :meth:`encode` makes of a text."""

@@ -121,7 +121,19 @@ def kernels(file: Path, package: Path) -> dict[str, Any]:
 
 def test_what_is_in_it(kernels: dict[str, Any]) -> None:
     """Kernels that Python calls, for each of their signatures, and what is called by its address; nothing else."""
-    names = {"number", "weight", "is_large", "fill", "ends", "table", "size", "size#1", "quotient", "refuses", "bytes_of"}
+    names = {
+        "number",
+        "weight",
+        "is_large",
+        "fill",
+        "ends",
+        "table",
+        "size",
+        "size#1",
+        "quotient",
+        "refuses",
+        "bytes_of",
+    }
     assert set(kernels) == names | {"called_by_address"}
     assert all(address != 0 for _, address, _, _ in kernels.values())
     assert len({address for _, address, _, _ in kernels.values()}) == len(kernels)

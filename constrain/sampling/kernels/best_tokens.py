@@ -24,6 +24,7 @@ _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFFFFFF)
 _NOTHING = np.float32(-np.inf)
 
+
 @njit_inner("boolean(int32[::1])")
 def none_allowed(mask: Any) -> Any:
     """Whether all words are 0."""

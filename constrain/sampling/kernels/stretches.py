@@ -1,9 +1,9 @@
 """Stretches of a row: 256 logits, which vector instructions look at together.
 
-What is not allowed counts as -inf.  The compiler makes no vectors of a loop with one sum or one maximum of floats, since
-the order could matter.  So sums are trees of halves whose bounds it knows, and maxima are those of integers in the same
-order.  It makes none either of a loop over places that could be negative, as far as it knows, which numba counts from the
-end: so places are unsigned, or count from the beginning of a slice.
+What is not allowed counts as -inf.  The compiler makes no vectors of a loop with one sum or one maximum of floats,
+since the order could matter.  So sums are trees of halves whose bounds it knows, and maxima are those of integers in
+the same order.  Nor does it of a loop over places that could be negative, as far as it knows, which numba counts from
+the end: so places are unsigned, or count from the beginning of a slice.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Vocabularies that spell characters by their place in a word, and other unusual o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
-from constrain.tokenizers.arguments import checked_text, checked_texts, utf8_of
+from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
+from constrain.tokenizers.further_tokens import LARGEST_ID, further_tokens, with_additional
 from constrain.tokenizers.models import bpe_kernels
 from constrain.tokenizers.models.byte_level_kernels import encode_short
 from constrain.tokenizers.models.merge_ids import Merges
@@ -38,7 +39,6 @@ from constrain.tokenizers.splitting.patterns import SplitPattern
 from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
 from constrain.tokenizers.splitting.unicode_classes import class_table
 
-_LARGEST_ID = 2**24
 _LONGEST_RANKED_TOKEN = 1024
 
 
@@ -108,8 +108,8 @@ class ByteLevelBPE(ShortTextTokenizer):
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
         ids = [*tokens, *foreign, *(token.id for token in added)]
-        if min(ids) < 0 or max(ids) >= _LARGEST_ID:
-            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        if min(ids) < 0 or max(ids) >= LARGEST_ID:
+            raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID - 1}")
         self.vocab_size = max(max(ids) + 1, size)
         self.options = options
         self.added_tokens = tuple(added)
@@ -159,37 +159,17 @@ class ByteLevelBPE(ShortTextTokenizer):
         single_word: bool = False,
         normalized: bool | None = None,
     ) -> ByteLevelBPE:
-        listed = checked_texts(texts)
-        if "" in listed:
-            raise TokenizerError("a token to be added has no text")
-        if len(set(listed)) < len(listed):
-            raise TokenizerError(f"{next(text for text in listed if listed.count(text) > 1)!r} is to be added twice")
-        size = self.vocab_size
-        known = {token.content for token in self.added_tokens}
-        added = list(self.added_tokens)
-        for text in listed:
-            if text in known:
-                continue
-            token_id = self.token_to_id(text)
-            if token_id is None:
-                token_id, size = size, size + 1
-            elif token_id in self._added_texts:
-                raise TokenizerError(f"{text!r} is what normalization makes of the added token with id {token_id}")
-            flags = {"special": special, "lstrip": lstrip, "rstrip": rstrip, "single_word": single_word}
-            added.append(
-                AddedToken(token_id, text, **flags, normalized=not special if normalized is None else normalized)
-            )
-        if size > _LARGEST_ID:
-            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        if normalized is None:
+            normalized = not special
+        flags = AddedToken(-1, "", special, lstrip, rstrip, single_word, normalized)
+        new, size = further_tokens(self, self.added_tokens, texts, flags)
         # The tables of the model are the same, and what is made when it is first asked for is made anew.
         other: ByteLevelBPE = object.__new__(type(self))
         other.__dict__.update(self.__getstate__())
         other.__dict__.pop("_ids_by_bytes", None)
-        other.added_tokens = tuple(added)
-        other.special_ids = self.special_ids | {token.id for token in added if token.special}
-        roles = self.special_tokens
-        new = {token.id for token in added[len(self.added_tokens) :] if token.special} - set(roles.roles().values())
-        other.special_tokens = replace(roles, additional=tuple(sorted(new.union(roles.additional))))
+        other.added_tokens = (*self.added_tokens, *new)
+        other.special_ids = self.special_ids | {token.id for token in new if token.special}
+        other.special_tokens = with_additional(self.special_tokens, new)
         other.vocab_size = size
         other._bytes = [*self._bytes, *[None] * (size - self.vocab_size)]
         other._name_added_tokens()

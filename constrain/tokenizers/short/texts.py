@@ -4,8 +4,9 @@ Most texts are short, and for these the work around the kernel takes longer than
 pass it on, costs as much as some words.  So each thread keeps the arrays, and a frame (short/frames.py) that is passed
 in place of them.
 
-Where kernels come from a library (kernels/library.py), texts of up to 1,024 bytes do without Python between the text and
-the list of its ids, which takes as long as the kernel.  Python's lock is held meanwhile, so that threads share the arrays.
+Where kernels come from a library (kernels/library.py), texts of up to 1,024 bytes do without Python between the text
+and the list of its ids, which takes as long as the kernel.  Python's lock is held meanwhile, so that threads share the
+arrays.
 """
 
 from __future__ import annotations
@@ -99,10 +100,7 @@ class ShortTextTokenizer(Tokenizer):
     def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
         checked_text(text)
         if len(text) <= self._short_length and not self._holds_tokens(text):
-            try:
-                ids = self._short_ids(text)
-            except UnicodeEncodeError:
-                ids = None
+            ids = self._short_ids(text)
             if ids is not None and reading.unreachable.isdisjoint(ids):
                 if add_special_tokens:
                     ids = [*self.around[0], *ids, *self.around[1]]
@@ -142,10 +140,7 @@ class ShortTextTokenizer(Tokenizer):
         if ids is None:
             checked_text(text)
             if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
-                try:
-                    ids = self._short_ids(text)
-                except UnicodeEncodeError:
-                    pass
+                ids = self._short_ids(text)
             if ids is None:
                 return self._encode_long(text, add_special_tokens)
         if add_special_tokens:
@@ -169,15 +164,14 @@ class ShortTextTokenizer(Tokenizer):
         return quick(text)
 
     def _short_ids(self, text: str) -> list[int] | None:
-        """The ids of a stretch without added tokens; None if it has to be encoded as a long text.
-
-        Raises :class:`UnicodeEncodeError` for a lone surrogate.
-        """
+        """The ids of a stretch without added tokens; None if it has to be encoded as a long text, or cannot be."""
         if len(text) > self._short_length:
             return None
-        data = text.encode()
         try:
+            data = text.encode()
             view, kernel, context, out = self._local.short
+        except UnicodeEncodeError:
+            return None
         except AttributeError:
             view, kernel, context, out = self._keep_kernel()
         view[: len(data)] = data
