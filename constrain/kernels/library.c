@@ -232,6 +232,7 @@ typedef struct {
     const char *begin; /* what all added tokens begin with, which may be nothing */
     Py_ssize_t begin_size;
     unsigned char is_first[256]; /* whether an added token begins with this byte */
+    int only_ascii;
 } Texts;
 
 static int may_have_added_tokens(const Texts *texts, const char *data, Py_ssize_t size) {
@@ -246,10 +247,10 @@ static int may_have_added_tokens(const Texts *texts, const char *data, Py_ssize_
 /* The ids of a text; None if it is no short text without added tokens, or if the kernel says so. */
 static PyObject *ids_of(PyObject *self, PyObject *text) {
     const Texts *texts = PyCapsule_GetPointer(self, NULL);
-    if (!PyUnicode_CheckExact(text) || PyUnicode_GetLength(text) > SHORT_BYTES) {
+    Py_ssize_t length, size;
+    if (!PyUnicode_CheckExact(text) || (length = PyUnicode_GetLength(text)) > SHORT_BYTES) {
         Py_RETURN_NONE;
     }
-    Py_ssize_t size;
     const char *data = PyUnicode_AsUTF8AndSize(text, &size);
     if (data == NULL) { /* a lone surrogate */
         if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
@@ -258,7 +259,7 @@ static PyObject *ids_of(PyObject *self, PyObject *text) {
         PyErr_Clear();
         Py_RETURN_NONE;
     }
-    if (size > SHORT_BYTES || may_have_added_tokens(texts, data, size)) {
+    if (size > SHORT_BYTES || (texts->only_ascii && size != length) || may_have_added_tokens(texts, data, size)) {
         Py_RETURN_NONE;
     }
     memcpy(PyArray_DATA(texts->text), data, size);
@@ -301,14 +302,16 @@ static void forget_texts(PyObject *capsule) {
 static PyMethodDef ids_of_definition = {"ids_of", ids_of, METH_O, NULL};
 
 /* kernel, frame: int64[], text: uint8[], ids: int32[], what added tokens begin with: bytes, and their first bytes:
-   bytes, what has to live as long: a function from a text to its ids or None. */
+   bytes, whether other texts than those in ASCII are not taken, what has to live as long: a function from a text to its
+   ids or None. */
 static PyObject *on_short_texts(PyObject *module, PyObject *arguments) {
     PyObject *function, *common, *first, *kept;
     PyArrayObject *frame, *text, *ids;
     char *firsts;
     Py_ssize_t first_count;
-    if (!PyArg_ParseTuple(arguments, "OO!O!O!SSO", &function, &PyArray_Type, &frame, &PyArray_Type, &text, &PyArray_Type,
-                          &ids, &common, &first, &kept)) {
+    int only_ascii;
+    if (!PyArg_ParseTuple(arguments, "OO!O!O!SSpO", &function, &PyArray_Type, &frame, &PyArray_Type, &text, &PyArray_Type,
+                          &ids, &common, &first, &only_ascii, &kept)) {
         return NULL;
     }
     PyObject *holder = PyCFunction_Check(function) ? PyCFunction_GetSelf(function) : NULL;
@@ -324,7 +327,7 @@ static PyObject *on_short_texts(PyObject *module, PyObject *arguments) {
     if (texts == NULL) {
         return PyErr_NoMemory();
     }
-    *texts = (Texts){kernel, frame, text, ids, common, kept, NULL, 0, {0}};
+    *texts = (Texts){kernel, frame, text, ids, common, kept, NULL, 0, {0}, only_ascii};
     Py_INCREF((PyObject *)frame);
     Py_INCREF((PyObject *)text);
     Py_INCREF((PyObject *)ids);

@@ -216,13 +216,13 @@ def test_exceptions(kernels: dict[str, Any]) -> None:
         kernels["table"][0](1 << 40, 1 << 10)
 
 
-def short_texts(file: Path, package: Path, common: bytes, first: bytes, *, words: int = 640) -> Any:
+def short_texts(file: Path, package: Path, common: bytes, first: bytes, only_ascii: bool = False) -> Any:
     found = library.load(file, package)
     assert isinstance(found, library.Library)
-    frame = np.zeros(words, dtype=np.int64)
+    frame = np.zeros(640, dtype=np.int64)
     text, ids = frame[:128].view(np.uint8), frame[128:].view(np.int32)
     kernel = found._kernels["toy.kernel.bytes_of"][0]
-    return found.on_short_texts(kernel, frame, text, ids, common, first, (frame,))
+    return found.on_short_texts(kernel, frame, text, ids, common, first, only_ascii, (frame,))
 
 
 def test_short_texts(file: Path, package: Path) -> None:
@@ -238,6 +238,8 @@ def test_short_texts(file: Path, package: Path) -> None:
     with pytest.raises(ValueError, match="a question"):
         ids_of("why?")
     assert ids_of("still") == list(b"still")
+    only_ascii = short_texts(file, package, b"", b"", only_ascii=True)
+    assert [only_ascii(text) for text in ("", "ab\x7f", "é", "a😀")] == [[], [97, 98, 127], None, None]
 
 
 def test_short_texts_with_added_tokens(file: Path, package: Path) -> None:
@@ -268,19 +270,19 @@ def test_arrays_of_short_texts_live_as_long(file: Path, package: Path) -> None:
     text, ids = frame[:128].view(np.uint8), frame[128:].view(np.int32)
     kernel = found._kernels["toy.kernel.bytes_of"][0]
     before = [sys.getrefcount(each) for each in (frame, text, ids, kept)]
-    ids_of = found.on_short_texts(kernel, frame, text, ids, b"", b"", kept)
+    ids_of = found.on_short_texts(kernel, frame, text, ids, b"", b"", False, kept)
     assert [sys.getrefcount(each) for each in (frame, text, ids, kept)] == [count + 1 for count in before]
     for _ in range(1000):
         assert ids_of("as") == [97, 115]
     del ids_of
     assert [sys.getrefcount(each) for each in (frame, text, ids, kept)] == before
     for wrong in (
-        (found._kernels["toy.kernel.number"][0], frame, text, ids, b"", b"", None),
-        (len, frame, text, ids, b"", b"", None),
-        (kernel, frame.view(np.int32), text, ids, b"", b"", None),
-        (kernel, frame, text[1:], ids, b"", b"", None),
-        (kernel, frame, text, ids[1:], b"", b"", None),
-        (kernel, frame, text, ids, "", b"", None),
+        (found._kernels["toy.kernel.number"][0], frame, text, ids, b"", b"", False, None),
+        (len, frame, text, ids, b"", b"", False, None),
+        (kernel, frame.view(np.int32), text, ids, b"", b"", False, None),
+        (kernel, frame, text[1:], ids, b"", b"", False, None),
+        (kernel, frame, text, ids[1:], b"", b"", False, None),
+        (kernel, frame, text, ids, "", b"", False, None),
         (kernel, frame, text, ids),
     ):
         with pytest.raises(TypeError):

@@ -52,6 +52,9 @@ class ShortTextTokenizer(Tokenizer):
     around: tuple[tuple[int, ...], tuple[int, ...]]
     added_tokens: tuple[AddedToken, ...]
 
+    only_ascii: bool = False
+    """Whether other texts than those in ASCII are for :meth:`_encode_long`, since they may have to be normalized."""
+
     silent_tokens: tuple[AddedToken, ...] = ()
     """Special tokens that are found in a text only where the caller asks for special tokens."""
 
@@ -159,13 +162,13 @@ class ShortTextTokenizer(Tokenizer):
             contents = [token.content.encode("utf-8", "surrogatepass") for token in self.added_tokens if token.content]
             first = bytes({content[0] for content in contents})
             common = self._common.encode("utf-8", "surrogatepass") if contents else b""
-            quick = loaded.on_short_texts(kernel, *arrays, common, first, kept)
+            quick = loaded.on_short_texts(kernel, *arrays, common, first, self.only_ascii, kept)
         self.__dict__["_quick_ids"] = quick
         return quick(text)
 
     def _short_ids(self, text: str) -> list[int] | None:
         """The ids of a stretch without added tokens; None if it has to be encoded as a long text, or cannot be."""
-        if len(text) > self._short_length:
+        if len(text) > self._short_length or (self.only_ascii and not text.isascii()):
             return None
         try:
             data = text.encode()
