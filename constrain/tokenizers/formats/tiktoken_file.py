@@ -15,6 +15,7 @@ import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.formats.json_parts import collector_paused
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
 from constrain.tokenizers.json_files import read_json
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
@@ -27,6 +28,11 @@ def load_tiktoken_file(
     path: Path, encoding: str | RankEncoding | None = None, eos_ids: tuple[int, ...] | None = None
 ) -> ByteLevelBPE:
     """Read a rank file; ``encoding``: one of :data:`ENCODINGS`, or a new one, where the file cannot tell."""
+    with collector_paused():
+        return _load(path, encoding, eos_ids)
+
+
+def _load(path: Path, encoding: str | RankEncoding | None, eos_ids: tuple[int, ...] | None) -> ByteLevelBPE:
     try:
         ranks = parse_ranks(path.read_bytes())
     except TokenizerError as error:

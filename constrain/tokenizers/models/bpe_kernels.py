@@ -21,6 +21,8 @@ from constrain.kernels.jit import ENTRY, INNER, njit
 NO_TOKEN = -1
 """Result of :func:`encode_pieces` plus the byte: there is a byte that has no token."""
 
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
 _SHORT = 48
 _NO_MERGE = np.int64(2**62)
 
@@ -35,7 +37,7 @@ def _mix(value):  # type: ignore[no-untyped-def]
 @njit("uint64(uint64, int64)", **INNER)
 def hash_step(value, byte):  # type: ignore[no-untyped-def]
     """What the hash of some bytes, before it is mixed, becomes with one more; it begins with 0."""
-    return value * np.uint64(0x9E3779B97F4A7C15) + np.uint64(byte) + np.uint64(1)
+    return value * HASH_FACTOR + np.uint64(byte) + np.uint64(1)
 
 
 @njit("uint64(uint8[::1], int64, int64)", **INNER)

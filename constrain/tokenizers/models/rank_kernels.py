@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrain.kernels.jit import ENTRY, INNER, njit
-from constrain.tokenizers.models.bpe_kernels import find_hashed, find_token, hash_step
+from constrain.tokenizers.models.bpe_kernels import HASH_FACTOR, find_hashed, hash_step
 
 _MOST_DIGITS = 9
 
@@ -100,16 +100,28 @@ def find_pairs_of_ranks(blob, starts, ids, slots, new_keys, new_values, room):  
 
     Returns the number of merges, which may be more than ``room``; then only the first ``room`` are written.
     """
+    longest = 0
+    for token in ids:
+        longest = max(longest, starts[token + 1] - starts[token])
+    memory = np.empty((2, longest + 1), dtype=np.uint64)
+    powers, sums = memory[0], memory[1]
+    powers[0] = 1
+    for i in range(longest):
+        powers[i + 1] = powers[i] * HASH_FACTOR
     count = 0
+    sums[0] = 0
     for token in ids:
         begin, end = starts[token], starts[token + 1]
-        value = np.uint64(0)
-        for cut in range(begin + 1, end):
-            value = hash_step(value, blob[cut - 1])
-            left = find_hashed(value, blob, begin, cut, blob, starts, slots)
+        size = end - begin
+        for i in range(size):
+            sums[i + 1] = hash_step(sums[i], blob[begin + i])
+        for cut in range(1, size):
+            left = find_hashed(sums[cut], blob, begin, begin + cut, blob, starts, slots)
             if left < 0:
                 continue
-            right = find_token(blob, cut, end, blob, starts, slots)
+            # The hash is a polynomial, so that of an end is a difference.
+            value = sums[size] - sums[cut] * powers[size - cut]
+            right = find_hashed(value, blob, begin + cut, end, blob, starts, slots)
             if right < 0:
                 continue
             if count < room:
