@@ -35,7 +35,7 @@ class Instruments:
         self._originals: list[tuple[Any, str, Any]] = []
 
     def histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Any:
-        """A new histogram, ``constrain_`` and its name."""
+        """A new histogram."""
         return self._new(self._library.Histogram, name, text, labels, buckets=buckets)
 
     def counter(self, name: str, text: str, *labels: str) -> Any:
@@ -47,7 +47,7 @@ class Instruments:
         return self._new(self._library.Gauge, name, text, labels, multiprocess_mode=of_processes)
 
     def _new(self, kind: Any, name: str, text: str, labels: tuple[str, ...], **options: Any) -> Any:
-        metric = kind(f"constrain_{name}", text, labels, registry=self.registry, **options)
+        metric = kind(name, text, labels, registry=self.registry, **options)
         self._collectors.append(metric)
         return metric
 

@@ -61,24 +61,34 @@ class _Metrics(Instruments):
         self._calls = threading.local()
         self._compilers: weakref.WeakSet[GrammarCompiler] = weakref.WeakSet()
         self._measures_mass = kept_mass
-        self.read_seconds = self.histogram("read_seconds", "Reading a grammar, by its notation.", SECONDS, "kind")
-        self.compile_seconds = self.histogram("compile_seconds", "Compiling a grammar that was not kept.", SECONDS)
-        self.lookups = self.counter("grammar_lookups", "Grammars asked for, by what came of it.", "result")
-        self.errors = self.counter(
-            "grammar_errors", "Grammars that could not be had, by what they failed in.", "operation", "error"
+        self.read_seconds = self.histogram(
+            "constrain_read_seconds", "Reading a grammar, by its notation.", SECONDS, "kind"
         )
-        self.kept = self.gauge("grammars_kept", "Compiled grammars in the caches of compilers.")
-        self.kept_bytes = self.gauge("grammars_kept_bytes", "Their memory.")
-        self.mask_seconds = self.histogram("mask_seconds", "One mask by itself.", SECONDS)
-        self.batch_seconds = self.histogram("batch_seconds", "The masks of one batch.", SECONDS)
-        self.batch_size = self.histogram("batch_size", "Sequences of a batch.", _SIZES)
-        self.masks = self.counter("batch_masks", "Masks of batches: known before, or made for the batch.", "state")
-        self.draft_seconds = self.histogram("draft_seconds", "The masks of one batch's drafts.", SECONDS)
-        self.draft_tokens = self.counter("draft_tokens", "Tokens of drafts, by whether they are legal.", "legal")
-        self.forced_tokens = self.counter("forced_tokens", "Tokens that grammars have drafted.")
-        self.forced_bytes = self.counter("forced_bytes", "Bytes that had to come next, where somebody asked.")
+        self.compile_seconds = self.histogram(
+            "constrain_compile_seconds", "Compiling a grammar that was not kept.", SECONDS
+        )
+        self.lookups = self.counter("constrain_grammar_lookups", "Grammars asked for, by what came of it.", "result")
+        self.errors = self.counter(
+            "constrain_grammar_errors", "Grammars that could not be had, by what they failed in.", "operation", "error"
+        )
+        self.kept = self.gauge("constrain_grammars_kept", "Compiled grammars in the caches of compilers.")
+        self.kept_bytes = self.gauge("constrain_grammars_kept_bytes", "Their memory.")
+        self.mask_seconds = self.histogram("constrain_mask_seconds", "One mask by itself.", SECONDS)
+        self.batch_seconds = self.histogram("constrain_batch_seconds", "The masks of one batch.", SECONDS)
+        self.batch_size = self.histogram("constrain_batch_size", "Sequences of a batch.", _SIZES)
+        self.masks = self.counter(
+            "constrain_batch_masks", "Masks of batches: known before, or made for the batch.", "state"
+        )
+        self.draft_seconds = self.histogram("constrain_draft_seconds", "The masks of one batch's drafts.", SECONDS)
+        self.draft_tokens = self.counter(
+            "constrain_draft_tokens", "Tokens of drafts, by whether they are legal.", "legal"
+        )
+        self.forced_tokens = self.counter("constrain_forced_tokens", "Tokens that grammars have drafted.")
+        self.forced_bytes = self.counter("constrain_forced_bytes", "Bytes that had to come next, where somebody asked.")
         self.kept_mass = self.histogram(
-            "kept_mass", "Share of the model's probability on allowed tokens, for each step of a sequence.", _SHARES
+            "constrain_kept_mass",
+            "Share of the model's probability on allowed tokens, for each step of a sequence.",
+            _SHARES,
         )
 
     def install(self) -> None:

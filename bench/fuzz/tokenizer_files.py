@@ -1,7 +1,8 @@
 """Kind "tokenizer_files": random ``tokenizer.json`` files of all parts that `tokenizers` writes, judged by it.
 
 A file may ask for what the native tokenizers do not have; then loading it must say so, and name the part.  A file that
-loads must give the ids, offsets and texts of the library; so must what a cache on disk makes of its tokenizer.
+loads must give the ids, offsets and texts of the library; so must what a cache on disk makes of its tokenizer, what is
+written of it and read again, and both with tokens that are added later.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smal
 from bench.fuzz.tokenizer_parts import FilePlan, random_plan, random_texts
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
+from constrain.tokenizers.formats.json_writer import tokenizer_json_of
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.state_arrays import UnknownStateError, from_arrays, to_arrays
 
@@ -118,18 +120,67 @@ def _difference_of_kept(ours: Tokenizer, texts: list[str]) -> str:
         kept = from_arrays(to_arrays(ours))
     except UnknownStateError as error:
         return f"it cannot be kept: {error}"
+    return _difference_between(ours, kept, texts, "from the cache")
+
+
+def _difference_between(ours: Tokenizer, other: Tokenizer, texts: list[str], where: str) -> str:
     everything = [
         [
             [tokenizer.tokens_as_bytes(), tokenizer.get_vocab(), tokenizer.special_tokens, tokenizer.eos_ids],
             [_all_of(tokenizer, text, around) for text in texts for around in (False, True)],
         ]
-        for tokenizer in (ours, kept)
+        for tokenizer in (ours, other)
     ]
-    for one, other in zip(*everything, strict=True):
-        for expected, got in zip(one, other, strict=True):
+    for one, twin in zip(*everything, strict=True):
+        for expected, got in zip(one, twin, strict=True):
             if got != expected:
-                return f"from the cache it is {got!r}, not {expected!r}"
+                return f"{where} it is {got!r}, not {expected!r}"
     return ""
+
+
+def _difference_of_written(ours: Tokenizer, texts: list[str], counts: Counts) -> str:
+    """What is different in the same tokenizer, written and read again."""
+    try:
+        content = tokenizer_json_of(ours)
+    except TokenizerError:
+        counts["files that cannot be written"] += 1
+        return ""
+    counts["files written"] += 1
+    try:
+        again = parse_tokenizer_json(json.dumps(content).encode())
+    except TokenizerError as error:
+        return f"what is written cannot be read: {error}"
+    return _difference_between(ours, again, texts, "written and read again")
+
+
+def _difference_with_more(plan: FilePlan, ours: Tokenizer, reference: Any, texts: list[str], counts: Counts) -> str:
+    """What is different after tokens were added, which texts may have."""
+    import tokenizers
+
+    known = {token["content"] for token in plan.added}
+    new = [text for text in dict.fromkeys(["<more>", *(text[1:4] for text in texts[:3])]) if text and text not in known]
+    special = len(texts[0]) % 2 == 1 if texts else False
+    if not special and reference.normalizer is not None:
+        spelled = [_asked(reference.normalizer.normalize_str, text) for text in (*new, *known)]
+        if len(set(spelled)) < len(spelled):
+            return ""
+    try:
+        more = ours.with_added_tokens(new, special=special)
+    except TokenizerError:
+        counts["tokens that cannot be added"] += 1
+        return ""
+    added = [tokenizers.AddedToken(text, special=special, normalized=not special) for text in new]
+    reference.add_special_tokens(added) if special else reference.add_tokens(added)
+    counts["files with more tokens"] += 1
+    if [more.token_to_id(text) for text in new] != [reference.token_to_id(text) for text in new]:
+        return f"{new} get the ids {[more.token_to_id(text) for text in new]}"
+    unmarked = more.special_ids - {token["id"] for token in plan.added if token["special"]}
+    unmarked -= {more.token_to_id(text) for text in new} if special else set()
+    for text in (*texts[:4], "".join(new), "a ".join(new)):
+        wrong = _difference(more, reference, text, unmarked, _has_offsets(plan), counts)
+        if wrong:
+            return f"with {new} (special: {special}) {wrong}"
+    return _difference_of_written(more, texts[:2], counts)
 
 
 def _all_of(tokenizer: Tokenizer, text: str, around: bool) -> Any:
@@ -161,7 +212,7 @@ def _check(plan: FilePlan, texts: list[str], counts: Counts) -> str:
         counts["files about which the library draws lots"] += 1
         return ""
     counts["files"] += 1
-    wrong = _difference_of_kept(ours, texts)
+    wrong = _difference_of_kept(ours, texts) or _difference_of_written(ours, texts, counts)
     if wrong:
         return wrong
     unmarked = ours.special_ids - {token["id"] for token in plan.added if token["special"]}
@@ -169,7 +220,7 @@ def _check(plan: FilePlan, texts: list[str], counts: Counts) -> str:
         wrong = _difference(ours, reference, text, unmarked, _has_offsets(plan), counts)
         if wrong:
             return wrong
-    return ""
+    return _difference_with_more(plan, ours, reference, texts, counts)
 
 
 def run(rng: random.Random, budget: Budget) -> Counts:

@@ -217,6 +217,138 @@ static PyObject *call(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
     return tuple;
 }
 
+/* ---- Short texts.
+
+   A tokenizer's kernel takes a frame, which has the addresses of all else, and the size of a text; it leaves the ids in
+   an array and returns their number.  To come from Python's text to a list of ids with calls from Python takes as long
+   as such a text has words.  The lock is held meanwhile, so threads can share the arrays. */
+
+enum { SHORT_BYTES = 1024 };
+
+typedef struct {
+    const Kernel *kernel;
+    PyArrayObject *frame, *text, *ids;
+    PyObject *common, *kept;
+    const char *begin; /* what all added tokens begin with, which may be nothing */
+    Py_ssize_t begin_size;
+    unsigned char is_first[256]; /* whether an added token begins with this byte */
+    int only_ascii;
+} Texts;
+
+static int may_have_added_tokens(const Texts *texts, const char *data, Py_ssize_t size) {
+    for (Py_ssize_t i = 0; i < size && i + texts->begin_size <= size; i++) {
+        if (texts->is_first[(unsigned char)data[i]] && memcmp(data + i, texts->begin, texts->begin_size) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The ids of a text; None if it is no short text without added tokens, or if the kernel says so. */
+static PyObject *ids_of(PyObject *self, PyObject *text) {
+    const Texts *texts = PyCapsule_GetPointer(self, NULL);
+    Py_ssize_t length, size;
+    if (!PyUnicode_CheckExact(text) || (length = PyUnicode_GetLength(text)) > SHORT_BYTES) {
+        Py_RETURN_NONE;
+    }
+    const char *data = PyUnicode_AsUTF8AndSize(text, &size);
+    if (data == NULL) { /* a lone surrogate */
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+            return NULL;
+        }
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    if (size > SHORT_BYTES || (texts->only_ascii && size != length) || may_have_added_tokens(texts, data, size)) {
+        Py_RETURN_NONE;
+    }
+    memcpy(PyArray_DATA(texts->text), data, size);
+    int64_t words[3] = {(int64_t)(intptr_t)PyArray_DATA(texts->frame), PyArray_DIM(texts->frame, 0), size};
+    int64_t count[RESULT_WORDS] = {0};
+    void *error = NULL;
+    int32_t status = texts->kernel->adapter(words, count, &error);
+    if (status != 0) {
+        raise_error(texts->kernel, status, error);
+        return NULL;
+    }
+    if (count[0] < 0 || count[0] > SHORT_BYTES) {
+        Py_RETURN_NONE;
+    }
+    /* A new list may call the garbage collector, and that anything. */
+    int32_t ids[SHORT_BYTES];
+    memcpy(ids, PyArray_DATA(texts->ids), count[0] * sizeof(int32_t));
+    PyObject *list = PyList_New(count[0]);
+    for (int i = 0; list != NULL && i < count[0]; i++) {
+        PyObject *number = PyLong_FromLong(ids[i]);
+        if (number == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SetItem(list, i, number);
+        }
+    }
+    return list;
+}
+
+static void forget_texts(PyObject *capsule) {
+    Texts *texts = PyCapsule_GetPointer(capsule, NULL);
+    Py_XDECREF((PyObject *)texts->frame);
+    Py_XDECREF((PyObject *)texts->text);
+    Py_XDECREF((PyObject *)texts->ids);
+    Py_XDECREF(texts->common);
+    Py_XDECREF(texts->kept);
+    free(texts);
+}
+
+static PyMethodDef ids_of_definition = {"ids_of", ids_of, METH_O, NULL};
+
+/* kernel, frame: int64[], text: uint8[], ids: int32[], what added tokens begin with: bytes, and their first bytes:
+   bytes, whether other texts than those in ASCII are not taken, what has to live as long: a function from a text to its
+   ids or None. */
+static PyObject *on_short_texts(PyObject *module, PyObject *arguments) {
+    PyObject *function, *common, *first, *kept;
+    PyArrayObject *frame, *text, *ids;
+    char *firsts;
+    Py_ssize_t first_count;
+    int only_ascii;
+    if (!PyArg_ParseTuple(arguments, "OO!O!O!SSpO", &function, &PyArray_Type, &frame, &PyArray_Type, &text, &PyArray_Type,
+                          &ids, &common, &first, &only_ascii, &kept)) {
+        return NULL;
+    }
+    PyObject *holder = PyCFunction_Check(function) ? PyCFunction_GetSelf(function) : NULL;
+    const Kernel *kernel = holder && PyCapsule_CheckExact(holder) ? PyCapsule_GetPointer(holder, NULL) : NULL;
+    if (kernel == NULL || strcmp(kernel->arguments, "q1wq0w") != 0 || strcmp(kernel->result, "q") != 0 ||
+        PyArray_SIZE(text) < SHORT_BYTES || PyArray_ITEMSIZE(text) != 1 || PyArray_SIZE(ids) < SHORT_BYTES ||
+        PyArray_ITEMSIZE(ids) != 4 || PyArray_ITEMSIZE(frame) != 8 || PyArray_NDIM(frame) != 1) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_TypeError, "no kernel of texts, or arrays of another type or size");
+        return NULL;
+    }
+    Texts *texts = calloc(1, sizeof(Texts));
+    if (texts == NULL) {
+        return PyErr_NoMemory();
+    }
+    *texts = (Texts){kernel, frame, text, ids, common, kept, NULL, 0, {0}, only_ascii};
+    Py_INCREF((PyObject *)frame);
+    Py_INCREF((PyObject *)text);
+    Py_INCREF((PyObject *)ids);
+    Py_INCREF(common);
+    Py_INCREF(kept);
+    PyBytes_AsStringAndSize(common, (char **)&texts->begin, &texts->begin_size);
+    PyBytes_AsStringAndSize(first, &firsts, &first_count);
+    for (Py_ssize_t i = 0; i < first_count; i++) {
+        texts->is_first[(unsigned char)firsts[i]] = 1;
+    }
+    PyObject *capsule = PyCapsule_New(texts, NULL, forget_texts);
+    if (capsule == NULL) {
+        return NULL;
+    }
+    PyObject *result = PyCFunction_NewEx(&ids_of_definition, capsule, NULL);
+    Py_DECREF(capsule);
+    return result;
+}
+
+static PyMethodDef functions[] = {{"on_short_texts", on_short_texts, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+
 /* ---- The module. */
 
 /* Whether this processor has what the code was compiled for. */
@@ -275,7 +407,7 @@ static PyObject *make_kernels(void) {
     return found;
 }
 
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, QUOTE(NAME), NULL, -1, NULL, NULL, NULL, NULL, NULL};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, QUOTE(NAME), NULL, -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PASTE(PyInit_, NAME)(void) {
     import_array();

@@ -45,6 +45,7 @@ class Library:
     def __init__(self, module: Any) -> None:
         self.name: str = module.__name__
         self.digest: str = module.digest
+        self.on_short_texts: Callable[..., Any] = module.on_short_texts
         self._kernels: dict[str, tuple[Any, int, str, str]] = module.kernels
         self._functions: dict[Any, Any] = {}
 
@@ -126,7 +127,8 @@ def load(path: Path, package: Path = _PACKAGE) -> Library | str:
         spec.loader.exec_module(module)
         if not module.is_supported:
             return ANOTHER_PROCESSOR
-        if module.digest != sources_digest(package, module.sources.split("\n")):
+        is_old = not hasattr(module, "on_short_texts")
+        if is_old or module.digest != sources_digest(package, module.sources.split("\n")):
             return "made from other sources"
     except (ImportError, OSError) as error:
         return str(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -49,9 +49,13 @@ class AddedTokenFinder:
         for content, token in spelled:
             if content:
                 self._by_content.setdefault(content, token)
-        # Compiled once it is needed, which for thousands of tokens takes a tenth of a second.
         self._contents = frozenset(self._by_content)
         self._lengths = sorted({len(content) for content in self._contents}, reverse=True)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # Compiled once it is needed, which for thousands of tokens takes a tenth of a second.
+        return _compiled(self._contents)
 
     def split(self, text: str, permits: Permits | None = None) -> list[tuple[int, int, AddedToken | None]]:
         """``(begin, end, token)`` for each stretch of ``text``; ``token`` is None for text in between.
@@ -62,7 +66,7 @@ class AddedTokenFinder:
             return [(0, len(text), None)] if text else []
         parts: list[tuple[int, int, AddedToken | None]] = []
         done = 0
-        for begin, end in self._matches(_compiled(self._contents), text, permits):
+        for begin, end in self._matches(self._pattern, text, permits):
             token = self._by_content[text[begin:end]]
             if token.single_word and (_is_word(text[begin - 1 : begin]) or _is_word(text[end : end + 1])):
                 continue
@@ -142,9 +146,17 @@ def any_finder(tokens: Sequence[AddedToken]) -> tuple[str, Callable[[str], objec
         while not content.startswith(common):
             common = common[:-1]
     known = frozenset(contents)
-    if len(known) > _FEW:
-        return common, lambda text: _compiled(known).search(text)
-    return common, _compiled(known).search
+    if len(known) <= _FEW:
+        return common, _compiled(known).search
+    search: list[Callable[[str], object]] = []
+
+    def find(text: str) -> object:
+        # Kept, since a look-up may compare thousands of tokens.
+        if not search:
+            search.append(_compiled(known).search)
+        return search[0](text)
+
+    return common, find
 
 
 @lru_cache(maxsize=32)

@@ -7,7 +7,7 @@ interface.  The engine needs even less: the bytes of each token and the ids that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
 from operator import itemgetter
@@ -169,8 +169,10 @@ class Encoder(ABC):
         Raises :class:`TokenizerError` as :meth:`encode` does, if ``texts`` is a str, and for ``threads`` below 1.
         """
         checked = checked_texts(texts)
+        encode: Callable[[str], Encoding]
         if special is None and disallowed == "text":
-            encode = partial(self.encode, add_special_tokens=add_special_tokens)
+            # A keyword takes as long as a word of the text.
+            encode = partial(self.encode, add_special_tokens=True) if add_special_tokens else self.encode
         else:
             if not isinstance(special, str) and isinstance(special, Iterable):
                 special = list(special)  # an iterator can be read once
@@ -285,7 +287,7 @@ class Tokenizer(Encoder, Decoder):
         Raises :class:`TokenizerError` for an empty text or one that is there twice, and if this kind of tokenizer takes
         no further tokens.
         """
-        raise TokenizerError(f"{type(self).__name__} takes no further tokens; byte-level BPE does")
+        raise TokenizerError(f"{type(self).__name__} takes no further tokens; tokenizers that are read from files do")
 
     def count_tokens(self, text: str, add_special_tokens: bool = False, *, special: Special = None) -> int:
         """How many tokens :meth:`encode` makes of a text."""

@@ -81,12 +81,14 @@ def load_tokenizer(
             place, encoding = _find_by_name(fspath(path), encoding, folder, download, revision)
         elif folder is not None or download or revision is not None:
             raise TokenizerError(f"{place}: folder=, download= and revision= are for names, and this file is there")
+        if place.is_dir():
+            place = _file_in_folder(place)
         tokenizer = _load(place, encoding, eos_ids, cache)
         if chat_template is not None:
             tokenizer.chat_template = given_chat_template(chat_template)
         elif tokenizer.chat_template is None:
-            tokenizer.chat_template = read_chat_template(place if place.is_dir() else place.parent)
-        loaded(tokenizer)
+            tokenizer.chat_template = read_chat_template(place.parent)
+        loaded(tokenizer, place.suffix.removeprefix("."))
     return tokenizer
 
 
@@ -115,7 +117,7 @@ def _adapted(
             tokenizer.eos_ids = ends
         if chat_template is not None:
             tokenizer.chat_template = given_chat_template(chat_template)
-        loaded(tokenizer)
+        loaded(tokenizer, type(library_tokenizer).__module__.partition(".")[0])
     return tokenizer
 
 
@@ -144,8 +146,6 @@ def _find_by_name(
 
 def _load(place: Path, encoding: str | RankEncoding | None, eos_ids: Iterable[int] | None, cache: bool) -> Tokenizer:
     ends = None if eos_ids is None else tuple(sorted(set(checked_ids(eos_ids))))
-    if place.is_dir():
-        place = _file_in_folder(place)
     if not cache:
         return _read(place, encoding, ends)
     return loaded_through_cache(place, (encoding, ends), lambda: _read(place, encoding, ends))

@@ -10,27 +10,45 @@ Where one measured method calls another, only the outer one counts.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from time import perf_counter
 from typing import Any
 
-from constrain.instruments import SECONDS, Instruments, Switch
-from constrain.tokenizers.base import Tokenizer
+from constrain.errors import ConstrainError
+from constrain.instruments import Instruments, Switch
+from constrain.tokenizers.base import Encoder, Tokenizer
+from constrain.tokenizers.metric_names import Names, OwnNames, RouterNames
 
-_COUNTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
+_SCHEMES: dict[str, Callable[[Instruments], Names]] = {
+    "constrain": OwnNames,
+    "sgl": lambda instruments: RouterNames(instruments, "sgl"),
+    "vllm": lambda instruments: RouterNames(instruments, "vllm"),
+}
 
 
-def enable(registry: Any = None) -> None:
-    """Measure from now on, in ``registry`` (by default the one that ``prometheus_client`` has).
+def enable(registry: Any = None, *, names: str | Iterable[str] = "constrain") -> None:
+    """Measure from now on; calling it again does nothing.
 
-    Every metric has the label ``tokenizer``, the name of the class.  Calling it again does nothing.
+    Parameters
+    ----------
+    registry : prometheus_client.CollectorRegistry, optional
+        By default the one that ``prometheus_client`` has.
+    names : str or iterable of str
+        What the metrics are called (:mod:`constrain.tokenizers.metric_names`): ``"constrain"``, with the class of the
+        tokenizer as the label ``tokenizer``; ``"sgl"`` or ``"vllm"``, as in the routers of SGLang and vLLM; or several.
 
-    Raises :class:`constrain.ConstrainError` if ``prometheus_client`` is not installed, or if metrics go to
-    another registry already.
+    Raises
+    ------
+    ConstrainError
+        If ``prometheus_client`` is not installed, metrics go to another registry already, or there are no such names.
     """
-    _switch.enable(registry)
+    chosen = [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in chosen if name not in _SCHEMES]
+    if unknown or not chosen:
+        raise ConstrainError(f"names must be some of {', '.join(_SCHEMES)}, not {names!r}")
+    _switch.enable(registry, names=tuple(dict.fromkeys(chosen)))
 
 
 def disable() -> None:
@@ -39,52 +57,32 @@ def disable() -> None:
 
 
 @contextmanager
-def loading() -> Iterator[Callable[[Tokenizer], None]]:
-    """Measures the opening of a tokenizer; the block calls what it gets with the tokenizer."""
+def loading() -> Iterator[Callable[[Tokenizer, str], None]]:
+    """Measures the opening of a tokenizer; the block calls what it gets with the tokenizer and the kind of its file."""
     metrics = _switch.on
     if metrics is None:
-        yield lambda tokenizer: None
+        yield lambda tokenizer, file_type: None
         return
     begin = perf_counter()
-    opened: list[Tokenizer] = []
+    opened: list[tuple[Tokenizer, str]] = []
     try:
-        yield opened.append
+        yield lambda tokenizer, file_type: opened.append((tokenizer, file_type))
     except Exception as error:
-        metrics.errors.labels("unknown", "load", type(error).__name__).inc()
+        for names in metrics.names:
+            names.failed("unknown", "load", type(error).__name__)
         raise
-    name = type(opened[0]).__name__
-    metrics.load_seconds.labels(name).observe(perf_counter() - begin)
-    metrics.vocabulary.labels(name).set(opened[0].vocab_size)
+    tokenizer, file_type = opened[0]
+    for names in metrics.names:
+        names.loaded(type(tokenizer).__name__, file_type, tokenizer.vocab_size, perf_counter() - begin)
 
 
 class _Metrics(Instruments):
     """The metrics, and the methods that they measure."""
 
-    def __init__(self, library: Any, registry: Any) -> None:
+    def __init__(self, library: Any, registry: Any, *, names: tuple[str, ...]) -> None:
         super().__init__(library, registry)
         self._inside = threading.local()
-
-        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Any:
-            return self.histogram(name, text, buckets, "tokenizer")
-
-        def counter(name: str, text: str, *labels: str) -> Any:
-            return self.counter(name, text, "tokenizer", *labels)
-
-        about = "Ids of the tokenizer that was opened last."
-        self.vocabulary = self.gauge("vocabulary_size", about, "tokenizer", of_processes="max")
-        self.load_seconds = histogram("load_seconds", "Opening a tokenizer.", SECONDS)
-        self.encode_seconds = histogram("encode_seconds", "Encoding one text.", SECONDS)
-        self.encode_tokens = histogram("encode_tokens", "Tokens of an encoded text.", _COUNTS)
-        self.encode_characters = histogram("encode_characters", "Characters of an encoded text.", _COUNTS)
-        self.decode_seconds = histogram("decode_seconds", "Decoding one list of ids.", SECONDS)
-        self.decode_tokens = histogram("decode_tokens", "Tokens of a decoded list.", _COUNTS)
-        self.decode_characters = histogram("decode_characters", "Characters of a decoded text.", _COUNTS)
-        self.stream_seconds = histogram("stream_step_seconds", "One step of a decoding stream.", SECONDS)
-        self.stream_characters = counter("stream_characters", "Characters given out by decoding streams.")
-        self.incomplete = counter("stream_incomplete_utf8", "Steps of streams that end within a character.")
-        self.stop_seconds = histogram("stop_step_seconds", "One step of a stop sequence decoder.", SECONDS)
-        self.stop_outputs = counter("stop_outputs", "Steps of stop sequence decoders, by what they return.", "output")
-        self.errors = counter("tokenizer_errors", "Errors, by what raised them.", "operation", "error")
+        self.names = [_SCHEMES[name](self) for name in names]
 
     def install(self) -> None:
         # Streams take 4 ms to load (measured), and every loaded tokenizer asks here whether metrics are on.
@@ -95,6 +93,7 @@ class _Metrics(Instruments):
         for kind in kinds:  # grows while it is gone through
             kinds += kind.__subclasses__()
             self._measure_tokenizer(kind)
+        self.replace(Encoder, "encode_batch", self._batch(Encoder.encode_batch))
         self._measure(DecodeStream, "step", "stream", self._stream_step)
         self._measure(StopSequenceDecoder, "step", "stop", self._stop_step)
         # Tokenizers whose modules are not loaded yet.
@@ -110,6 +109,17 @@ class _Metrics(Instruments):
         self._measure(kind, "encode", "encode", self._encode)
         self._measure(kind, "decode", "decode", self._decode)
         self._measure(kind, "decode_bytes", "decode", self._decode)
+
+    def _batch(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def encode_batch(encoder: Any, *args: Any, **kwargs: Any) -> Any:
+            begin = perf_counter()
+            encodings = original(encoder, *args, **kwargs)
+            for names in self.names:
+                names.encoded_batch(len(encodings), perf_counter() - begin)
+            return encodings
+
+        return encode_batch
 
     def _measure(self, kind: type, name: str, operation: str, record: Callable[..., None]) -> None:
         """Replace a method that ``kind`` itself defines by a measuring one."""
@@ -129,45 +139,46 @@ class _Metrics(Instruments):
             inside.busy = True
             if operation == "decode" and args:
                 args = (list(args[0]), *args[1:])  # it may be an iterator, and its length is wanted
+            was_stopped = operation == "stop" and self_.is_stopped
             begin = perf_counter()
             try:
                 result = function(self_, *args, **kwargs)
             except Exception as error:
-                self.errors.labels(_name(self_), operation, type(error).__name__).inc()
+                for names in self.names:
+                    names.failed(_name(self_), operation, type(error).__name__)
                 raise
             finally:
                 inside.busy = False
-            record(self_, args, result, perf_counter() - begin)
+            seconds = perf_counter() - begin
+            if operation == "stop":
+                record(self_, args, result, seconds, was_stopped)
+            else:
+                record(self_, args, result, seconds)
             return result
 
         self.replace(owner, name, measured)
 
     def _encode(self, tokenizer: Any, args: tuple[Any, ...], result: Any, seconds: float) -> None:
-        name = type(tokenizer).__name__
-        self.encode_seconds.labels(name).observe(seconds)
-        self.encode_tokens.labels(name).observe(len(result.ids))
-        if args:
-            self.encode_characters.labels(name).observe(len(args[0]))
+        characters = len(args[0]) if args else None
+        for names in self.names:
+            names.encoded(type(tokenizer).__name__, characters, len(result.ids), seconds)
 
     def _decode(self, tokenizer: Any, args: tuple[Any, ...], result: str | bytes, seconds: float) -> None:
-        name = type(tokenizer).__name__
-        self.decode_seconds.labels(name).observe(seconds)
-        if args:
-            self.decode_tokens.labels(name).observe(len(args[0]))
-        if isinstance(result, str):
-            self.decode_characters.labels(name).observe(len(result))
+        tokens = len(args[0]) if args else None
+        characters = len(result) if isinstance(result, str) else None
+        for names in self.names:
+            names.decoded(type(tokenizer).__name__, tokens, characters, seconds)
 
     def _stream_step(self, stream: Any, args: tuple[Any, ...], result: str | None, seconds: float) -> None:
-        name = _name(stream)
-        self.stream_seconds.labels(name).observe(seconds)
-        self.stream_characters.labels(name).inc(len(result or ""))
-        if stream.incomplete_character:
-            self.incomplete.labels(name).inc()
+        for names in self.names:
+            names.streamed(_name(stream), len(result or ""), bool(stream.incomplete_character), seconds)
 
-    def _stop_step(self, decoder: Any, args: tuple[Any, ...], result: Any, seconds: float) -> None:
-        name = _name(decoder)
-        self.stop_seconds.labels(name).observe(seconds)
-        self.stop_outputs.labels(name, type(result).__name__).inc()
+    def _stop_step(self, decoder: Any, args: tuple[Any, ...], result: Any, seconds: float, was_stopped: bool) -> None:
+        stop = None
+        if decoder.is_stopped and not was_stopped:
+            stop = "token" if args and decoder.is_stop_token(args[0]) else "string"
+        for names in self.names:
+            names.looked_for_stops(_name(decoder), type(result).__name__, stop, decoder.holds_text, seconds)
 
 
 _switch = Switch(_Metrics)

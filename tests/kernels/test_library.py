@@ -72,6 +72,21 @@ def refuses(number):
         raise ValueError("too many", 3)
     return number
 
+@njit("int64(int64[::1], int64)", **ENTRY)
+def bytes_of(frame, size):
+    # frame: 128 words of text, and then two ids in each word
+    for i in range(size):
+        byte = frame[i // 8] >> (8 * (i % 8)) & 0xFF
+        if byte == 0x21:
+            return -1
+        if byte == 0x3F:
+            raise ValueError("a question")
+        if i % 2 == 0:
+            frame[128 + i // 2] = byte
+        else:
+            frame[128 + i // 2] |= byte << 32
+    return size
+
 @njit("int64(int64)", **INNER)
 def called_by_address(number):
     return 2 * number
@@ -106,7 +121,19 @@ def kernels(file: Path, package: Path) -> dict[str, Any]:
 
 def test_what_is_in_it(kernels: dict[str, Any]) -> None:
     """Kernels that Python calls, for each of their signatures, and what is called by its address; nothing else."""
-    names = {"number", "weight", "is_large", "fill", "ends", "table", "size", "size#1", "quotient", "refuses"}
+    names = {
+        "number",
+        "weight",
+        "is_large",
+        "fill",
+        "ends",
+        "table",
+        "size",
+        "size#1",
+        "quotient",
+        "refuses",
+        "bytes_of",
+    }
     assert set(kernels) == names | {"called_by_address"}
     assert all(address != 0 for _, address, _, _ in kernels.values())
     assert len({address for _, address, _, _ in kernels.values()}) == len(kernels)
@@ -187,6 +214,79 @@ def test_exceptions(kernels: dict[str, Any]) -> None:
     assert caught.value.args == ("too many", 3)
     with pytest.raises(MemoryError):
         kernels["table"][0](1 << 40, 1 << 10)
+
+
+def short_texts(file: Path, package: Path, common: bytes, first: bytes, only_ascii: bool = False) -> Any:
+    found = library.load(file, package)
+    assert isinstance(found, library.Library)
+    frame = np.zeros(640, dtype=np.int64)
+    text, ids = frame[:128].view(np.uint8), frame[128:].view(np.int32)
+    kernel = found._kernels["toy.kernel.bytes_of"][0]
+    return found.on_short_texts(kernel, frame, text, ids, common, first, only_ascii, (frame,))
+
+
+def test_short_texts(file: Path, package: Path) -> None:
+    ids_of = short_texts(file, package, b"", b"")
+    for text in ("", "a", "The dog.", "é人😀", "\0", "x" * 1024):
+        assert ids_of(text) == list(text.encode())
+
+    class Text(str):
+        __slots__ = ()
+
+    for other in ("a!", "\ud800", "x" * 1025, "é" * 513, Text("a"), b"a", 1, None):
+        assert ids_of(other) is None
+    with pytest.raises(ValueError, match="a question"):
+        ids_of("why?")
+    assert ids_of("still") == list(b"still")
+    only_ascii = short_texts(file, package, b"", b"", only_ascii=True)
+    assert [only_ascii(text) for text in ("", "ab\x7f", "é", "a😀")] == [[], [97, 98, 127], None, None]
+
+
+def test_short_texts_with_added_tokens(file: Path, package: Path) -> None:
+    ids_of = short_texts(file, package, b"<|e", b"<")
+    assert [ids_of(text) is None for text in ("a<|e", "<|end|>", "<|", "a<|", "e|<", "<<|<|e")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    ids_of = short_texts(file, package, b"", "é<\n".encode())
+    assert [ids_of(text) is None for text in ("", "plain", "a\n", "è", "人", "<")] == [
+        False,
+        False,
+        True,
+        True,  # begins with the same byte
+        False,
+        True,
+    ]
+
+
+def test_arrays_of_short_texts_live_as_long(file: Path, package: Path) -> None:
+    found = library.load(file, package)
+    assert isinstance(found, library.Library)
+    frame, kept = np.zeros(640, dtype=np.int64), object()
+    text, ids = frame[:128].view(np.uint8), frame[128:].view(np.int32)
+    kernel = found._kernels["toy.kernel.bytes_of"][0]
+    before = [sys.getrefcount(each) for each in (frame, text, ids, kept)]
+    ids_of = found.on_short_texts(kernel, frame, text, ids, b"", b"", False, kept)
+    assert [sys.getrefcount(each) for each in (frame, text, ids, kept)] == [count + 1 for count in before]
+    for _ in range(1000):
+        assert ids_of("as") == [97, 115]
+    del ids_of
+    assert [sys.getrefcount(each) for each in (frame, text, ids, kept)] == before
+    for wrong in (
+        (found._kernels["toy.kernel.number"][0], frame, text, ids, b"", b"", False, None),
+        (len, frame, text, ids, b"", b"", False, None),
+        (kernel, frame.view(np.int32), text, ids, b"", b"", False, None),
+        (kernel, frame, text[1:], ids, b"", b"", False, None),
+        (kernel, frame, text, ids[1:], b"", b"", False, None),
+        (kernel, frame, text, ids, "", b"", False, None),
+        (kernel, frame, text, ids),
+    ):
+        with pytest.raises(TypeError):
+            found.on_short_texts(*wrong)
 
 
 def test_signatures(file: Path, package: Path, kernels: dict[str, Any]) -> None:

@@ -46,10 +46,11 @@ def test_the_best_tokens(k, ties, share):
         assert Sampler(0).sample(logits, pack(allowed)) == expected[0]
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
 @pytest.mark.parametrize("k", [0, 5, 70])
-def test_statuses(k):
+def test_statuses(k, share):
     n = 40_017
-    logits, allowed = row_of(n, 3), allowed_of(n, 0.5, 4)
+    logits, allowed = row_of(n, 3), allowed_of(n, share, 4)
     mask = pack(allowed)
     samplers = [Sampler(1.0, k, 1.0), Sampler(0)]
     calls = [call for each in samplers for call in (each.sample, each.sample_with_log_probabilities)]

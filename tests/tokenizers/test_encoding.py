@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tokenizers
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizer_texts import TEXTS
 
+from constrain.errors import TokenizerError
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 
 HASH_OF_65_122 = "6770bd69fbbecad2b983724056b1e6ad"
@@ -136,15 +138,35 @@ def test_special_tokens_around_a_text(content, kind):
     assert ours.encode("the end").ids == got.ids[1:-1]
 
 
-def test_short_and_long_texts_take_two_ways_to_the_same(content):
-    # A short text takes one kernel call and works out its tokens and offsets later.
-    _, tokenizer = pair(content)
+def split(regex, behavior="Isolated"):
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": False}
 
-    @settings(max_examples=150)
+
+STAGES = {
+    "one": [split(r"\s*[a-z]+")],
+    "two": [split(r"\p{N}{1,3}"), split(r" ?\p{L}+|\s+(?!\S)", "MergedWithPrevious")],
+    "three": [split(r"\p{N}"), split("[一-龥]+"), split(r"[^\r\n\p{L}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|\s+")],
+}
+
+
+@pytest.mark.parametrize("form", [None, "NFC", "NFKD"])
+@pytest.mark.parametrize("stages", [None, *STAGES])
+def test_short_and_long_texts_take_two_ways_to_the_same(content, stages, form):
+    # A short text takes one kernel call and works out its tokens and offsets later.
+    if form is not None:
+        content["normalizer"] = {"type": form}
+    if stages is not None:
+        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [*STAGES[stages], byte_level]}
+    reference, tokenizer = pair(content)
+    assert tokenizer._short_ids("The dog") == reference.encode("The dog").ids
+    assert (tokenizer._short_ids("née") is None) == (form is not None)
+
+    @settings(max_examples=80)
     @given(TEXTS)
     def check(text):
         short, long = tokenizer.encode(text), tokenizer._encode_long(text, False)
-        assert short.ids == long.ids
+        assert short.ids == long.ids == reference.encode(text).ids
         assert short.tokens == long.tokens
         assert short.offsets == long.offsets
         assert short.special_tokens_mask == long.special_tokens_mask
@@ -155,3 +177,30 @@ def test_short_and_long_texts_take_two_ways_to_the_same(content):
         tokenizer.encode(longest + "é").ids[: len(tokenizer.encode(longest).ids) - 8]
         == (tokenizer.encode(longest).ids[:-8])
     )
+
+
+def test_a_token_that_normalization_spells_otherwise_is_found_in_short_texts(content):
+    content["normalizer"] = {"type": "NFKC"}
+    flags = dict.fromkeys(("lstrip", "rstrip", "single_word", "special"), False)
+    content["added_tokens"].append({"id": 401, "content": "ﬁt", "normalized": True, **flags})
+    reference, tokenizer = pair(content)
+    assert tokenizer.encode("a fit").ids == reference.encode("a fit").ids
+    assert tokenizer.encode("a fit").ids[-1] == 401
+
+
+def test_stages_that_take_too_many_steps_are_an_error(content):
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split("(a|a)+b"), byte_level]}
+    _, tokenizer = pair(content)
+    with pytest.raises(TokenizerError, match="too many steps"):
+        tokenizer.encode("a" * 100)
+    assert tokenizer.encode("b").ids
+
+
+def test_threads_share_what_short_texts_need(content):
+    _, tokenizer = pair(content)
+    texts = ["The dog", "née", "x" * 700, "the end " * 90, "人工", "<|endoftext|>a"] * 30
+    expected = [tokenizer._encode_long(text, False).ids for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            assert [encoding.ids for encoding in pool.map(tokenizer.encode, texts)] == expected

@@ -26,6 +26,7 @@ ON_FIRST_USE = {
     ("constrain.tokenizers.factory", "constrain.tokenizers.formats.sentencepiece_file"),
     ("constrain.tokenizers.factory", "constrain.tokenizers.formats.tiktoken_file"),
     ("constrain.tokenizers.factory", "constrain.tokenizers.formats.tokenizer_json"),
+    ("constrain.tokenizers.models.piece_tokenizer", "constrain.tokenizers.formats.json_decoders"),
     ("constrain.tokenizers.metrics", "constrain.tokenizers.streaming.decode_stream"),
     ("constrain.tokenizers.metrics", "constrain.tokenizers.streaming.stop_sequences"),
 }

@@ -118,3 +118,68 @@ def test_importing_tokenizers_does_not_import_the_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_several_names_at_once():
+    registry = prometheus_client.CollectorRegistry()
+    metrics.enable(registry, names=("vllm", "constrain"))
+    try:
+        MockTokenizer().encode("ab")
+        assert registry.get_sample_value("vllm_tokenizer_tokens_per_encode_sum") == 2
+        assert value(registry, "encode_tokens_sum") == 2
+    finally:
+        metrics.disable()
+    assert list(registry.collect()) == []
+
+
+def test_what_routers_count(small_json, tmp_path):
+    registry = prometheus_client.CollectorRegistry()
+    (tmp_path / "tokenizer.json").write_text(json.dumps(small_json))
+
+    def found(name, **labels):
+        return registry.get_sample_value(f"sgl_tokenizer_{name}", labels) or 0
+
+    metrics.enable(registry, names="sgl")
+    try:
+        load_tokenizer(tmp_path)
+        with pytest.raises(TokenizerError):
+            load_tokenizer(tmp_path / "missing")
+        assert found("factory_loads_total", file_type="json") == 1
+        assert found("factory_load_duration_seconds_count") == 1
+        assert found("factory_errors_total", error_type="TokenizerError") == 1
+        assert found("vocab_size", tokenizer_type="ByteLevelBPE") == 401
+        tokenizer = MockTokenizer()
+        ids = tokenizer.encode("Hello the").ids
+        assert len(tokenizer.encode_batch(["ab", "c"])) == 2
+        with pytest.raises(TokenizerError):
+            tokenizer.encode("\ud800")
+        assert found("encode_requests_total", tokenizer_type="MockTokenizer") == 3
+        assert found("encode_duration_seconds_count") == 3
+        assert found("encode_batch_duration_seconds_count", batch_size="2") == 1
+        assert found("tokens_per_encode_sum") == len(ids) + 3
+        assert found("chars_per_encode_sum") == 12
+        assert found("encode_errors_total", error_type="TokenizerError") == 1
+        tokenizer.decode(ids)
+        with pytest.raises(TokenizerError):
+            tokenizer.decode([10**6])
+        assert found("decode_requests_total", tokenizer_type="MockTokenizer") == 1
+        assert found("decode_duration_seconds_count") == 1
+        assert found("tokens_per_decode_sum") == len(ids)
+        assert found("decode_errors_total", error_type="TokenizerError") == 1
+        DecodeStream(tokenizer).step_batch([0xC3, 0xA4, ord("a")])
+        assert found("stream_tokens_total") == found("stream_step_duration_seconds_count") == 3
+        assert found("stream_incomplete_utf8_total") == 1
+        StopSequenceDecoder(tokenizer, stop_strings=["ab"]).step_batch(b"xaby")
+        StopSequenceDecoder(tokenizer, stop_tokens=[66], visible_stop_tokens=[67]).step_batch(b"xB")
+        StopSequenceDecoder(tokenizer, stop_tokens=[66], visible_stop_tokens=[67]).step_batch(b"xCC")
+        assert found("stop_sequences_detected_total", type="string") == 1
+        assert found("stop_sequences_detected_total", type="token") == 2
+        assert found("partial_matches_total") == 1
+        assert found("stop_detection_duration_seconds_count") == 9
+        assert not any(metric.name.startswith("constrain") for metric in registry.collect())
+    finally:
+        metrics.disable()
+    assert list(registry.collect()) == []
+    for wrong in ("sglang", (), ("sgl", "other")):
+        with pytest.raises(ConstrainError, match="names must be some of constrain, sgl, vllm"):
+            metrics.enable(registry, names=wrong)

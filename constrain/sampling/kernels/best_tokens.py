@@ -24,9 +24,6 @@ _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFFFFFF)
 _NOTHING = np.float32(-np.inf)
 
-_SOME = 64
-"""Fewer are found faster in one pass."""
-
 
 @njit_inner("boolean(int32[::1])")
 def none_allowed(mask: Any) -> Any:
@@ -35,6 +32,17 @@ def none_allowed(mask: Any) -> Any:
     for i in range(len(mask)):
         allowed |= np.uint32(mask[i])
     return allowed == 0
+
+
+@njit_inner("boolean(int32[::1])")
+def _many_allowed(mask: Any) -> Any:
+    """Whether an eighth of the tokens is allowed."""
+    allowed = 0
+    for begin in range(0, len(mask), WORDS):
+        allowed += allowed_in(mask, begin, min(begin + WORDS, len(mask)))
+        if allowed >= 4 * len(mask):
+            return True
+    return False
 
 
 @njit_inner("boolean(float32[::1], float32)")
@@ -95,21 +103,20 @@ def _collect_stretches(logits: Any, mask: Any, stretches: Any, k: Any, values: A
     A heap that begins with the first tokens takes in many times ``k`` before it has the best.  But the ``k``-th highest
     of the maxima of stretches is a bound that at least ``k`` tokens reach, so few stretches are looked at twice.
     """
-    room = np.empty(STRETCH, dtype=np.float32)
     stretch = np.empty(STRETCH, dtype=np.float32)
     peaks = np.empty(stretches, dtype=np.float32)
     count = 0
     for part in range(stretches):
         word = part * WORDS
-        looked_at = stretch[:]
         if allowed_in(mask, word, word + WORDS) == STRETCH:
-            looked_at = logits[32 * word : 32 * word + STRETCH]
+            peaks[part] = highest(logits, np.uint64(32 * word))
         else:
             take_allowed(logits, mask, word, stretch)
-        peaks[part] = highest(looked_at, room)
+            peaks[part] = highest(stretch, np.uint64(0))
         if not peaks[part] < np.inf:
             return NOT_A_NUMBER
-        count = offer(peaks[part], part, k, stretches + 1, values, ids, count)
+        if count < k or peaks[part] > values[0]:
+            count = offer(peaks[part], part, k, stretches + 1, values, ids, count)
     bound = values[0]
     count = 0
     for part in range(stretches):
@@ -119,12 +126,12 @@ def _collect_stretches(logits: Any, mask: Any, stretches: Any, k: Any, values: A
             base = 32 * w
             if none_reaches(logits[base : base + 32], bound):
                 continue
+            # Few do: look at each before asking whether it is allowed.
             bits = np.uint64(np.uint32(mask[w]))
-            while bits != 0:
-                token = base + bit_count((bits & (~bits + _ONE)) - _ONE)
-                bits &= bits - _ONE
-                if logits[token] >= bound and logits[token] > _NOTHING:
-                    count = offer(logits[token], token, k, len(logits), values, ids, count)
+            for i in range(32):
+                value = logits[base + i]
+                if value >= bound and value > _NOTHING and (bits >> np.uint64(i)) & _ONE:
+                    count = offer(value, base + i, k, len(logits), values, ids, count)
     return count
 
 
@@ -142,7 +149,7 @@ def collect(logits: Any, mask: Any, k: Any, values: Any, ids: Any, touched_ids: 
     seen = False
     group = 0
     stretches = min(n // STRETCH, words // WORDS)
-    if _SOME <= k <= stretches // 2 and k < n and allowed_in(mask, 0, words) >= 4 * words:
+    if k <= stretches // 2 and _many_allowed(mask):
         count = _collect_stretches(logits, mask, stretches, k, values, ids)
         if count < 0:
             return count

@@ -1,7 +1,9 @@
 """Stretches of a row: 256 logits, which vector instructions look at together.
 
-What is not allowed counts as -inf.  Sums and maxima are trees of halves whose bounds the compiler knows: it makes no
-vectors of a loop with one sum or one maximum of floats, since the order could matter.
+What is not allowed counts as -inf.  The compiler makes no vectors of a loop with one sum or one maximum of floats,
+since the order could matter.  So sums are trees of halves whose bounds it knows, and maxima are those of integers in
+the same order.  Nor does it of a loop over places that could be negative, as far as it knows, which numba counts from
+the end: so places are unsigned, or count from the beginning of a slice.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ WORDS = 8
 STRETCH = 32 * WORDS
 
 _NOTHING = -0x800000  # the bits of -inf
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+_INFINITY = np.int32(0x7F800000)
+_MINUS_INFINITY = np.int32(-0x7F800001)  # in the order of integers, where what is below is no number
 
 
 @njit_inner("int64(uint64)")
@@ -27,9 +32,20 @@ def bit_count(x: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
+@njit_inner("boolean(int32[::1], uint64)")
+def _all_allowed(mask: Any, word: Any) -> Any:
+    """Whether the words from ``word`` on allow a whole stretch."""
+    common = np.int32(-1)
+    for i in range(WORDS):
+        common &= mask[word + np.uint64(i)]
+    return common == -1
+
+
 @njit_inner("int64(int32[::1], int64, int64)")
 def allowed_in(mask: Any, begin: Any, end: Any) -> Any:
     """How many tokens the words from ``begin`` to ``end`` allow."""
+    if end - begin == WORDS and _all_allowed(mask, np.uint64(begin)):
+        return STRETCH
     allowed = 0
     for w in range(begin, end):
         allowed += bit_count(np.uint64(np.uint32(mask[w])))
@@ -49,32 +65,23 @@ def take_allowed(logits: Any, mask: Any, word: Any, stretch: Any) -> None:
             stretch[32 * w + i] = np.int32((value & keep) | (_NOTHING & ~keep)).view(np.float32)
 
 
-@njit_inner("float32(float32[::1], float32[::1])")
-def highest(stretch: Any, room: Any) -> Any:
-    """The highest of a stretch; NaN if there is a NaN or +inf.  ``room`` is scratch, float32[STRETCH]."""
-    wrong = np.uint32(0)
-    for i in range(128):
-        first, second = stretch[i], stretch[i + 128]
-        room[i] = first if first > second else second
-        wrong += np.uint32(not (first < np.inf)) + np.uint32(not (second < np.inf))
-    if wrong != 0:
+@njit_inner("int32(int32)")
+def _in_order(bits: Any) -> Any:
+    """An integer for the bits of a float: of two floats the higher one has the higher integer; and the way back."""
+    return np.int32(bits ^ np.int32(np.int32(bits >> np.int32(31)) & _MAGNITUDE))
+
+
+@njit_inner("float32(float32[::1], uint64)")
+def highest(logits: Any, begin: Any) -> Any:
+    """The highest of the stretch that begins there; NaN if there is a NaN or +inf."""
+    top, low = _MINUS_INFINITY, _INFINITY
+    for i in range(STRETCH):
+        value = _in_order(np.float32(logits[begin + np.uint64(i)]).view(np.int32))
+        top = value if value > top else top
+        low = value if value < low else low
+    if top >= _INFINITY or low < _MINUS_INFINITY:
         return np.float32(np.nan)
-    for i in range(64):
-        first, second = room[i], room[i + 64]
-        room[i] = first if first > second else second
-    for i in range(32):
-        first, second = room[i], room[i + 32]
-        room[i] = first if first > second else second
-    for i in range(16):
-        first, second = room[i], room[i + 16]
-        room[i] = first if first > second else second
-    for i in range(8):
-        first, second = room[i], room[i + 8]
-        room[i] = first if first > second else second
-    best = room[0]
-    for i in range(1, 8):
-        best = room[i] if room[i] > best else best
-    return best
+    return np.int32(_in_order(top)).view(np.float32)
 
 
 @njit_inner("float64(float64[::1])")

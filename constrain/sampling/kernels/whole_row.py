@@ -60,7 +60,6 @@ def draw_of_all(logits: Any, mask: Any, temperature: Any, touched_ids: Any, touc
     n = len(logits)
     words = len(mask)
     stretch = np.empty(STRETCH, dtype=np.float32)
-    room = np.empty(STRETCH, dtype=np.float32)
     weights = np.empty(STRETCH, dtype=np.float64)
     masses = np.zeros(-(-words // WORDS), dtype=np.float64)
     count = 0
@@ -76,7 +75,7 @@ def draw_of_all(logits: Any, mask: Any, temperature: Any, touched_ids: Any, touc
         seen = True
         if allowed > _FEW and word + WORDS <= words and 32 * last <= n:
             take_allowed(logits, mask, word, stretch)
-            peak = highest(stretch, room)
+            peak = highest(stretch, np.uint64(0))
             if not peak < np.inf:
                 return NOT_A_NUMBER
             best = max(best, peak)

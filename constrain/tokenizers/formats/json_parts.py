@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from constrain.errors import TokenizerError
 
+FILE_PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+"""What changes text or ids, beside the model."""
+
 MODELS = "BPE, Unigram, WordPiece and WordLevel"
 """Those that are supported."""
+
+
+_VOCABULARY = ("vocab", "merges")
+
+
+def parts_of_file(content: dict[str, Any], outside: Iterable[int]) -> str:
+    """What a file has beside tokens and merges, as JSON; ``outside``: the ids of added tokens that its model lacks."""
+    parts: dict[str, Any] = {key: content.get(key) for key in FILE_PARTS}
+    parts["model"] = {key: value for key, value in content["model"].items() if key not in _VOCABULARY}
+    parts["outside"] = list(outside)
+    return json.dumps(parts)
 
 
 @contextmanager

@@ -1,12 +1,14 @@
-"""Writes ``tokenizer.json``, which ``tokenizers`` and ``transformers`` open, from a tokenizer of any format.
+"""Writes ``tokenizer.json``, which ``tokenizers`` and ``transformers`` open.
 
-Only byte-level BPE: the tables of the others do not say what their files said.
+Byte-level BPE of any format; other tokenizers if they are from such a file.  SentencePiece's and llama.cpp's do things
+to a text that no ``tokenizer.json`` can say.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +17,12 @@ from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.arguments import checked_path
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text
+from constrain.tokenizers.formats.json_parts import FILE_PARTS
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE
+from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
+from constrain.tokenizers.models.spelled_bpe import SpelledBPE
+from constrain.tokenizers.models.symbol_bpe import SymbolBPE
+from constrain.tokenizers.models.unigram import Unigram
 from constrain.tokenizers.splitting.patterns import SplitPattern, regex_of
 from constrain.tokenizers.splitting.stages import RegexStage, Stage
 
@@ -29,7 +36,7 @@ def save_tokenizer_json(tokenizer: Tokenizer, path: str | os.PathLike[str]) -> N
     Parameters
     ----------
     tokenizer : Tokenizer
-        Byte-level BPE, of any format.
+        Byte-level BPE of any format, or one that is from a ``tokenizer.json``.
     path : str or path
         The file; one that is there is replaced as a whole.
 
@@ -49,9 +56,14 @@ def save_tokenizer_json(tokenizer: Tokenizer, path: str | os.PathLike[str]) -> N
 
 
 def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The content of the ``tokenizer.json`` of a byte-level tokenizer."""
+    """The content of the ``tokenizer.json`` of a tokenizer."""
+    if isinstance(tokenizer, PieceTokenizer) and tokenizer.file_parts is not None:
+        return _piece_json(tokenizer, json.loads(tokenizer.file_parts))
     if not isinstance(tokenizer, ByteLevelBPE):
-        raise TokenizerError(f"a {type(tokenizer).__name__} cannot be written as tokenizer.json; byte-level BPE can")
+        raise TokenizerError(
+            f"a {type(tokenizer).__name__} cannot be written as tokenizer.json, unless it is from such a file;"
+            " byte-level BPE can"
+        )
     options = tokenizer.options
     if not options.added_in_alphabet:
         for token in tokenizer.added_tokens:
@@ -68,18 +80,7 @@ def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [
-            {
-                "id": token.id,
-                "content": token.content,
-                "single_word": token.single_word,
-                "lstrip": token.lstrip,
-                "rstrip": token.rstrip,
-                "normalized": token.normalized,
-                "special": token.special,
-            }
-            for token in added
-        ],
+        "added_tokens": _added_json(added),
         "normalizer": None if options.normal_form is None else {"type": options.normal_form},
         "pre_tokenizer": _pre_tokenizer(options.split, options.add_prefix_space),
         "post_processor": _post_processor(tokenizer),
@@ -97,6 +98,47 @@ def tokenizer_json_of(tokenizer: Tokenizer) -> dict[str, Any]:
             "merges": merges,
         },
     }
+
+
+def _piece_json(tokenizer: PieceTokenizer, parts: dict[str, Any]) -> dict[str, Any]:
+    """``parts``: what the file that the tokenizer is from has beside tokens and merges."""
+    outside = frozenset(parts["outside"])
+    texts = {token_id: text for token_id, text in tokenizer.vocabulary_texts().items() if token_id not in outside}
+    given = -1
+    for token in sorted(tokenizer.added_tokens, key=lambda token: token.id):
+        given = max(given, token.id) if token.id in texts else max(given + 1, len(texts))
+        if token.id in outside and token.id != given:
+            raise TokenizerError(f"added token {token.content!r}: tokenizer.json cannot say its id, {token.id}")
+    model: dict[str, Any] = {**parts["model"]}
+    if isinstance(tokenizer.model, Unigram):
+        model["vocab"] = [[texts[token_id], score] for token_id, score in enumerate(tokenizer.model.scores())]
+    else:
+        model["vocab"] = {text: token_id for token_id, text in sorted(texts.items())}
+    if isinstance(tokenizer.model, SymbolBPE | SpelledBPE):
+        model["merges"] = [[texts[left], texts[right]] for left, right in tokenizer.model.merges()]
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": _added_json(tokenizer.added_tokens),
+        **{key: parts[key] for key in FILE_PARTS},
+        "model": model,
+    }
+
+
+def _added_json(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": token.id,
+            "content": token.content,
+            "single_word": token.single_word,
+            "lstrip": token.lstrip,
+            "rstrip": token.rstrip,
+            "normalized": token.normalized,
+            "special": token.special,
+        }
+        for token in sorted(added, key=lambda token: token.id)
+    ]
 
 
 def _added_in_model(added: list[AddedToken], spelled: dict[int, str], whole_piece: bool) -> dict[int, str]:

@@ -11,11 +11,15 @@ import base64
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.formats.json_parts import collector_paused
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
 from constrain.tokenizers.json_files import read_json
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
+from constrain.tokenizers.models.rank_kernels import read_ranks
 from constrain.tokenizers.special_tokens import SpecialTokens, find_eos_ids, read_roles
 from constrain.tokenizers.splitting.patterns import by_name
 
@@ -24,6 +28,11 @@ def load_tiktoken_file(
     path: Path, encoding: str | RankEncoding | None = None, eos_ids: tuple[int, ...] | None = None
 ) -> ByteLevelBPE:
     """Read a rank file; ``encoding``: one of :data:`ENCODINGS`, or a new one, where the file cannot tell."""
+    with collector_paused():
+        return _load(path, encoding, eos_ids)
+
+
+def _load(path: Path, encoding: str | RankEncoding | None, eos_ids: tuple[int, ...] | None) -> ByteLevelBPE:
     try:
         ranks = parse_ranks(path.read_bytes())
     except TokenizerError as error:
@@ -84,6 +93,25 @@ def tokenizer_from_ranks(
 
 def parse_ranks(data: bytes) -> dict[int, bytes]:
     """The bytes of each token by rank, from the content of a rank file."""
+    return _usual_ranks(data) or _ranks_line_by_line(data)
+
+
+def _usual_ranks(data: bytes) -> dict[int, bytes] | None:
+    """The same by a kernel; None for what is not as it usually is."""
+    lines = data.count(b"\n") + 1
+    if len(data) >= 2**31:
+        return None
+    out, bounds = np.empty(len(data) + 3, dtype=np.uint8), np.empty(lines + 1, dtype=np.int32)
+    numbers = np.empty(lines, dtype=np.int64)
+    count = read_ranks(np.frombuffer(bytearray(data), dtype=np.uint8), out, bounds, numbers)
+    if count <= 0:
+        return None
+    blob, cuts = out[: bounds[count]].tobytes(), bounds[: count + 1].tolist()
+    ranks = dict(zip(numbers[:count].tolist(), map(blob.__getitem__, map(slice, cuts, cuts[1:])), strict=True))
+    return ranks if len(ranks) == count else None
+
+
+def _ranks_line_by_line(data: bytes) -> dict[int, bytes]:
     ranks: dict[int, bytes] = {}
     for number, line in enumerate(data.splitlines(), 1):
         if not line:

@@ -14,7 +14,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
-from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, type_of
+from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, parts_of_file, type_of
 from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
 from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
@@ -102,6 +102,7 @@ def _piece_tokenizer(
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
     tokenizer = PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
+    tokenizer.file_parts = parts_of_file(content, (token.id for token in added if token.content not in vocab))
     tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
     return tokenizer
 

@@ -21,6 +21,8 @@ from constrain.kernels.jit import ENTRY, INNER, njit
 NO_TOKEN = -1
 """Result of :func:`encode_pieces` plus the byte: there is a byte that has no token."""
 
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
 _SHORT = 48
 _NO_MERGE = np.int64(2**62)
 
@@ -32,19 +34,34 @@ def _mix(value):  # type: ignore[no-untyped-def]
     return value ^ (value >> np.uint64(32))
 
 
+@njit("uint64(uint64, int64)", **INNER)
+def hash_step(value, byte):  # type: ignore[no-untyped-def]
+    """What the hash of some bytes, before it is mixed, becomes with one more; it begins with 0."""
+    return value * HASH_FACTOR + np.uint64(byte) + np.uint64(1)
+
+
 @njit("uint64(uint8[::1], int64, int64)", **INNER)
 def _hash_bytes(data, begin, end):  # type: ignore[no-untyped-def]
     value = np.uint64(0)
     for i in range(begin, end):
-        value = value * np.uint64(0x9E3779B97F4A7C15) + np.uint64(data[i]) + np.uint64(1)
+        value = hash_step(value, data[i])
     return _mix(value)
 
 
 @njit("int64(uint8[::1], int64, int64, uint8[::1], int32[::1], int32[::1])", **INNER)
 def find_token(data, begin, end, blob, starts, slots):  # type: ignore[no-untyped-def]
     """The id of the token with the bytes ``data[begin:end]``, or -1."""
+    value = np.uint64(0)
+    for i in range(begin, end):
+        value = hash_step(value, data[i])
+    return find_hashed(value, data, begin, end, blob, starts, slots)
+
+
+@njit("int64(uint64, uint8[::1], int64, int64, uint8[::1], int32[::1], int32[::1])", **INNER)
+def find_hashed(value, data, begin, end, blob, starts, slots):  # type: ignore[no-untyped-def]
+    """The same, where the hash of these bytes is known; ``value`` is not mixed."""
     mask = slots.size - 1
-    slot = np.int64(_hash_bytes(data, begin, end)) & mask
+    slot = np.int64(_mix(value)) & mask
     while slots[slot] >= 0:
         start = starts[slots[slot]]
         if starts[slots[slot] + 1] - start == end - begin:

@@ -11,7 +11,7 @@ Vocabularies that spell characters by their place in a word, and other unusual o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,24 +21,26 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
-from constrain.tokenizers.arguments import checked_text, checked_texts, utf8_of
+from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
+from constrain.tokenizers.further_tokens import LARGEST_ID, further_tokens, with_additional
 from constrain.tokenizers.models import bpe_kernels
-from constrain.tokenizers.models.byte_level_kernels import encode_short
+from constrain.tokenizers.models.byte_level_kernels import encode_short, encode_staged
 from constrain.tokenizers.models.merge_ids import Merges
 from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, Spans, normalize, normalize_aligned
 from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.short.frames import words_of
+from constrain.tokenizers.short.pieces import end_piece
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_text import Reading
 from constrain.tokenizers.special_tokens import SpecialTokens
+from constrain.tokenizers.splitting.machine import split_stage
 from constrain.tokenizers.splitting.patterns import SplitPattern
-from constrain.tokenizers.splitting.stages import Pieces, Stage, split_in_stages
+from constrain.tokenizers.splitting.stages import Pieces, RegexStage, Stage, split_in_stages
 from constrain.tokenizers.splitting.unicode_classes import class_table
 
-_LARGEST_ID = 2**24
 _LONGEST_RANKED_TOKEN = 1024
 
 
@@ -108,8 +110,8 @@ class ByteLevelBPE(ShortTextTokenizer):
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
         ids = [*tokens, *foreign, *(token.id for token in added)]
-        if min(ids) < 0 or max(ids) >= _LARGEST_ID:
-            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        if min(ids) < 0 or max(ids) >= LARGEST_ID:
+            raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID - 1}")
         self.vocab_size = max(max(ids) + 1, size)
         self.options = options
         self.added_tokens = tuple(added)
@@ -125,9 +127,8 @@ class ByteLevelBPE(ShortTextTokenizer):
         for token_id, data in tokens.items():
             self._bytes[token_id] = data
         self._fill_tables(tokens, merges)
-        plain = isinstance(options.split, SplitPattern) and options.normal_form is None and not options.add_prefix_space
         self.around = (options.before, options.after)
-        self._prepare_short(plain)
+        self._prepare_short(self._has_short_texts())
         for token_id, data in foreign.items():
             self._bytes[token_id] = data
         self._foreign = frozenset(foreign)
@@ -159,43 +160,33 @@ class ByteLevelBPE(ShortTextTokenizer):
         single_word: bool = False,
         normalized: bool | None = None,
     ) -> ByteLevelBPE:
-        listed = checked_texts(texts)
-        if "" in listed:
-            raise TokenizerError("a token to be added has no text")
-        if len(set(listed)) < len(listed):
-            raise TokenizerError(f"{next(text for text in listed if listed.count(text) > 1)!r} is to be added twice")
-        size = self.vocab_size
-        known = {token.content for token in self.added_tokens}
-        added = list(self.added_tokens)
-        for text in listed:
-            if text in known:
-                continue
-            token_id = self.token_to_id(text)
-            if token_id is None:
-                token_id, size = size, size + 1
-            elif token_id in self._added_texts:
-                raise TokenizerError(f"{text!r} is what normalization makes of the added token with id {token_id}")
-            flags = {"special": special, "lstrip": lstrip, "rstrip": rstrip, "single_word": single_word}
-            added.append(
-                AddedToken(token_id, text, **flags, normalized=not special if normalized is None else normalized)
-            )
-        if size > _LARGEST_ID:
-            raise TokenizerError(f"token ids must lie between 0 and {_LARGEST_ID - 1}")
+        if normalized is None:
+            normalized = not special
+        flags = AddedToken(-1, "", special, lstrip, rstrip, single_word, normalized)
+        new, size = further_tokens(self, self.added_tokens, texts, flags)
         # The tables of the model are the same, and what is made when it is first asked for is made anew.
         other: ByteLevelBPE = object.__new__(type(self))
         other.__dict__.update(self.__getstate__())
         other.__dict__.pop("_ids_by_bytes", None)
-        other.added_tokens = tuple(added)
-        other.special_ids = self.special_ids | {token.id for token in added if token.special}
-        roles = self.special_tokens
-        new = {token.id for token in added[len(self.added_tokens) :] if token.special} - set(roles.roles().values())
-        other.special_tokens = replace(roles, additional=tuple(sorted(new.union(roles.additional))))
+        other.added_tokens = (*self.added_tokens, *new)
+        other.special_ids = self.special_ids | {token.id for token in new if token.special}
+        other.special_tokens = with_additional(self.special_tokens, new)
         other.vocab_size = size
         other._bytes = [*self._bytes, *[None] * (size - self.vocab_size)]
         other._name_added_tokens()
         other._set_added_bytes()
-        other._prepare_short(self._short_length > 0)
+        other._prepare_short(other._has_short_texts())
         return other
+
+    def _has_short_texts(self) -> bool:
+        """Whether a kernel does all that short texts need."""
+        options = self.options
+        # Text in ASCII stays as it is; but a token that is looked for in what becomes of a text may be another there.
+        self.only_ascii = options.normal_form is not None
+        spelled = self._added_texts
+        same = not self.only_ascii or all(token.content == spelled[token.id] for token in self.added_tokens)
+        in_kernels = isinstance(options.split, SplitPattern) or all(map(_keeps_all, options.split))
+        return in_kernels and same and not options.add_prefix_space
 
     def model_tokens(self) -> dict[int, bytes]:
         """The tokens that merging reaches, by id."""
@@ -317,14 +308,28 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def _short_kernel(self) -> tuple[Sequence[Any], ShortKernel]:
         split = self.options.split
-        assert isinstance(split, SplitPattern)
-        scanner, option = split.scanner()
         text, ends, out = (np.zeros(4 * SHORT_LENGTH, dtype=dtype) for dtype in (np.uint8, np.int32, np.int32))
-        scan = {"data": text, "classes": class_table(), "option": option, "ends": ends}
         encode = {"data": text, "ends": ends, "whole": self.options.whole_piece, "out": out, **self.tables()}
-        words = [*words_of(scanner, scan), *words_of(bpe_kernels.encode_pieces, encode)]
-        kept = [*scan.values(), *encode.values()]
-        return kept, (memoryview(text.data), encode_short, np.array(words, dtype=np.int64), memoryview(out.data))
+        steps: list[tuple[Any, dict[str, Any]]]
+        if isinstance(split, SplitPattern):
+            scanner, option = split.scanner()
+            scan = {"data": text, "classes": class_table(), "option": option, "ends": ends}
+            steps = [(scanner, scan), (bpe_kernels.encode_pieces, encode)]
+            words, kernel = [], encode_short
+        else:
+            other_ends, keeps = np.zeros_like(ends), np.ones(len(ends), dtype=np.bool_)
+            # The stages write to one array and the other in turn, the last one to that which the model reads.
+            in_turn = [ends, other_ends] if len(split) % 2 == 0 else [other_ends, ends]
+            steps = [(end_piece, {"length": 0, "ends": in_turn[0]}), (bpe_kernels.encode_pieces, encode)]
+            for place, stage in enumerate(split):
+                assert isinstance(stage, RegexStage)
+                new_ends = in_turn[(place + 1) % 2]
+                given = {"data": text, "ends": in_turn[place % 2], "keeps": keeps, **stage.arguments()}
+                steps.append((split_stage, {**given, "new_ends": new_ends, "new_keeps": keeps}))
+            words, kernel = [len(split)], encode_staged
+        words += [word for called, given in steps for word in words_of(called, given)]
+        kept = [value for _, given in steps for value in given.values()]
+        return kept, (memoryview(text.data), kernel, np.array(words, dtype=np.int64), memoryview(out.data))
 
     def source_of(self, text: str, add_special_tokens: bool) -> EncodingSource:
         return self._encode_long(text, add_special_tokens)._known_source()
@@ -441,6 +446,11 @@ class ByteLevelBPE(ShortTextTokenizer):
     def _split(self, data: npt.NDArray[np.uint8]) -> Pieces:
         split = self.options.split
         return Pieces(data, split.ends(data)) if isinstance(split, SplitPattern) else split_in_stages(data, split)
+
+
+def _keeps_all(stage: Stage) -> bool:
+    """Whether a stage is cut by the machine for regexes, and removes nothing."""
+    return isinstance(stage, RegexStage) and stage.behavior != "Removed"
 
 
 def _table_size(count: int) -> int:

@@ -6,7 +6,8 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
 from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
+from constrain.tokenizers.further_tokens import further_tokens, with_additional
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.normal_forms import Spans
@@ -92,7 +94,16 @@ class PieceOptions:
 
 
 class PieceTokenizer(ShortTextTokenizer):
-    """A tokenizer made of a model, a vocabulary and options."""
+    """A tokenizer made of a model, a vocabulary and options.
+
+    Attributes
+    ----------
+    file_parts : str or None
+        What a ``tokenizer.json`` has beside tokens and merges, for whoever adds tokens or writes the file; None if the
+        tokenizer is from another file.
+    """
+
+    file_parts: str | None = None
 
     def __init__(
         self,
@@ -131,9 +142,13 @@ class PieceTokenizer(ShortTextTokenizer):
             self._bytes[token_id] = None
         self._shown = dict(vocabulary.shown)
         self.first_forms = dict(vocabulary.first_forms)
-        self._make_finders()
-
         self.around = (options.before, options.after)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """To be called when the added tokens are known."""
+        self._make_finders()
+        options = self.options
         step = options.steps[0] if len(options.steps) == 1 else None
         # Whether something is done at the beginning of a text only, which normalization may have moved.
         self._asks_for_begin = any(
@@ -144,6 +159,59 @@ class PieceTokenizer(ShortTextTokenizer):
         self._only_charsmap = step if whole and isinstance(step, Charsmap) else None
         has_kernel = type(self.model).short is not PieceModel.short
         self._prepare_short(has_kernel and self._only_charsmap is not None)
+
+    def with_added_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        special: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        single_word: bool = False,
+        normalized: bool | None = None,
+    ) -> PieceTokenizer:
+        if normalized and self.file_parts is None:
+            raise TokenizerError("tokens are looked for in normalized text only by what is read from a tokenizer.json")
+        if normalized is None:
+            normalized = not special and self.file_parts is not None
+        flags = AddedToken(-1, "", special, lstrip, rstrip, single_word, normalized)
+        new, size = further_tokens(self, self.added_tokens, texts, flags)
+        # The model is the same, and what is made when it is first asked for is made anew.
+        other: PieceTokenizer = object.__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        other.__dict__.pop("_ids", None)
+        other.added_tokens = (*self.added_tokens, *new)
+        other.special_ids = self.special_ids | {token.id for token in new if token.special}
+        other.special_tokens = with_additional(self.special_tokens, new)
+        other.vocab_size = size
+        none = [None] * (size - self.vocab_size)
+        other._texts, other._bytes = [*self._texts, *none], [*self._bytes, *none]
+        other._shown, other.first_forms = dict(self._shown), dict(self.first_forms)
+        decoder = None
+        if self.file_parts is not None:
+            # Few who read a tokenizer add tokens.
+            from constrain.tokenizers.formats.json_decoders import read_decoder
+
+            parts = json.loads(self.file_parts)
+            decoder = read_decoder(parts["decoder"])
+            parts["outside"] += [token.id for token in new if token.id >= self.vocab_size]
+            other.file_parts = json.dumps(parts)
+        for token in new:
+            text = apply_steps(self.options.steps, token.content, False) if token.normalized else token.content
+            if not text:
+                raise TokenizerError(f"the normalizer leaves nothing of {token.content!r}")
+            data = text.encode() if decoder is None else decoder.to_bytes(text)
+            other._texts[token.id] = text
+            other._bytes[token.id] = None if token.id in other.special_ids else data
+            if token.id in other.special_ids:
+                other._shown[token.id] = data
+            first = None if decoder is None or decoder.first is None else decoder.first_form(text)
+            if first is None:
+                other.first_forms.pop(token.id, None)
+            else:
+                other.first_forms[token.id] = first
+        other._prepare()
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
@@ -271,6 +339,11 @@ class PieceTokenizer(ShortTextTokenizer):
             raise TokenizerError("the text has more than 2 GiB")
         pieces = split_in_stages(data, self.options.stages, first)
         return pieces, self.model.encode(pieces.data, pieces.ends)
+
+    def vocabulary_texts(self) -> dict[int, str]:
+        """Tokens as the file of the tokenizer writes them, by id; those that were added, as they were given."""
+        texts = {token_id: text for token_id, text in enumerate(self._texts) if text is not None}
+        return texts | {token.id: token.content for token in self.added_tokens}
 
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._bytes)

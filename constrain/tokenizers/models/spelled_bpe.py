@@ -67,6 +67,10 @@ class SpelledBPE(PieceModel):
         self._byte_ids: list[int] | None = None if byte_ids is None else byte_ids.tolist()
         self._known: dict[bytes, list[tuple[int, int, int]]] = {}
 
+    def merges(self) -> list[tuple[int, int]]:
+        """The left and the right token of each merge, lowest rank first."""
+        return sorted(self._merges, key=lambda pair: self._merges[pair][0])
+
     def without(self, ids: npt.NDArray[np.int64]) -> SpelledBPE:
         gone = frozenset(ids.tolist())
         other = copy(self)

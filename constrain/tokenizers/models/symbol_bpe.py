@@ -88,6 +88,12 @@ class SymbolBPE(PieceModel):
         fill_merges(keys, values, self._keys, self._values)
         self._direct = np.zeros(len(self._starts), dtype=np.uint8)
 
+    def merges(self) -> list[tuple[int, int]]:
+        """The left and the right token of each merge, lowest rank first."""
+        used = self._keys != -1
+        keys = self._keys[used][np.argsort(self._values[used] >> 32, kind="stable")]
+        return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
+
     def without(self, ids: npt.NDArray[np.int64]) -> SymbolBPE:
         other = copy(self)
         kept = np.sort(self._slots[self._slots >= 0])

@@ -66,6 +66,11 @@ class Unigram(PieceModel):
         self._whole_spans = whole_spans and byte_ids is not None
         self._units = trie_of((token.encode(), token_id) for token_id, token in tokens.items())
 
+    def scores(self) -> list[float]:
+        """The score of each token, by id."""
+        scores: list[float] = self._scores.tolist()
+        return scores
+
     def without(self, ids: npt.NDArray[np.int64]) -> Unigram:
         other = copy(self)
         other._units = without_tokens(self._units, ids)

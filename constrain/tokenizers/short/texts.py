@@ -3,6 +3,10 @@
 Most texts are short, and for these the work around the kernel takes longer than the kernel: to make an array, or to
 pass it on, costs as much as some words.  So each thread keeps the arrays, and a frame (short/frames.py) that is passed
 in place of them.
+
+Where kernels come from a library (kernels/library.py), texts of up to 1,024 bytes do without Python between the text
+and the list of its ids, which takes as long as the kernel.  Python's lock is held meanwhile, so that threads share the
+arrays.
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+import numpy as np
+
+from constrain.kernels.library import loaded
 from constrain.tokenizers.added_tokens import AddedToken, any_finder
 from constrain.tokenizers.arguments import checked_text
 from constrain.tokenizers.base import Encoding, Tokenizer
@@ -44,6 +51,9 @@ class ShortTextTokenizer(Tokenizer):
 
     around: tuple[tuple[int, ...], tuple[int, ...]]
     added_tokens: tuple[AddedToken, ...]
+
+    only_ascii: bool = False
+    """Whether other texts than those in ASCII are for :meth:`_encode_long`, since they may have to be normalized."""
 
     silent_tokens: tuple[AddedToken, ...] = ()
     """Special tokens that are found in a text only where the caller asks for special tokens."""
@@ -93,10 +103,7 @@ class ShortTextTokenizer(Tokenizer):
     def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
         checked_text(text)
         if len(text) <= self._short_length and not self._holds_tokens(text):
-            try:
-                ids = self._short_ids(text)
-            except UnicodeEncodeError:
-                ids = None
+            ids = self._short_ids(text)
             if ids is not None and reading.unreachable.isdisjoint(ids):
                 if add_special_tokens:
                     ids = [*self.around[0], *ids, *self.around[1]]
@@ -111,7 +118,7 @@ class ShortTextTokenizer(Tokenizer):
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to a thread, or can be made anew, stays here.
-        left_out = {"_local", "_find_any", "_copies", "_spelled_special"}
+        left_out = {"_local", "_quick_ids", "_find_any", "_copies", "_spelled_special"}
         left_out |= {"_outputs", "_flat", "_kept_texts", "_kept_full_texts"}
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
@@ -132,36 +139,42 @@ class ShortTextTokenizer(Tokenizer):
             reading = self._reading(text, special, disallowed)
             if reading is not None:
                 return self.read_text(text, add_special_tokens, reading)
-        if type(text) is not str:
+        ids = self._quick_ids(text)
+        if ids is None:
             checked_text(text)
-        if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
-            try:
-                data = text.encode()
-                view, kernel, context, out = self._local.short
-            except UnicodeEncodeError:
+            if len(text) <= self._short_length and (self._common not in text or not self._find_any(text)):
+                ids = self._short_ids(text)
+            if ids is None:
                 return self._encode_long(text, add_special_tokens)
-            except AttributeError:
-                view, kernel, context, out = self._keep_kernel()
-            size = len(data)
-            view[:size] = data
-            count = kernel(context, size)
-            if count >= 0:
-                ids = out[:count].tolist()
-                if add_special_tokens:
-                    ids = [*self.around[0], *ids, *self.around[1]]
-                return Encoding(ids, (self, text, add_special_tokens))
-        return self._encode_long(text, add_special_tokens)
+        if add_special_tokens:
+            ids = [*self.around[0], *ids, *self.around[1]]
+        return Encoding(ids, (self, text, add_special_tokens))
+
+    def _quick_ids(self, text: str) -> list[int] | None:
+        """The ids of a short text without added tokens; None if the text is something else, or takes another way.
+
+        The first call puts a function into the place of this method.
+        """
+        quick: Callable[[str], list[int] | None] = _no_ids
+        if loaded is not None and self._short_length > 0:
+            kept, (text_view, kernel, frame, ids_view) = self._short_kernel()
+            arrays = frame, np.asarray(text_view), np.asarray(ids_view)
+            contents = [token.content.encode("utf-8", "surrogatepass") for token in self.added_tokens if token.content]
+            first = bytes({content[0] for content in contents})
+            common = self._common.encode("utf-8", "surrogatepass") if contents else b""
+            quick = loaded.on_short_texts(kernel, *arrays, common, first, self.only_ascii, kept)
+        self.__dict__["_quick_ids"] = quick
+        return quick(text)
 
     def _short_ids(self, text: str) -> list[int] | None:
-        """The ids of a stretch without added tokens; None if it has to be encoded as a long text.
-
-        Raises :class:`UnicodeEncodeError` for a lone surrogate.
-        """
-        if len(text) > self._short_length:
+        """The ids of a stretch without added tokens; None if it has to be encoded as a long text, or cannot be."""
+        if len(text) > self._short_length or (self.only_ascii and not text.isascii()):
             return None
-        data = text.encode()
         try:
+            data = text.encode()
             view, kernel, context, out = self._local.short
+        except UnicodeEncodeError:
+            return None
         except AttributeError:
             view, kernel, context, out = self._keep_kernel()
         view[: len(data)] = data
@@ -173,3 +186,7 @@ class ShortTextTokenizer(Tokenizer):
         self._local.kept, self._local.short = self._short_kernel()
         kernel: ShortKernel = self._local.short
         return kernel
+
+
+def _no_ids(text: str) -> None:
+    """In place of a function that takes short texts, where there is none."""

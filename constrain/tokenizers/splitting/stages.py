@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,17 @@ class RegexStage:
     def check(self) -> None:
         """Raise :class:`TokenizerError` if the regex is not supported.  Without this check the first use raises it."""
         _program(self.regex, self.line_anchors)
+
+    def arguments(self) -> dict[str, Any]:
+        """What :func:`~constrain.tokenizers.splitting.machine.split_stage` asks for about the stage, by name."""
+        program = _program(self.regex, self.line_anchors)
+        return {
+            "classes": program.classes,
+            "code": program.code,
+            "sets": program.sets,
+            "behavior": BEHAVIORS.index(self.behavior),
+            "invert": self.invert,
+        }
 
 
 @dataclass(frozen=True)
@@ -235,21 +246,9 @@ def _split_by_length(
 def _split_by_regex(
     data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: RegexStage
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    program = _program(stage.regex, stage.line_anchors)
     new_ends = np.empty(len(data), dtype=np.int32)
     new_keeps = np.empty(len(data), dtype=np.bool_)
-    count = machine.split_stage(
-        data,
-        ends,
-        keeps,
-        program.classes,
-        program.code,
-        program.sets,
-        BEHAVIORS.index(stage.behavior),
-        stage.invert,
-        new_ends,
-        new_keeps,
-    )
+    count = machine.split_stage(data, ends, keeps, *stage.arguments().values(), new_ends, new_keeps)
     if count == machine.TOO_MANY_STEPS:
         raise TokenizerError(f"split pattern {stage.regex!r} takes too many steps on this text")
     return new_ends[:count], new_keeps[:count]

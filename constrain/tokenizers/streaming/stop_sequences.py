@@ -106,6 +106,15 @@ class StopSequenceDecoder:
         """Whether a stop was met, or the stream was flushed."""
         return self._stopped
 
+    @property
+    def holds_text(self) -> bool:
+        """Whether text is held back that may become a stop string."""
+        return self._held_length > 0
+
+    def is_stop_token(self, token_id: int) -> bool:
+        """Whether a token ends the stream, hidden or visible."""
+        return token_id in self._stop_tokens or token_id in self._visible_tokens
+
     def step(self, token_id: int) -> StopOutput:
         """Take the next token.  After a stop, every token gives :class:`Stopped`."""
         if type(token_id) is not int:
