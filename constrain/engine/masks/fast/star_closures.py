@@ -58,7 +58,17 @@ from constrain.engine.parser.followed import find_followed, is_followed
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, LOOP_NODE, N_WORDS, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LIST_END,
+    LONGEST,
+    LOOP_NODE,
+    N_WORDS,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+)
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_ALONG_WORDS,
