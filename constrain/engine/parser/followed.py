@@ -10,7 +10,7 @@ from __future__ import annotations
 from constrain.engine.parser.rules import END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, RESULT0, RESULT2
+from constrain.engine.storage.header import N_IGNORE, RESULT0, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64

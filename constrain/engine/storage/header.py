@@ -52,5 +52,5 @@ FIRST_LINK = 24
     LOOP_NODE,
 ) = range(20)
 # LOOP_NODE is the repetition that was last looked for in a lexer state (fast/star_closures.py), or what restricts it.
-# The three before it are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie nodes
-# the walks for a mask went over.
+# The three before it are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie
+# nodes the walks for a mask went over.
