@@ -231,7 +231,7 @@ class _Compiler:
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
         while self._todo:
             left, definition, arguments = self._todo.popleft()
-            if says_where_it_ends(definition.attributes):
+            if says_where_it_ends(definition.attributes) and not _ends_with_token(definition):
                 self._builder.add(left, (self._spaced(self._ending(definition, left)),))
                 continue
             self._capture(left, definition)
@@ -516,6 +516,23 @@ class _Compiler:
     def _make_error(self) -> Callable[[str, str], ConstrainError]:
         places = {place: (definition.source, place_of(definition.token)) for place, definition in self._places.items()}
         return partial(_error, places)
+
+
+def _ends_with_token(definition: Definition) -> bool:
+    """Whether a rule that is lazy ends with a special token and is text before: that token is its first end anyway."""
+    ends = [each for each in definition.attributes if says_where_it_ends((each,))]
+    if [each.name for each in ends] != ["lazy"] or len(definition.bodies) != 1:
+        return False
+    tree = definition.bodies[0].tree
+    inner = list(subtrees_of(tree))
+    if any(node.data in ("nonterminal", "template_usage", "parametric", "block") for node in inner):
+        return False
+    specials = [node for node in inner if node.data == "special"]
+    while tree.data == "expansions" and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
+        tree = tree.children[0]
+    if tree.data == "expansion" and isinstance(tree.children[-1], Tree):
+        tree = tree.children[-1]
+    return len(specials) == 1 and tree is specials[0] and str(tree.children[0])[:3] not in ("<[*", "<[^")
 
 
 def _error(places: dict[str, tuple[Source, tuple[int, int]]], reason: str, place: str) -> ConstrainError:
