@@ -69,3 +69,9 @@ def test_what_is_ignored(options: dict[str, bool | str], expected: list[str]) ->
 def test_faults(options: Any, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         constrain.Grammar.from_lark('start: "a"', **options)
+
+
+def test_nothing_is_ignored_behind_an_empty_string() -> None:
+    grammar = 'start: "" "a"\n%ignore " "'
+    assert fitting(grammar, ("a", " a", "a "), initial_ignore=False) == ["a", "a "]
+    assert fitting(grammar, ("a", " a", "a ")) == ["a", " a", "a "]

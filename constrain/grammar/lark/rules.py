@@ -420,7 +420,10 @@ class _Compiler:
         # Equal texts are equal patterns, whatever file they are in; the first use reports errors.
         key = ("literal", token.type, str(token))
         if key not in self._symbols:
-            self._symbols[key] = self._spaced(self._builder.lexeme(self._terminals.literal(token, source), str(token)))
+            language = self._terminals.literal(token, source)
+            symbol = self._builder.lexeme(language, str(token))
+            # "" is no terminal behind which something might be ignored.
+            self._symbols[key] = symbol if language == EPSILON else self._spaced(symbol)
         return self._symbols[key]
 
     def _reference(self, token: Token, body: Body, arguments: dict[str, _Argument]) -> _Argument:
