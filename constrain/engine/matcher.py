@@ -143,7 +143,7 @@ class Matcher(Cursor):
             raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
         needed, most = len(shortest), first.tokens
         if needed > most:
-            raise ConstrainError(f"{first.option} is too few: the shortest takes {needed} tokens")
+            raise ConstrainError(f"{first.option} is too few: what it limits takes {needed} tokens at least")
         if max_tokens is not None:
             behind = self.fork()
             behind._conditions, behind._has_budget = behind._conditions[1:], False

@@ -375,8 +375,9 @@ class Grammar:
             )
         # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
         # with functions.
-        is_whole = base_path is None and not narrow and indenter is None
-        return cls(ir, ("lark", text, start, lexing, case, initial_ignore) if is_whole else None)
+        is_whole = base_path is None and not narrow
+        indents = None if indenting is None else indenting.key
+        return cls(ir, ("lark", text, start, lexing, case, initial_ignore, indents) if is_whole else None)
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:

@@ -163,7 +163,7 @@ def test_bytes_count_as_the_fewest_tokens() -> None:
 
 
 def test_too_few() -> None:
-    with pytest.raises(ConstrainError, match=r"^reasoning=1 is too few: the shortest takes 2 tokens$"):
+    with pytest.raises(ConstrainError, match=r"^reasoning=1 is too few: what it limits takes 2 tokens at least$"):
         constrain.Matcher(compiled("qwen3", 1))
     shortest = constrain.Matcher(compiled("qwen3", True, "required")).tokens_to_finish()
     message = f"max_tokens={shortest} is too few: reasoning=6 needs 2 tokens at least, and the rest {shortest}"

@@ -156,7 +156,11 @@ def from_lark(
         # Only here Lark itself is needed, which takes as long to import as the whole engine.
         from constrain.grammar.lark.longest import from_lark_longest
 
-        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual", indenting)
+        lexer = "basic" if lexing == "longest-basic" else "contextual"
+        try:
+            return from_lark_longest(text, source, start, lexer, indenting)
+        except GrammarError as error:
+            raise _placed(error, definitions) from None
     builder = EmbeddingBuilder()
     compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
@@ -519,6 +523,24 @@ class _Compiler:
     def _make_error(self) -> Callable[[str, str], ConstrainError]:
         places = {place: (definition.source, place_of(definition.token)) for place, definition in self._places.items()}
         return partial(_error, places)
+
+
+# How messages of Lark and of its lexer's rules name what they are about.
+_NAMED = re.compile(r'(?:the terminal |the rule |^)"(\w+)"|the rule (\w+)|<(\w+) : |\((\w+): |\b(_?[A-Z][A-Z0-9_]*)\b')
+
+
+def _placed(error: GrammarError, definitions: Definitions) -> GrammarError:
+    """An error about Lark's lexer or parser, which know no places, at what it names first, if the text defines that."""
+    for found in _NAMED.finditer(error.reason):
+        definition = definitions.by_name.get(found[found.lastindex or 0])
+        if definition is not None and not definition.source.name:
+            return definition.source.error(error.reason, definition.token)
+    for definition in definitions.by_name.values():
+        for body in definition.bodies:
+            for token in body.contents.literals:
+                if f"({token})" in error.reason:
+                    return body.source.error(error.reason, token)
+    return error
 
 
 def _ends_with_token(definition: Definition) -> bool:

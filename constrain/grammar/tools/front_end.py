@@ -95,8 +95,9 @@ def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) 
     for name in found:
         if not any(name in mark for mark in marks):
             raise ConstrainError(f"special_tokens: there is no {name!r} in a turn of the style {style.name}")
-        if any(name in tool.name for tool in tools):
-            raise ConstrainError(f"special_tokens: the name of a tool holds {name!r}")
+        for tool in tools:
+            if name in tool.name:
+                raise SchemaError(f"the name of a tool holds {name!r}, which is one of special_tokens", tool.pointer)
     return found
 
 
