@@ -221,6 +221,7 @@ def test_formats_that_are_put_together() -> None:
             ["<>", "<x1>"],
             ["<a>b>"],
         ),
+        ({"type": "tag", "begin": "<", "content": {**dispatch, "excludes": [">"]}, "end": ""}, ["<", "<x1"], ["<>"]),
         # The notation of a grammar is EBNF.
         (
             {

@@ -14,6 +14,7 @@ from collections.abc import Sequence as SequenceOf
 from itertools import product
 
 from constrain.errors import GrammarError, SchemaError
+from constrain.grammar.ebnf import from_ebnf
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.free_text import (
     grouped,
@@ -22,7 +23,6 @@ from constrain.grammar.free_text import (
     text_through,
     text_without,
 )
-from constrain.grammar.ebnf import from_ebnf
 from constrain.grammar.ir import Symbol
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
@@ -92,7 +92,8 @@ class Writer:
             return self._triggered_tags(format, ends)
         if isinstance(format, Dispatch):
             # Its text may hold an end of the tag around it, unless it excludes that.
-            self._check_ends(ends, format)
+            if not format.excludes:
+                self._check_ends(ends, format)
             return self._builder.sequence((self._dispatch(format), *(self._end(ends) if ends else ())))
         if isinstance(format, Sequence) and format.elements:
             *before, last = format.elements
